@@ -186,7 +186,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
     let side = (first..end).map(|number| {
         let code = format!("C{}", number % CODES);
         let failure = Failure::new(code, "the handler did not answer within 30 s (attempt 3 of 3)");
-        SideRecord::Abandoned(ItemTrouble {
+        SideRecord::Failed(ItemTrouble {
             index: ItemIndex(number * 2),
             attempts: 3,
             charged: 3,
@@ -202,12 +202,12 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
         epoch: run.epoch,
         claim: run.claim,
         seq: CheckpointSeq(seq),
-        low_water: ItemIndex(end * 2),
+        watermark: ItemIndex(end * 2),
         high_water: ItemIndex(end * 2),
         reach: ItemIndex(end * 2),
         counters: Counters {
             succeeded: end,
-            abandoned: end,
+            failed: end,
             ..Counters::default()
         },
         blob: Vec::new(),

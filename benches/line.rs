@@ -131,7 +131,7 @@ async fn seed(file: &Path) -> Result<()> {
 
 fn ended(table: &str) -> &'static str {
     if table == "task" {
-        "status = 'finished', wish = 'run'"
+        "status = 'finished', desired = 'run'"
     } else {
         "state = 'done'"
     }

@@ -113,7 +113,7 @@ impl Ring {
         })
     }
 
-    /// By how many items low water moved.
+    /// By how many items watermark moved.
     fn settle(&mut self, index: u64) -> u64 {
         let (slots, before) = (self.words.len() as u64 - 1, self.low);
         self.words[(index >> 6 & slots) as usize] |= 1 << (index & 63);

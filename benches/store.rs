@@ -71,9 +71,9 @@ async fn measure(place: &std::path::Path) -> Result<()> {
     let many = smoke::sized(20_000, 2_000);
     for (records, what) in [
         (1000, "parked"),
-        (1000, "abandoned"),
+        (1000, "failed"),
         (many, "parked"),
-        (many, "abandoned"),
+        (many, "failed"),
     ] {
         seq += 1;
         let first = seq * 100_000;
@@ -142,7 +142,7 @@ fn record(what: &str, index: u64) -> SideRecord {
     };
     match what {
         "parked" => SideRecord::Parked { trouble, due_at: NOW },
-        _ => SideRecord::Abandoned(trouble),
+        _ => SideRecord::Failed(trouble),
     }
 }
 
@@ -152,7 +152,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64, side: Vec<SideRecord>) -> ShardCheck
         epoch: run.epoch,
         claim: run.claim,
         seq: CheckpointSeq(seq),
-        low_water: ItemIndex(seq),
+        watermark: ItemIndex(seq),
         high_water: ItemIndex(seq + 64),
         reach: ItemIndex(seq + 128),
         counters: Counters {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use windrow_core::execution::{Effects, Event, Execution, Now, Reports, Restored, Shared, Start};
 use windrow_core::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Failed, Failure, FailureClass, Outcome, Settled, Wish};
+use windrow_core::items::verdict::{Failed, Failure, FailureClass, Outcome, RetryAdvice, Settled};
 use windrow_core::items::window::Window;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};
@@ -81,7 +81,7 @@ fn words(order: &[u64]) -> u64 {
         for at in order {
             black_box(window.settle(one(first + at)).is_ok());
         }
-        first = window.low_water().0;
+        first = window.watermark().0;
     }
     first
 }
@@ -89,14 +89,14 @@ fn words(order: &[u64]) -> u64 {
 fn words_in_runs(in_flight: u64) -> u64 {
     let items = items();
     let mut window = Window::new(ItemIndex(0), 2 * in_flight as u32);
-    while window.low_water().0 < items {
-        let run = IndexRun::new(window.low_water(), 64).expect("not empty");
+    while window.watermark().0 < items {
+        let run = IndexRun::new(window.watermark(), 64).expect("not empty");
         black_box(window.settle(run).is_ok());
     }
-    window.low_water().0
+    window.watermark().0
 }
 
-/// What one would write first: a ring of booleans and a low water that walks.
+/// What one would write first: a ring of booleans and a watermark that walks.
 fn bools(order: &[u64]) -> u64 {
     let items = items();
     let mut ring = vec![false; 2 * order.len()];
@@ -133,10 +133,10 @@ fn tuning() -> Tuning {
             factor: 1,
             jitter_percent: 0,
         },
-        on_exhausted: OnExhausted::Abandon,
+        on_exhausted: OnExhausted::Fail,
         error_budget: ErrorBudget {
             failed_attempts: None,
-            abandoned: None,
+            failed: None,
         },
         error_window: Duration::from_secs(10),
         checkpoint_interval: Duration::from_secs(1),
@@ -244,13 +244,13 @@ fn answer(reports: &mut Reports, dispatch: windrow_core::items::verdict::Dispatc
             output: None,
         };
         let (index, attempt) = (last, dispatch.attempt);
-        let (class, wish) = (FailureClass::Answered, Wish::Retry { after: None });
+        let (class, advice) = (FailureClass::Answered, RetryAdvice::Retry { after: None });
         let (departed, took) = (Moment(0), Duration::from_millis(1));
         reports.failed.push(Failed {
             index,
             attempt,
             failure,
-            wish,
+            advice,
             class,
             call_items: 1,
             departed,

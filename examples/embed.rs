@@ -21,8 +21,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     };
     println!(
-        "{:?}: {} of {} done, {} abandoned",
-        report.end, report.succeeded, report.total, report.abandoned
+        "{:?}: {} of {} done, {} failed",
+        report.end, report.succeeded, report.total, report.failed
     );
     for failures in &report.failures {
         println!("{} × {}: {}", failures.count, failures.code, failures.example);
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Fails for one person in a hundred, who is abandoned after three attempts.
+/// Fails for one person in a hundred, who is failed after three attempts.
 async fn greet(item: windrow::Item) -> Result<(), String> {
     if item.index.0 % 100 == 99 {
         return Err(format!("{} doesn't want to be greeted", item.key));

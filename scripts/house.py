@@ -41,6 +41,8 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ATTRIBUTES = ("priority", "start_at", "canary")
 FOREIGN_STARTS = ("What", "How", "Whether", "Who", "Its", "It", "Of", "Where")
+WORDLESS_CRATES = ("core", "engine", "store")
+SPAN_PRINTERS = ("src/words/format.rs", "src/core/settings/text/mod.rs")
 PROSE_CRATES = ("core", "engine", "store", "handlers")
 LOG_MACROS = {"trace", "debug", "info", "warn", "error", "event", "span", "info_span", "debug_span", "error_span", "warn_span", "trace_span"}
 QUIET_CALLS = {"expect", "expect_err"}
@@ -769,6 +771,23 @@ def measure(root):
     }
 
 
+def faults_of_words(root):
+    """Comments and literals that break the rules of English, a line each; what only tests see is left out."""
+    house = House(root)
+    for path, source in house.sources.items():
+        for text in doc_comments(source):
+            words = text.split()
+            if words and re.sub(r"\W+$", "", words[0]) in FOREIGN_STARTS:
+                yield f"{path}: a comment begins with {words[0]}: {text.splitlines()[0][:80]}"
+            if 0 < len(words) <= 3:
+                yield f"{path}: a comment says no more than the name: {text.splitlines()[0]}"
+        if house.crate(path) in WORDLESS_CRATES:
+            yield from (f"{path}: prose outside of src/words: {text.splitlines()[0][:80]}" for kind, text in prose(source) if kind == "prose")
+    for place in house.spans():
+        if not place.startswith(SPAN_PRINTERS):
+            yield f"{place}: a span is printed by words::span, and a setting by settings::text"
+
+
 def rows(figures):
     """Rows of the table: (name, goal, figure)."""
     number = lambda count: f"{count:,}"
@@ -965,6 +984,7 @@ def main():
     parser.add_argument("commits", nargs="*", metavar="COMMIT")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--circles", action="store_true")
+    parser.add_argument("--words", action="store_true")
     parser.add_argument("--self-test", action="store_true")
     given = parser.parse_args()
     if given.self_test:
@@ -974,6 +994,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         commits = given.commits or ["."]
         roots = [tree(commit, folder) for commit in commits]
+        if given.words:
+            print("".join(f"{fault}\n" for fault in faults_of_words(roots[0])), end="")
+            return
         if given.circles:
             show_circles(roots[0])
             return

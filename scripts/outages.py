@@ -193,7 +193,7 @@ def judged(kind, ended, times, calls, options):
     try:
         counts = json.loads(out)["counts"]
     except (ValueError, KeyError):
-        counts = {"succeeded": None, "abandoned": None, "said": (out + error).decode()[-300:]}
+        counts = {"succeeded": None, "failed": None, "said": (out + error).decode()[-300:]}
     # What was under way when it went, or came back, belongs to neither side.
     during = sum(1 for at, _ in calls if went + 0.1 <= at < back)
     after = [(at - back, items) for at, items in calls if at >= back]
@@ -203,11 +203,11 @@ def judged(kind, ended, times, calls, options):
     full = next((at - first for at, _ in after
                  if sum(items for then, items in after if at <= then < at + span) >= 0.9 * usual * span),
                 float("inf"))
-    row = {"outage": kind, "items": total, "succeeded": counts["succeeded"], "abandoned": counts["abandoned"],
+    row = {"outage": kind, "items": total, "succeeded": counts["succeeded"], "failed": counts["failed"],
            "rate before": round(usual, 1), "calls in it": during, "first call after s": round(first, 1), "full rate after s": round(full, 1),
            "processor %": round(100 * used / options.seconds, 1)}
     wrong = []
-    if counts["succeeded"] != total or counts["abandoned"] != 0:
+    if counts["succeeded"] != total or counts["failed"] != 0:
         wrong.append(f"not every item succeeded: {counts}")
     if first > FIRST_CALL_MAX + TIMEOUT:
         wrong.append("called too late")

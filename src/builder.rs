@@ -1,4 +1,4 @@
-//! Windrow in this process: a folder, threads, and the tree of actors.
+//! Windrow inside a program: a state folder, threads, and the actor tree.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,32 +21,33 @@ use windrow_server::service::{self, JobStart};
 
 use crate::{Error, Job, NodeBuilder, Report, Running};
 
-/// How Windrow is made.
+/// Builder for [`Windrow`], an instance in this process.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
     folder: Option<PathBuf>,
 }
 
-/// The folder in which progress is kept where none is named.
+/// Default folder for progress.
 pub(crate) const FOLDER_DEFAULT: &str = "windrow";
 
 impl Builder {
-    /// The folder in which progress is kept; made if it isn't there. Without this it is `windrow` where the program runs.
+    /// Sets the folder for progress, which is created if missing. By default it is `windrow` in the working
+    /// directory.
     pub fn store(mut self, folder: impl AsRef<Path>) -> Builder {
         self.folder = Some(folder.as_ref().to_owned());
         self
     }
 
-    /// A node instead, with an HTTP API, registered businesses and handlers of your own.
+    /// Builds a node instead, with an HTTP API, registered businesses and your own handlers.
     pub fn node(self) -> NodeBuilder {
         NodeBuilder::of(self.folder)
     }
 
-    /// Takes the folder and starts the actors, on threads of their own.
+    /// Locks the folder and starts the actors on their own threads.
     ///
     /// # Errors
-    /// When the folder can't be used, or another program holds it.
+    /// Fails if the folder can't be used or another program holds it.
     pub async fn build(self) -> Result<Windrow, Error> {
         let folder = self.folder.unwrap_or_else(|| FOLDER_DEFAULT.into());
         let state = StateDir::lock(&folder).map_err(|cause| Error::Folder {
@@ -75,13 +76,13 @@ impl Builder {
     }
 }
 
-/// Runs jobs in this process. [Close](Windrow::close) it at the end: what is dropped instead is cut off, which costs
-/// nothing but repeats.
+/// Runs jobs in this process. [Close](Windrow::close) it at the end; dropping it cuts calls off, which costs nothing
+/// but repeats.
 pub struct Windrow {
     node: JobNode,
     state: Arc<StateDir>,
     store: Arc<Store>,
-    /// The last, so that it is dropped after what runs on it.
+    /// Last field, so that it is dropped after everything that runs on it.
     _threads: Threads,
 }
 
@@ -94,23 +95,24 @@ impl fmt::Debug for Windrow {
 }
 
 impl Windrow {
-    /// Begins to make one.
+    /// Creates a builder for an instance.
     pub fn builder() -> Builder {
         Builder { folder: None }
     }
 
-    /// Runs a job to its end, or goes on with it; several may run at a time.
+    /// Runs a job to its end, or resumes it; several may run at a time.
     ///
     /// # Errors
-    /// When it can't be begun, or the store can't be read any more. Items that fail are no error: see [`Report`].
+    /// Fails if the job can't be started or the store can't be read any more. Failed items are not an error: see
+    /// [`Report`].
     pub async fn run(&self, job: Job) -> Result<Report, Error> {
         self.start(job).await?.wait().await
     }
 
-    /// Begins a job, or goes on with it, and says how it comes along.
+    /// Starts a job, or resumes it, and returns a handle to follow it.
     ///
     /// # Errors
-    /// When it can't be begun.
+    /// Fails if the job can't be started.
     pub async fn start(&self, mut job: Job) -> Result<Running<'_>, Error> {
         let node = self.node.node();
         let tuning = job.tuning()?;
@@ -137,7 +139,7 @@ impl Windrow {
         };
         self.node.jobs().add(&task, provision);
         node.wake();
-        // Its last process died while it was stopping; it has to be stopped before it can be started.
+        // The last process died while stopping the job, so it must be stopped before it can be started.
         let starts_again = AtomicBool::new(task.status == Status::Stopping);
         Ok(Running {
             node,
@@ -161,14 +163,14 @@ impl Windrow {
             .map_err(|why| Error::Items(Box::new(why)))
     }
 
-    /// Ends: calls under way end first, then progress is saved and the folder is free for others.
+    /// Finishes the calls in flight, saves the progress, and releases the folder.
     pub async fn close(self) {
         self.node.drain().await;
     }
 }
 
-/// The threads on which a Windrow's actors and work run, whatever runtime the caller has. Where this is dropped they are
-/// given up, since a runtime can't be awaited where others run.
+/// Threads for the actors and work of an instance, independent of the caller's runtime. Dropping it abandons them,
+/// since a runtime can't be awaited inside another one.
 pub(crate) struct Threads {
     actors: Option<Runtime>,
     work: Option<Arc<Runtimes>>,
@@ -191,7 +193,7 @@ impl Threads {
         self.work.clone().ok_or(Error::Ended)
     }
 
-    /// Does something where actors run.
+    /// Runs a future on the actors' runtime.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -212,7 +214,7 @@ impl Drop for Threads {
     }
 }
 
-/// A name that no other Windrow of this process has.
+/// Returns a name that is unique among the instances of this process.
 fn name() -> String {
     static MADE: AtomicU64 = AtomicU64::new(0);
     match MADE.fetch_add(1, Ordering::Relaxed) {
@@ -221,7 +223,7 @@ fn name() -> String {
     }
 }
 
-/// Whoever runs a job, for the audit.
+/// Returns the identity recorded in the audit log for jobs of a program.
 pub(crate) fn actor() -> Write {
     Actor {
         name: "program".to_owned(),

@@ -1,4 +1,4 @@
-//! What can go wrong before anything runs.
+//! Errors of starting a job or a node.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,16 @@ use windrow_node::sources::OpenSourceError;
 use windrow_node::{LockError, StartError};
 use windrow_server::service::JobError;
 
-/// A job can't be run, or a node can't serve. Nothing of what was done before is lost.
+/// Error of running a job or serving a node. Earlier progress is never lost.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The folder for progress can't be used; another program may hold it.
     #[error("progress can't be kept in {}: {cause}", folder.display())]
     Folder {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
-        /// Why.
+        /// Error of locking it.
         cause: Box<LockError>,
     },
     /// The database in the folder failed.
@@ -32,10 +32,10 @@ pub enum Error {
     /// The configuration of a node has faults.
     #[error("{}", .0.join("; "))]
     Config(Vec<String>),
-    /// The actors did not come up.
+    /// The actors failed to start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A setting of the job can't be read, or contradicts another one.
+    /// A setting of the job is invalid, or contradicts another one.
     #[error("{0}")]
     Setting(String),
     /// The job has no handler.
@@ -44,10 +44,10 @@ pub enum Error {
     /// The items can't be read.
     #[error("{}: {}; {}", .0.what(), .0.because(), .0.hint())]
     Items(Box<OpenSourceError>),
-    /// The name belongs to a job over other items, or the job could not be begun.
+    /// The name belongs to a job over other items, or the job can't be started.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// The actors ended while the job was not done.
+    /// The actors ended before the job was done.
     #[error("windrow ended before the job did; what was saved is safe, run it again")]
     Ended,
 }

@@ -1,4 +1,4 @@
-//! What is to be done: items, a handler, and how fast.
+//! Jobs: items, a handler, and a rate.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -21,9 +21,9 @@ use windrow_node::sources::{CsvFormat, Format, Input, SourceSpec};
 
 use crate::Error;
 
-/// What an error of a closure becomes.
+/// Error type that a closure's error is converted to.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
-/// A closure as a handler: `Err` and a panic are failed attempts.
+/// Wraps a closure as a handler: `Err` and panics are failed attempts.
 pub(crate) fn closure<F, Fut, E>(work: F) -> impl ItemHandler
 where
     F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
@@ -40,19 +40,19 @@ where
     })
 }
 
-/// A handler as a node has it.
+/// Wraps a handler as a factory for a node.
 pub(crate) fn factory(handler: impl ItemHandler) -> Arc<dyn HandlerFactory> {
     Arc::new(RustHandlerFactory::new(handler, Arc::new(SystemClock::new())))
 }
 
-/// Items, a handler, and how fast. Known by its [name](Job::name).
+/// Items, a handler, and a rate. Identified by its [name](Job::name).
 pub struct Job {
     pub(crate) name: String,
     pub(crate) items: SourceSpec,
     pub(crate) skip_first: ItemIndex,
     pub(crate) handler: Option<Arc<dyn HandlerFactory>>,
     tuning: Tuning,
-    /// Why the first setting that is wrong is wrong.
+    /// Description of the first invalid setting.
     fault: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl std::fmt::Debug for Job {
 }
 
 impl Job {
-    /// A job over the numbers of a range, called `job` until it is [named](Job::name).
+    /// Creates a job over the numbers of a range, with the name `job` unless [set](Job::name).
     pub fn items(range: Range<u64>) -> Job {
         let total = ItemCount(range.end.max(range.start));
         let skip_first = ItemIndex(range.start);
@@ -76,17 +76,17 @@ impl Job {
         }
     }
 
-    /// A job over the rows of a CSV file with a header; each item's data is an object. Named after the file.
+    /// Creates a job over the rows of a CSV file with a header; each item's data is an object. Named after the file.
     pub fn csv(path: impl AsRef<Path>) -> Job {
         Job::file(path.as_ref(), Format::Csv(CsvFormat::default()))
     }
 
-    /// A job over the lines of a file of JSON values. Named after the file.
+    /// Creates a job over a file with one JSON value per line. Named after the file.
     pub fn ndjson(path: impl AsRef<Path>) -> Job {
         Job::file(path.as_ref(), Format::Ndjson)
     }
 
-    /// A job over the lines of a text file; each item's data is `{"line": "…"}`. Named after the file.
+    /// Creates a job over the lines of a text file; each item's data is `{"line": "…"}`. Named after the file.
     pub fn lines(path: impl AsRef<Path>) -> Job {
         Job::file(path.as_ref(), Format::Lines)
     }
@@ -107,7 +107,7 @@ impl Job {
     }
 
     fn over(name: String, items: SourceSpec) -> Job {
-        // As `windrow run` has it: without a rate, as fast as the handler answers.
+        // As in `windrow run`: without a rate, as fast as the handler responds.
         let tuning = Tuning {
             rate: RateLimit::Unlimited,
             ..TaskDefaults::default().tuning
@@ -122,14 +122,14 @@ impl Job {
         }
     }
 
-    /// What it is known by, in its folder: the same name over the same items goes on with the same job.
+    /// Sets the name that identifies the job in its folder. The same name over the same items resumes the same job.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Job {
         self.name = name.into();
         self
     }
 
-    /// A closure that is called for each item; `Err` and a panic are failed attempts.
+    /// Sets a closure that is called for each item; `Err` and panics are failed attempts.
     #[must_use]
     pub fn handler<F, Fut, E>(self, work: F) -> Job
     where
@@ -140,41 +140,42 @@ impl Job {
         self.handler_of(closure(work))
     }
 
-    /// A handler that gets many items at once, with [`Job::batch`], and may say more of each than whether it succeeded.
+    /// Sets a handler that gets many items at once, with [`Job::batch`], and can return more than success or failure
+    /// for each.
     #[must_use]
     pub fn handler_of(mut self, handler: impl ItemHandler) -> Job {
         self.handler = Some(factory(handler));
         self
     }
 
-    /// How fast items leave, `"500/s"`; without it as fast as the handler answers.
+    /// Sets the rate, e.g. `"500/s"`; without one, items are sent as fast as the handler responds.
     #[must_use]
     pub fn rate(self, rate: &str) -> Job {
         let parsed = rate.parse();
         self.set(parsed, |tuning, rate| tuning.rate = rate)
     }
 
-    /// How many calls may be under way; without it as many as help.
+    /// Sets the number of calls in flight; without one, as many as help.
     #[must_use]
     pub fn concurrency(self, calls: u32) -> Job {
         let calls = at_least_one("concurrency", calls);
         self.set(calls, |tuning, calls| tuning.concurrency = Auto::Fixed(calls))
     }
 
-    /// Items of a call, for [`Job::handler_of`].
+    /// Sets the number of items per call, for [`Job::handler_of`].
     #[must_use]
     pub fn batch(self, items: u32) -> Job {
         self.set(at_least_one("batch", items), |tuning, items| tuning.batch = items)
     }
 
-    /// How often an item is tried before it is abandoned.
+    /// Sets the number of attempts before an item fails.
     #[must_use]
     pub fn max_attempts(self, attempts: u32) -> Job {
         let attempts = at_least_one("max_attempts", attempts);
         self.set(attempts, |tuning, attempts| tuning.max_attempts = attempts)
     }
 
-    /// How long a call may take; its future is dropped then, and the attempt has failed.
+    /// Sets the timeout of a call. The call's future is then dropped, and the attempt has failed.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Job {
         self.tuning.timeout = timeout;
@@ -189,7 +190,7 @@ impl Job {
         self
     }
 
-    /// The settings, if they are sound.
+    /// Returns the settings, or an error if they are invalid.
     pub(crate) fn tuning(&self) -> Result<Tuning, Error> {
         if let Some(fault) = &self.fault {
             return Err(Error::Setting(fault.clone()));

@@ -1,5 +1,5 @@
-//! Windrow drives the N numbered items of a job through a handler at exactly the rate it was told, and goes on where it
-//! was after a crash. This is Windrow in your own program; the program `windrow` does the same from a command line.
+//! Windrow sends the N numbered items of a job to a handler at exactly the given rate, and resumes after a crash.
+//! This crate runs it inside your own program; the program `windrow` does the same from the command line.
 //!
 //! ```
 //! use windrow::{Job, Windrow};
@@ -12,17 +12,17 @@
 //! let windrow = Windrow::builder().store("progress").build().await?;
 //! let job = Job::items(0..1000).rate("500/s").handler(async |item| push(&item.key).await);
 //! let report = windrow.run(job).await?;
-//! println!("{} done, {} abandoned", report.succeeded, report.abandoned);
+//! println!("{} done, {} failed", report.succeeded, report.failed);
 //! windrow.close().await;
 //! # assert_eq!((report.succeeded, report.is_finished()), (1000, true));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # A node of your own
+//! # Embedding a node
 //!
-//! [`Builder::node`] makes what `windrow serve` is, an HTTP API with registered businesses, in your program: a business
-//! names one of your handlers as its `command`.
+//! [`Builder::node`] runs what `windrow serve` runs, an HTTP API with registered businesses, inside your program. A
+//! business names one of your handlers as its `command`.
 //!
 //! ```
 //! use windrow::{Item, Windrow};
@@ -41,19 +41,20 @@
 //! # }
 //! ```
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! - A job is known by its [name](Job::name). The same job again goes on where it was: after a [stop](Running::stop), an
-//!   error, a `kill -9`. One that has finished does nothing and reports how it ended.
-//! - No item is lost. An item may be handed out again after a crash, always under the same [`Item::key`].
-//! - A handler's `Err` and its panic are failed attempts: the item is tried again after a while, and abandoned after
-//!   [`Job::max_attempts`]; [`Report::failures`] counts those by code.
-//! - Progress is a folder with an SQLite database that one program holds at a time; it grows with failures, not with items.
+//! - A job is identified by its [name](Job::name). Running the same job again resumes it: after a
+//!   [stop](Running::stop), an error, or a `kill -9`. A finished job does nothing and reports its result.
+//! - No item is lost. After a crash an item may be sent again, always with the same [`Item::key`].
+//! - A handler's `Err` or panic is a failed attempt: the item is retried after a while, and fails after
+//!   [`Job::max_attempts`]. [`Report::failures`] counts failures by code.
+//! - Progress is a folder with an SQLite database, held by one program at a time. It grows with failures, not with
+//!   items.
 //!
 //! # Stability
 //!
-//! What this page names is the public surface: it follows semantic versioning. The crates `windrow-core`, `windrow-engine`
-//! and so on are parts of the program, may change with each release, and are no surface.
+//! The items on this page are the public API and follow semantic versioning. The crates `windrow-core`,
+//! `windrow-engine` and so on are internal and may change with each release.
 
 #![warn(missing_docs)]
 

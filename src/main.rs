@@ -1,8 +1,8 @@
-//! The program `windrow`; everything is in the library.
+//! The program `windrow`; all code is in the library.
 
 use std::process::ExitCode;
 
-/// Gives memory back after a burst; that of the C library keeps it.
+/// Returns memory to the system after a burst, which the C library's allocator doesn't.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,20 +1,20 @@
-//! How a job stands, and how it ended.
+//! Progress and results of jobs.
 
 use windrow_core::items::counters::Counters;
 use windrow_core::task::lifecycle::{Status, TaskResult};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// How far a job is.
+/// Progress of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// How many items it has.
+    /// Total number of items.
     pub total: u64,
-    /// Handled well, or with nothing to do.
+    /// Items that succeeded or had nothing to do.
     pub succeeded: u64,
-    /// Given up after all their attempts.
-    pub abandoned: u64,
-    /// Being handled now.
+    /// Items that failed after all their attempts.
+    pub failed: u64,
+    /// Items in flight at this moment.
     pub in_flight: u64,
 }
 
@@ -23,68 +23,68 @@ impl Progress {
         let Counters {
             succeeded,
             skipped,
-            abandoned,
+            failed,
             in_flight,
             ..
         } = *counters;
         Progress {
             total,
             succeeded: succeeded + skipped,
-            abandoned,
+            failed,
             in_flight,
         }
     }
 }
 
-/// How a job ended, or where it stands since it was stopped.
+/// Result of a job, or its state since it was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Its number in the folder, `t1`.
+    /// Id of the job in its folder, e.g. `t1`.
     pub id: String,
-    /// How it ended.
+    /// Way in which the job ended.
     pub end: End,
-    /// How many items it has.
+    /// Total number of items.
     pub total: u64,
-    /// Handled well, or with nothing to do.
+    /// Items that succeeded or had nothing to do.
     pub succeeded: u64,
-    /// Given up after all their attempts.
-    pub abandoned: u64,
-    /// The abandoned ones by their code, the most frequent first.
+    /// Items that failed after all their attempts.
+    pub failed: u64,
+    /// Failed items by code, most frequent first.
     pub failures: Vec<Failures>,
 }
 
-/// How a job ended.
+/// Way in which a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum End {
-    /// Every item succeeded, or had nothing to do.
+    /// Every item succeeded or had nothing to do.
     Succeeded,
-    /// Every item was handled, some were abandoned.
+    /// Every item was handled, and some failed.
     WithFailures,
-    /// It was stopped; the same job goes on.
+    /// The job was stopped; running it again resumes it.
     Stopped {
-        /// Why.
+        /// Reason for the stop.
         reason: String,
     },
-    /// It was given up for good.
+    /// The job was cancelled for good.
     Cancelled,
 }
 
-/// Abandoned items of one code.
+/// Failed items with the same code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Failures {
-    /// The code, `ERROR` for a handler's error that names none.
+    /// Failure code; `ERROR` for a handler's error without one.
     pub code: String,
-    /// How many.
+    /// Number of these items.
     pub count: u64,
-    /// What was said of one of them.
+    /// Failure message of one of them.
     pub example: String,
 }
 
 impl Report {
-    /// Whether every item was handled.
+    /// True if every item was handled.
     pub fn is_finished(&self) -> bool {
         matches!(self.end, End::Succeeded | End::WithFailures)
     }
@@ -93,7 +93,7 @@ impl Report {
         let Progress {
             total,
             succeeded,
-            abandoned,
+            failed,
             ..
         } = Progress::of(task.total.0, &task.counters);
         Report {
@@ -101,7 +101,7 @@ impl Report {
             end: end_of(task),
             total,
             succeeded,
-            abandoned,
+            failed,
             failures,
         }
     }

@@ -1,4 +1,4 @@
-//! A job that runs.
+//! Handle to a running job.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use windrow_server::service;
 use crate::builder::actor;
 use crate::{Error, Failures, Progress, Report};
 
-/// Between two looks.
+/// Interval for polling the job's state.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A job that was begun. It goes on when this is dropped, until its [`Windrow`](crate::Windrow) is.
+/// A job that was started. Dropping this doesn't stop it; it runs until its [`Windrow`](crate::Windrow) is dropped.
 pub struct Running<'a> {
     pub(crate) node: &'a Node,
     pub(crate) store: Arc<Store>,
     pub(crate) task: TaskId,
-    /// Whether it is started as soon as it is stopped.
+    /// Set if the job must be started again once it has stopped.
     pub(crate) starts_again: AtomicBool,
 }
 
@@ -37,10 +37,10 @@ impl fmt::Debug for Running<'_> {
 }
 
 impl Running<'_> {
-    /// How far it is: as it runs, or as it was saved.
+    /// Returns the progress: live while it runs, otherwise as last saved.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// Fails if the store can't be read.
     pub async fn progress(&self) -> Result<Progress, Error> {
         let task = self.view().await?;
         let live = self.node.progress(task.id).into_iter().map(|live| live.counters);
@@ -48,10 +48,10 @@ impl Running<'_> {
         Ok(Progress::of(task.total.0, &live.unwrap_or(task.counters)))
     }
 
-    /// Lets no more items leave; those under way end. The same job goes on another time.
+    /// Stops sending items; calls in flight finish. Running the same job again resumes it.
     ///
     /// # Errors
-    /// When the store can't be written.
+    /// Fails if the store can't be written.
     pub async fn stop(&self) -> Result<(), Error> {
         self.starts_again.store(false, Ordering::Relaxed);
         let task = self.view().await?;
@@ -70,10 +70,10 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// Waits until it is finished, or stopped.
+    /// Waits until the job is finished or stopped.
     ///
     /// # Errors
-    /// When the store can't be read any more.
+    /// Fails if the store can't be read any more.
     pub async fn wait(&self) -> Result<Report, Error> {
         loop {
             let task = match self.view().await {

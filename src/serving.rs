@@ -1,4 +1,4 @@
-//! A node of a program of your own: what `windrow serve` is, with handlers in the same process.
+//! A node embedded in your program: what `windrow serve` runs, with handlers in the same process.
 
 use std::fmt;
 use std::future::Future;
@@ -13,7 +13,7 @@ use crate::Error;
 use crate::builder::{FOLDER_DEFAULT, Threads};
 use crate::job::{Cause, closure, factory};
 
-/// How a node is made. It has the configuration's defaults where nothing else is said.
+/// Builder for an embedded node. Settings not given have their configuration defaults.
 #[must_use]
 pub struct NodeBuilder {
     folder: Option<PathBuf>,
@@ -42,26 +42,27 @@ impl NodeBuilder {
         }
     }
 
-    /// A configuration as `windrow serve` reads it, variables `WINDROW_…` included: for a database server, TLS, limits.
+    /// Loads a configuration file as `windrow serve` does, including `WINDROW_…` variables: for a database server,
+    /// TLS, limits.
     pub fn config(mut self, file: impl AsRef<Path>) -> NodeBuilder {
         self.config = Some(file.as_ref().to_owned());
         self
     }
 
-    /// Where its API listens, `"127.0.0.1:7700"`; port 0 takes a free one.
+    /// Sets the address of the API, e.g. `"127.0.0.1:7700"`; port 0 picks a free one.
     pub fn listen(mut self, address: impl Into<String>) -> NodeBuilder {
         self.listen = Some(address.into());
         self
     }
 
-    /// Asks nobody for a token. Only for a node that listens to its own machine.
+    /// Turns authentication off. Only for a node that listens on loopback.
     pub fn without_sign_in(mut self) -> NodeBuilder {
         self.is_open = true;
         self
     }
 
-    /// A closure that is called for each item of the businesses whose `command` is this name; `Err` and a panic are failed
-    /// attempts.
+    /// Adds a closure that is called for each item of businesses with this name as their `command`; `Err` and panics
+    /// are failed attempts.
     pub fn handler<F, Fut, E>(self, name: impl Into<String>, work: F) -> NodeBuilder
     where
         F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
@@ -71,16 +72,16 @@ impl NodeBuilder {
         self.handler_of(name, closure(work))
     }
 
-    /// The same with a handler that gets many items at once, and may say more of each than whether it succeeded.
+    /// Adds a handler that gets many items at once, and can return more than success or failure for each.
     pub fn handler_of(mut self, name: impl Into<String>, handler: impl ItemHandler) -> NodeBuilder {
         self.handlers.insert(name.into(), factory(handler));
         self
     }
 
-    /// Starts the node, on threads of its own. Tasks that ran when it ended go on.
+    /// Starts the node on its own threads. Tasks that were running when it last ended are resumed.
     ///
     /// # Errors
-    /// When the configuration has faults, or what it names can't be had.
+    /// Fails if the configuration has faults, or a resource that it names is unavailable.
     pub async fn serve(self) -> Result<Node, Error> {
         let config = self.configuration()?;
         let threads = Threads::new()?;
@@ -130,11 +131,10 @@ impl NodeBuilder {
     }
 }
 
-/// A node that serves. [Close](Node::close) it at the end: what is dropped instead is cut off, which costs nothing but
-/// repeats.
+/// A serving node. [Close](Node::close) it at the end; dropping it cuts calls off, which costs nothing but repeats.
 pub struct Node {
     serve: Serve,
-    /// The last, so that it is dropped after what runs on it.
+    /// Last field, so that it is dropped after everything that runs on it.
     _threads: Threads,
 }
 
@@ -147,22 +147,22 @@ impl fmt::Debug for Node {
 }
 
 impl Node {
-    /// Where its API is.
+    /// Returns the URL of the API.
     pub fn url(&self) -> String {
         self.serve.url()
     }
 
-    /// The file with the first administrator's token; none where nobody is asked for one.
+    /// Returns the file with the first administrator's token; `None` if authentication is off.
     pub fn token_file(&self) -> Option<&Path> {
         self.serve.bootstrap_file()
     }
 
-    /// Ends when the node has ended without being asked.
+    /// Completes when the node has ended unexpectedly.
     pub async fn failed(&self) {
         self.serve.failed().await;
     }
 
-    /// Ends: calls under way end first, then progress is saved and the folder is free for others.
+    /// Finishes the calls in flight, saves the progress, and releases the folder.
     pub async fn close(self) {
         self.serve.drain().await;
     }

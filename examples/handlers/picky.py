@@ -9,7 +9,7 @@ for line in sys.stdin:
     if not user["token"]:
         answer = {"result": "skip"}                                # settled, and no error
     elif user["token"].startswith("expired-"):
-        answer = {"result": "abandon", "code": "TOKEN_EXPIRED", "message": "expired " + user["token"][8:]}
+        answer = {"result": "fail", "code": "TOKEN_EXPIRED", "message": "expired " + user["token"][8:]}
     elif user["time_zone"] == "Asia/Seoul":
         answer = {"result": "retry", "retry_after": "200ms", "code": "BUSY", "message": "not now"}
     print(json.dumps({"type": "result", "id": message["id"], **answer}), flush=True)

@@ -6,7 +6,7 @@ fn main() -> Result<()> {
         let line = line?;
         if line.contains(r#""type":"item""#) {
             eprintln!("item: {line}");                         // the work; stdout is for answers only
-            println!("ok");                                    // or: skip, retry, abandon
+            println!("ok");                                    // or: skip, retry, fail
         }
     }
     Ok(())

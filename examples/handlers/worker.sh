@@ -3,5 +3,5 @@
 while read -r line; do
   case $line in *'"type":"item"'*) ;; *) continue ;; esac   # the first line is a hello
   echo "item: $line" >&2                                    # the work; stdout is for answers only
-  echo ok                                                   # or: skip, retry, abandon
+  echo ok                                                   # or: skip, retry, fail
 done

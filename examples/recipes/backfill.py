@@ -17,7 +17,7 @@ def fill(order):
     with db:                                        # done twice it does the same: nothing that was filled changes
         (price,) = db.execute("SELECT price FROM orders WHERE id = ?", [order]).fetchone()
         if price is None:
-            return {"result": "abandon", "code": "NO_PRICE"}
+            return {"result": "fail", "code": "NO_PRICE"}
         cents = round(100 * float(price))
         db.execute("UPDATE orders SET cents = ? WHERE id = ? AND cents IS NULL", [cents, order])
         return {"result": "ok", "output": {"id": order, "cents": cents}}

@@ -7,35 +7,35 @@ pub(crate) use sea_orm_migration::schema::{
     string_len_uniq as chars_unique, text, text_null,
 };
 
-/// Length of names that people or systems give: the longest that every database indexes.
+/// Maximum length of names that people or systems give: the longest that every database indexes.
 pub(crate) const NAME: u32 = 190;
 /// Length of a hash in hexadecimal, and of other short texts by which rows are found.
 pub(crate) const HASH: u32 = 64;
-/// Length of a slug.
+/// Maximum length of a slug.
 pub(crate) const SLUG: u32 = 64;
-/// Length of a code of failures or of a stop.
+/// Maximum length of a failure or stop code.
 pub(crate) const CODE: u32 = 64;
 /// Length of a UUID as text, so that people can compare it with a log line.
 pub(crate) const UUID: u32 = 36;
 
-/// 64-bit number from a sequence, never reused: the primary key.
+/// Defines a primary key: a 64-bit number from a sequence, never reused.
 pub(crate) fn sequence_key(name: &'static str) -> ColumnDef {
     let mut column = ColumnDef::new(name);
     column.big_integer().not_null().auto_increment().primary_key();
     column
 }
 
-/// Count, index or time: a 64-bit number that begins at 0.
+/// Defines a count, index or time: a 64-bit number that starts at 0.
 pub(crate) fn number(name: &'static str) -> ColumnDef {
     big_integer(name).default(0_i64).take()
 }
 
-/// 32-bit number that begins at 0.
+/// Defines a 32-bit number that starts at 0.
 pub(crate) fn small(name: &'static str) -> ColumnDef {
     integer(name).default(0).take()
 }
 
-/// Flag that begins false.
+/// Defines a flag that starts as false.
 pub(crate) fn flag(name: &'static str) -> ColumnDef {
     boolean(name).default(false).take()
 }

@@ -1,11 +1,11 @@
-//! Step that makes all tables and gives the store its id.
+//! Step that creates all tables and gives the store its id.
 
 use sea_orm_migration::prelude::*;
 use uuid::Uuid;
 
 use crate::{schema, table};
 
-/// Step of the whole schema.
+/// Step that creates the whole schema.
 #[derive(Debug)]
 pub(crate) struct Migration;
 
@@ -23,7 +23,7 @@ impl MigrationTrait for Migration {
     }
 }
 
-/// Gives the store its id, once: a step that was cut short goes on here.
+/// Gives the store its id, once: an interrupted step continues here.
 async fn give_id(manager: &SchemaManager<'_>) -> Result<(), DbErr> {
     let known = Query::select()
         .column("val")
@@ -41,7 +41,7 @@ async fn give_id(manager: &SchemaManager<'_>) -> Result<(), DbErr> {
     manager.execute(id).await
 }
 
-/// Six characters of `[a-z0-9]`: the first part of every item key. 36^6 is 2.2 thousand million stores.
+/// Generates six characters of `[a-z0-9]`, the first part of every item key. 36^6 makes 2.2 billion stores.
 fn store_id() -> String {
     const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
     let mut random = Uuid::new_v4().as_u128() >> 64 ^ Uuid::new_v4().as_u128();

@@ -1,20 +1,20 @@
-//! Table with its keys and indexes, and the few things that differ between databases when one is made.
+//! Table with its keys and indexes, and the few differences between databases in creating it.
 
 use sea_orm_migration::prelude::{
     ColumnDef, ColumnType, DbErr, Index, IndexCreateStatement, SchemaManager, TableCreateStatement,
 };
 use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend, Statement};
 
-/// Table of the schema.
+/// Table of the schema, created only if it is missing.
 pub(crate) struct Table {
     name: &'static str,
     columns: Vec<ColumnDef>,
-    /// Columns of the primary key; empty where a column's own definition says that it is the key.
+    /// Columns of the primary key; empty if a column's own definition makes it the key.
     key: &'static [&'static str],
     indexes: Vec<(String, IndexCreateStatement)>,
 }
 
-/// Table whose primary key is one of its columns.
+/// Creates a table whose primary key is one of its columns.
 pub(crate) fn table(name: &'static str, columns: impl IntoIterator<Item = ColumnDef>) -> Table {
     Table {
         name,
@@ -42,7 +42,7 @@ impl Table {
         self
     }
 
-    /// Adds an index in which no two rows have the same values; missing ones are never the same.
+    /// Adds a unique index; nulls are never equal.
     pub(crate) fn unique(self, suffix: &str, columns: &[&'static str]) -> Table {
         let mut table = self.index(suffix, columns);
         if let Some((_, statement)) = table.indexes.last_mut() {
@@ -51,7 +51,7 @@ impl Table {
         table
     }
 
-    /// Makes what isn't there: on a database without transactional DDL the step may have been cut short.
+    /// Creates what is missing: on a database without transactional DDL, the step may have been interrupted.
     async fn make(self, manager: &SchemaManager<'_>, collation: Option<&str>) -> Result<(), DbErr> {
         let backend = manager.get_database_backend();
         let mut table = TableCreateStatement::new();
@@ -76,7 +76,7 @@ impl Table {
     }
 }
 
-/// Makes the tables that aren't there, with their indexes.
+/// Creates the missing tables, with their indexes.
 pub(crate) async fn make_all(manager: &SchemaManager<'_>, tables: Vec<Table>) -> Result<(), DbErr> {
     let collation = exact_collation(manager).await?;
     for table in tables {
@@ -92,9 +92,9 @@ fn over(mut index: IndexCreateStatement, columns: &[&'static str]) -> IndexCreat
     index
 }
 
-/// Column whose texts every database compares byte by byte (`'A'` is neither `'a'` nor `'A '`, and they sort everywhere
-/// as they do in SQLite), and which is long enough: MariaDB's `TEXT` and `BLOB` stop at 64 KiB, but a source that came
-/// with a request doesn't, and the bitmap of the largest window needs 128.
+/// Adapts a column so that every database compares its texts byte by byte (`'A'` is neither `'a'` nor `'A '`, and
+/// they sort everywhere as in SQLite), and so that it is long enough: MariaDB's `TEXT` and `BLOB` stop at 64 KiB, but
+/// a source that came with a request doesn't, and the bitmap of the largest window needs 128.
 fn exact(mut column: ColumnDef, backend: DbBackend) -> ColumnDef {
     match (backend, column.get_column_type()) {
         (DbBackend::MySql, Some(ColumnType::Text)) => drop(column.custom("longtext")),
@@ -107,8 +107,8 @@ fn exact(mut column: ColumnDef, backend: DbBackend) -> ColumnDef {
     column
 }
 
-/// Collation of MySQL and MariaDB that compares bytes and pads nothing: both have one, under names that the other
-/// doesn't know. `utf8mb4_bin` would take `'A '` for `'A'`.
+/// Returns the collation of MySQL or MariaDB that compares bytes and pads nothing: both have one, under names that
+/// the other doesn't know. `utf8mb4_bin` treats `'A '` as `'A'`.
 async fn exact_collation(manager: &SchemaManager<'_>) -> Result<Option<&'static str>, DbErr> {
     if manager.get_database_backend() != DbBackend::MySql {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Attributes of a task in bodies: their description is made from their table.
+//! Task attributes in request and response bodies. Their OpenAPI schemas are generated from the attribute table.
 
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder};
 use utoipa::openapi::schema::{Schema, SchemaFormat, SchemaType, Type};
@@ -11,10 +11,10 @@ use windrow_core::ids::INDEX_MAX;
 use windrow_core::task::NAME_CHARS_MAX;
 use windrow_core::task::spec::{ATTRIBUTES, Attribute, Kind, Request};
 
-/// The most limits that a task names beside those of its business.
+/// Maximum number of limits that a task may name in addition to those of its business.
 const LIMITS_MAX: usize = 4;
 
-/// Attributes of a task, as they are written.
+/// Attributes of a task, in their written form.
 #[derive(Debug, serde::Serialize)]
 pub struct TaskAttributes;
 
@@ -38,20 +38,20 @@ impl ToSchema for TaskAttributes {
     }
 }
 
-/// Attributes that a request may name, or those of an answer.
+/// Returns the attributes that a request may set, or, without one, those of a response.
 pub(crate) fn of(request: Option<Request>) -> impl Iterator<Item = &'static Attribute> {
     let is_in = move |attribute: &&Attribute| request.is_none_or(|it| attribute.rule.requests.contains(&it));
     ATTRIBUTES.iter().filter(is_in)
 }
 
-/// Attributes as properties of a request, where each may be absent.
+/// Returns the attributes as properties of a request, all of them optional.
 pub(crate) fn properties(request: Request) -> impl Iterator<Item = (String, RefOr<Schema>)> {
     let property =
         move |attribute: &Attribute| (attribute.name.to_owned(), property(attribute, Some(request)));
     Attribute::of(request).map(property)
 }
 
-/// Schemas that the attributes of requests refer to, and those of answers, which no derive finds behind what is flattened.
+/// Adds the schemas referenced by request and response attributes. No derive finds them behind flattened members.
 pub(crate) fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
     for (name, schema) in [
         (NewCanary::name(), NewCanary::schema()),
@@ -66,7 +66,7 @@ pub(crate) fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
     NumberOrAuto::schemas(schemas);
 }
 
-/// An attribute in a request, or in an answer.
+/// Schema of one attribute in a request or a response.
 fn property(attribute: &Attribute, request: Option<Request>) -> RefOr<Schema> {
     let is_request = request.is_some();
     let is_nullable = is_request || attribute.kind.is_optional();

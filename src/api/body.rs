@@ -1,4 +1,4 @@
-//! Bodies that name attributes and live settings of a task beside members of their own, all in one flat object.
+//! Request bodies that mix their own members with task attributes and live settings in one flat object.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,20 +18,20 @@ use windrow_core::settings::json::Object;
 use windrow_core::settings::table::{SETTINGS, TuningPatch};
 use windrow_core::task::spec::{Attribute, Request, SpecPatch};
 
-/// A request that names attributes of a task.
+/// Request that may set attributes of a task.
 pub trait Names {
-    /// Request whose attributes it may name.
+    /// Kind of request, which decides the attributes it may set.
     const REQUEST: Request;
 }
 
-/// A body: members of its own, and beside them attributes and live settings of a task.
+/// Request body: its own members plus attributes and live settings of a task.
 #[derive(Clone, Debug)]
 pub struct Body<T> {
     /// Members that are neither attributes nor settings.
     pub own: T,
-    /// The attributes that are named.
+    /// Attributes set by the request.
     pub spec: SpecPatch,
-    /// The settings that are named.
+    /// Settings set by the request.
     pub tuning: TuningPatch,
 }
 
@@ -66,10 +66,10 @@ impl<'de, T: Names + Deserialize<'de>> Visitor<'de> for Members<T> {
     }
 }
 
-/// The members of a body that are neither attributes nor settings; those are read on the way.
+/// Members of a body that are neither attributes nor settings. The others are collected while reading.
 pub(crate) struct Own<A> {
     map: A,
-    /// Attributes of this request are read; of an answer, all.
+    /// Reads the attributes that this request may set; `None` reads all, as in a response.
     request: Option<Request>,
     spec: SpecPatch,
     tuning: TuningPatch,
@@ -77,7 +77,7 @@ pub(crate) struct Own<A> {
 }
 
 impl<A> Own<A> {
-    /// The members of a map.
+    /// Wraps the members of a map.
     pub(crate) fn new(map: A, request: Option<Request>) -> Own<A> {
         Own {
             map,
@@ -88,7 +88,7 @@ impl<A> Own<A> {
         }
     }
 
-    /// The attributes and the settings that were read on the way.
+    /// Returns the attributes and settings collected while reading.
     pub(crate) fn named(self) -> (SpecPatch, TuningPatch) {
         let tuning = match self.retry {
             Some(Object(retry)) => TuningPatch::from(retry).and(&self.tuning),
@@ -121,7 +121,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for &mut Own<A> {
     }
 }
 
-/// Kind of a member.
+/// Kind of member that a name stands for.
 enum Name<T> {
     Own(T),
     Attribute(&'static Attribute),

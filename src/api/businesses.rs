@@ -1,4 +1,4 @@
-//! Businesses, the checks of their handlers and their revisions.
+//! Businesses, their handler checks and their revisions.
 
 use std::collections::BTreeMap;
 
@@ -14,107 +14,107 @@ use windrow_core::business::Hooks;
 use windrow_core::business::request::RequestSpec;
 use windrow_core::settings::table::TuningPatch;
 
-/// How a call went that was tried.
+/// Outcome of a test call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TryReply {
-    /// The item.
+    /// Index of the item.
     pub index: u64,
-    /// The key that the handler was given for it.
+    /// Item key that the handler received.
     pub item_key: String,
-    /// `succeeded`, `skipped`, `abandoned`, `retry`, `failed` (the contract is broken) or `not_called`.
+    /// `succeeded`, `skipped`, `failed`, `retry`, `broken` (the contract is) or `not_called`.
     pub result: String,
-    /// Why, unless it went well.
+    /// Code of the failure; null if the call succeeded.
     pub code: Option<String>,
-    /// The same in words.
+    /// Failure message for people.
     pub message: Option<String>,
-    /// What the item came to, as the handler answered it; none where it said nothing.
+    /// Output that the handler returned for the item; null if it returned none.
     #[schema(value_type = Option<serde_json::Value>)]
     pub output: Option<Box<RawValue>>,
-    /// How large the output was, where it was too large to be shown. Unit: bytes.
+    /// Size of the output, in bytes; set only if it was too large to show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<u64>,
-    /// Lines that the handler wrote beside.
+    /// Log lines that the handler wrote during the call.
     pub logs: Vec<String>,
-    /// How long the call took.
+    /// Duration of the call, in seconds.
     pub latency_seconds: f64,
 }
 
-/// A business.
+/// A business: a handler with its defaults, limits and hooks.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Business {
-    /// Its name in URLs.
+    /// Name, as used in URLs.
     pub name: String,
-    /// A name for people.
+    /// Display name for people.
     pub display_name: Option<String>,
-    /// The nodes that run its tasks.
+    /// Node pool that runs its tasks.
     pub pool: String,
-    /// What is called.
+    /// URL of the handler.
     pub url: Option<String>,
-    /// What is started.
+    /// Name of the command that is started as its handler.
     pub command: Option<String>,
-    /// What is made for each item.
+    /// Request sent for each item.
     #[schema(value_type = Option<RequestSettings>)]
     pub request: Option<RequestSpec>,
     /// Names of the request's secrets; each value is `***`.
     pub request_secrets: BTreeMap<String, String>,
-    /// Headers to send.
+    /// Headers sent with each call.
     pub headers: BTreeMap<String, String>,
-    /// Names of secret headers; each value is `***`.
+    /// Names of the secret headers; each value is `***`.
     pub secret_headers: BTreeMap<String, String>,
-    /// Where in a reply the result lies.
+    /// JSON pointer to the result within a reply.
     pub response_pointer: String,
-    /// Whether the contract check insists on verified signatures.
+    /// True if the contract check requires the handler to verify signatures.
     pub require_signature: bool,
-    /// A forward proxy.
+    /// Forward proxy used for calls.
     pub proxy: Option<String>,
-    /// Certificates that are trusted instead of the system's.
+    /// Certificates trusted instead of the system's.
     pub ca_pem: Option<String>,
-    /// Trusts any certificate.
+    /// True if any TLS certificate is accepted.
     pub insecure_skip_verify: bool,
-    /// What it wants to hear of its tasks.
+    /// Hooks called during the life of its tasks.
     #[schema(value_type = HooksSettings)]
     pub hooks: Hooks,
-    /// What its tasks begin with.
+    /// Default settings of its tasks.
     #[schema(value_type = TuningSettings)]
     pub defaults: TuningPatch,
-    /// What all its tasks may have together.
+    /// Limits shared by all its tasks.
     #[schema(value_type = LimitsSettings)]
     pub limits: BusinessLimits,
-    /// Grows with each change.
+    /// Revision number; grows with each change.
     pub revision: u64,
-    /// When it was registered.
+    /// Time when it was registered.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// When it was last changed.
+    /// Time of the last change.
     #[schema(format = DateTime)]
     pub updated_at: String,
-    /// Hidden, and no new tasks, since then.
+    /// Time when it was archived: since then it is hidden and accepts no new tasks.
     #[schema(format = DateTime)]
     pub archived_at: Option<String>,
-    /// The secret that signs calls; only in the answer that made it, and never where no call is signed.
+    /// Secret that signs calls. Present only in the response that created it, and never if calls aren't signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
 
-/// How a handler keeps to the contract.
+/// Result of a contract check.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct CheckReply {
-    /// Whether no check failed.
+    /// True if no check failed.
     pub passed: bool,
-    /// Each check.
+    /// Result of each check.
     pub checks: Vec<Check>,
 }
 
-/// One check.
+/// Result of one check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Check {
-    /// What was looked at.
+    /// Subject of the check.
     pub check: String,
     /// `ok`, `warn` or `fail`.
     pub result: String,
-    /// What was seen.
+    /// Observed behaviour of the handler.
     pub detail: String,
-    /// What to try.
+    /// Suggested fix, if any.
     #[serde(rename = "try")]
     pub advice: Option<String>,
 }
@@ -122,115 +122,116 @@ pub struct Check {
 /// One change of a business.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Revision {
-    /// The revision that it made.
+    /// Revision that the change created.
     pub revision: Option<u64>,
-    /// When.
+    /// Time of the change.
     #[schema(format = DateTime)]
     pub at: String,
-    /// By whom.
+    /// Name of whoever made the change.
     pub actor: String,
-    /// From where: `api`, `cli`, `ui`, `business` or `system`.
+    /// Origin of the change: `api`, `cli`, `ui`, `business` or `system`.
     pub source: String,
-    /// What, e.g. `business.edit`.
+    /// Kind of change, e.g. `business.edit`.
     pub action: String,
-    /// Why.
+    /// Reason given for the change.
     pub reason: Option<String>,
-    /// Each member that changed.
+    /// All members that changed.
     pub diff: Vec<Difference>,
-    /// Whether a secret changed; which one isn't said.
+    /// True if a secret changed; the response doesn't say which.
     pub secrets_changed: bool,
 }
 
-/// A member that changed.
+/// A changed member of a business.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Difference {
-    /// Which, as a JSON pointer.
+    /// JSON pointer to the member.
     pub pointer: String,
-    /// What it was; null where it wasn't there.
+    /// Previous value; null if the member didn't exist.
     pub from: Option<Value>,
-    /// What it is; null where it is gone.
+    /// New value; null if the member was removed.
     pub to: Option<Value>,
 }
 
-/// An item that is in no task.
+/// Test item that belongs to no task.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TryItems {
-    /// What it carries, any JSON of at most 65536 bytes; nothing, as an item of a range.
+    /// Data of the item, any JSON of up to 65536 bytes; omit it for an item of a range.
     #[schema(value_type = Option<serde_json::Value>)]
     pub data: Option<Box<RawValue>>,
-    /// Its number; 0 if none is said.
+    /// Index of the item; 0 by default.
     #[schema(minimum = 0, maximum = 9223372036854775806_u64)]
     pub index: Option<u64>,
-    /// How long the call may take, at most `60s`; as long as a call of its tasks if nothing is said.
+    /// Call timeout, at most `60s`; by default that of the business's tasks.
     #[schema(max_length = 32)]
     pub timeout: Option<String>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// A business as it is registered. `name` and one of `url`, `command` and `request` are needed.
+/// A business to register. `name` and one of `url`, `command` and `request` are required.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterBusiness {
-    /// Its name in URLs; never changes.
+    /// Name used in URLs; never changes.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     pub name: String,
-    /// A name for people.
+    /// Display name for people.
     #[schema(min_length = 1, max_length = 190)]
     pub display_name: Option<String>,
-    /// The nodes that run its tasks; `default` if none is named.
+    /// Node pool that runs its tasks; `default` if omitted.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     pub pool: Option<String>,
-    /// What is called.
+    /// URL of the handler.
     #[schema(pattern = "^https?://[^@#]+$", max_length = 2048)]
     pub url: Option<String>,
-    /// What is started: a name under `[handler.command.commands]`, or a handler of the program that the node is part of.
+    /// Command started as its handler: a name under `[handler.command.commands]`, or a handler of the program that
+    /// embeds the node.
     #[schema(max_length = 64)]
     pub command: Option<String>,
-    /// What is made for each item, for an API that knows nothing of Windrow.
+    /// Request sent for each item, for an API that knows nothing of Windrow.
     #[schema(value_type = Option<RequestSettings>)]
     pub request: Option<RequestSpec>,
-    /// Values of the request's secrets, `{secret.NAME}`; kept sealed and shown as `***`.
+    /// Values of the request's secrets, `{secret.NAME}`; stored encrypted and shown as `***`.
     #[serde(default)]
     pub request_secrets: BTreeMap<String, String>,
-    /// Headers to send.
+    /// Headers sent with each call.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Headers whose values are kept sealed and shown as `***`.
+    /// Headers with secret values; stored encrypted and shown as `***`.
     #[serde(default)]
     pub secret_headers: BTreeMap<String, String>,
-    /// Where in a reply the result lies (RFC 6901); empty is the whole reply.
+    /// JSON pointer (RFC 6901) to the result within a reply; empty selects the whole reply.
     #[serde(default)]
     #[schema(max_length = 256)]
     pub response_pointer: String,
-    /// Whether the contract check insists on a handler that refuses bad signatures.
+    /// True if the contract check requires a handler that rejects bad signatures.
     #[serde(default)]
     pub require_signature: bool,
-    /// A forward proxy, `http://host:port`. It resolves the name in the business's URL.
+    /// Forward proxy, `http://host:port`. The proxy resolves the host of the business's URL.
     #[schema(pattern = "^http://[^@#]+$", max_length = 300)]
     pub proxy: Option<String>,
-    /// Certificates (PEM) that are trusted instead of the system's.
+    /// Certificates (PEM) trusted instead of the system's.
     #[schema(max_length = 65536)]
     pub ca_pem: Option<String>,
-    /// Trusts any certificate. For a test system only.
+    /// Accept any TLS certificate. For test systems only.
     #[serde(default)]
     pub insecure_skip_verify: bool,
-    /// What it wants to hear of its tasks.
+    /// Hooks called during the life of its tasks.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     #[schema(value_type = HooksSettings)]
     pub hooks: Hooks,
-    /// What its tasks begin with.
+    /// Default settings of its tasks.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     #[schema(value_type = TuningSettings)]
     pub defaults: TuningPatch,
-    /// What all its tasks may have together.
+    /// Limits shared by all its tasks.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     #[schema(value_type = LimitsSettings)]
     pub limits: BusinessLimits,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,

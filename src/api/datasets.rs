@@ -1,4 +1,4 @@
-//! Datasets, their generations and uploaded rows.
+//! Datasets, their generations, and uploaded rows.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,183 +6,184 @@ use serde_json::value::RawValue;
 use std::num::NonZeroU32;
 use utoipa::ToSchema;
 
-/// What one item of a generation came to.
+/// Output of one item of a generation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct GenerationItem {
-    /// The generation.
+    /// Number of the generation.
     pub generation: u64,
-    /// The item's 0-based index.
+    /// 0-based index of the item.
     pub index: u64,
-    /// What its handler answered, any JSON.
+    /// Output that the handler returned, any JSON.
     #[schema(value_type = serde_json::Value)]
     pub output: Box<RawValue>,
 }
 
-/// What readers know by a name.
+/// Published results that readers find by name.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Dataset {
-    /// Its name in URLs; never changes.
+    /// Name used in URLs; never changes.
     pub name: String,
-    /// The business whose tasks publish it.
+    /// Business whose tasks publish it.
     pub business: String,
-    /// The current generation; null before the first publication.
+    /// Current generation; null before the first publication.
     pub generation: Option<u64>,
-    /// The highest that was ever published; 0 before the first.
+    /// Highest generation ever published; 0 before the first.
     pub highest: u64,
-    /// Grows with each move of the pointer.
+    /// Publication number; grows each time another generation becomes current.
     pub publication: u64,
-    /// When it moved last.
+    /// Time of the latest publication.
     #[schema(format = DateTime)]
     pub published_at: Option<String>,
-    /// The number that was given to a task last.
+    /// Latest generation number assigned to a task.
     pub last: u64,
-    /// So many of the newest generations stay.
+    /// Number of newest generations to keep.
     pub keep: u32,
-    /// Grows with each change, publications too; the tag.
+    /// Version, also the ETag; grows with each change, including publications.
     pub version: u64,
-    /// When its first task was made.
+    /// Time when its first task was created.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// When it was changed last.
+    /// Time of the last change.
     #[schema(format = DateTime)]
     pub updated_at: String,
-    /// Where the current generation is copied to: `none` or `redis`.
+    /// Destination to which the current generation is copied: `none` or `redis`.
     pub sink: String,
-    /// What readers find there; null where it is copied nowhere.
+    /// State of the copy; null if nothing is copied.
     pub sink_state: Option<SinkState>,
 }
 
-/// What readers of a sink find.
+/// State of the copy in a sink, as its readers see it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct SinkState {
-    /// The key with which they begin: a hash that names the others. Null where this node knows no Redis of readers.
+    /// Redis key where readers start: a hash that names the other keys. Null if this node has no
+    /// `datasets.redis_url`.
     pub pointer: Option<String>,
-    /// The publication; null before the first copy, and after it was lost.
+    /// Publication that was copied; null before the first copy and after the copy was lost.
     pub publication: Option<u64>,
-    /// Its generation.
+    /// Generation that was copied.
     pub generation: Option<u64>,
-    /// Since when they find it.
+    /// Time when the copy was made.
     #[schema(format = DateTime)]
     pub copied_at: Option<String>,
-    /// Since when that is something else than what is current; null where it isn't.
+    /// Time since which the copy lags behind the current generation; null if it is up to date.
     #[schema(format = DateTime)]
     pub behind_since: Option<String>,
-    /// Why the last try to copy failed; null where it didn't.
+    /// Error of the last attempt to copy; null if it succeeded.
     pub fault: Option<String>,
 }
 
-/// The results of one task, under one number.
+/// Results of one task, published under one number.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Generation {
-    /// The dataset.
+    /// Name of the dataset.
     pub dataset: String,
-    /// Its number.
+    /// Number of the generation.
     pub generation: u64,
-    /// `pending` until its task has ended, then `published`, or `withheld`.
+    /// `pending` until its task ends, then `published` or `withheld`.
     pub state: String,
-    /// Whether it is the current one.
+    /// True if it is the current generation.
     pub current: bool,
-    /// Whether it stays however many come after it.
+    /// True if it is kept regardless of later generations.
     pub pinned: bool,
-    /// The task whose results it is; it may be gone.
+    /// Task that produced the results; it may have been deleted.
     pub task: String,
-    /// How many results it has.
+    /// Number of results in it.
     pub results: u64,
-    /// The member of the outputs by which it can be looked up; null where it can't.
+    /// Output member by which results can be looked up; null if there is no lookup.
     pub key: Option<String>,
-    /// The publication by which it first became current.
+    /// Publication that first made it current.
     pub publication: Option<u64>,
-    /// Why it was withheld.
+    /// Reason why it was withheld.
     pub why: Option<String>,
-    /// When its task was made.
+    /// Time when its task was created.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// When it was published.
+    /// Time when it was published.
     #[schema(format = DateTime)]
     pub published_at: Option<String>,
 }
 
-/// A generation with its summary, as of one moment.
+/// A generation with its summary, read at one moment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct GenerationRead {
     #[serde(flatten)]
     pub generation: Generation,
-    /// The number of the publication that is current now.
+    /// Number of the publication that is current now.
     pub current_publication: u64,
-    /// What the reduce answered, any JSON; null without one.
+    /// Summary from the reduce step, any JSON; null without one.
     #[schema(value_type = Option<serde_json::Value>)]
     pub summary: Option<Box<RawValue>>,
 }
 
-/// An upload.
+/// Uploaded rows, the source of a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Upload {
-    /// Its name, for the `source` of a task.
+    /// Id to use in the `source` of a task.
     pub id: String,
-    /// `open` while bytes are missing, else `ready`.
+    /// `open` while bytes are missing, then `ready`.
     pub state: String,
     /// `csv`, `ndjson`, `lines` or `nul`.
     pub kind: String,
-    /// Size, as it is stored; what was sent compressed is kept compressed. Unit: bytes.
+    /// Stored size, in bytes. Compressed uploads are stored compressed.
     pub bytes: u64,
-    /// `gzip`, `zstd`, `bzip2` or `xz`, if it was sent compressed; only when ready.
+    /// `gzip`, `zstd`, `bzip2` or `xz` if the upload is compressed; only when ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<String>,
-    /// Rows, which are items; only when ready.
+    /// Number of rows, each of them an item; only when ready.
     pub rows: Option<u64>,
-    /// The columns of a CSV; only when ready.
+    /// Column names of a CSV; only when ready.
     pub columns: Vec<String>,
     /// The first rows; only when ready.
     pub sample: Value,
-    /// SHA-256 of all bytes, as they were sent; only when ready.
+    /// SHA-256 of all bytes as sent; only when ready.
     pub sha256: Option<String>,
-    /// When it began.
+    /// Time when the upload began.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// When a task took it; one that none takes is removed after 24 hours.
+    /// Time when a task took it. Uploads that no task takes are deleted after 24 hours.
     #[schema(format = DateTime)]
     pub used_at: Option<String>,
-    /// What the business may store; only of its own uploads.
+    /// Storage quota of the business; only in responses about its own uploads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<UploadQuota>,
 }
 
-/// What the uploads of a business may take, those that its tasks have included (`http.upload_quota`).
+/// Storage quota for the uploads of a business, including those used by its tasks (`http.upload_quota`).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct UploadQuota {
-    /// All of it. Unit: bytes.
+    /// Total storage allowed, in bytes.
     pub bytes: u64,
-    /// What is taken now. Unit: bytes.
+    /// Storage used now, in bytes.
     pub stored: u64,
-    /// Once little is left.
+    /// Warning for people, present once little is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
-/// A change of a dataset.
+/// Change of a dataset.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditDataset {
-    /// So many of the newest generations stay; those beyond go, but for pinned ones and the current one.
+    /// Number of newest generations to keep. Older ones are deleted, except pinned ones and the current one.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     pub keep: Option<NonZeroU32>,
-    /// Where the current generation is copied to: `redis`, which `datasets.redis_url` of nodes names, or `none`.
+    /// Destination to copy the current generation to: `redis` (the node's `datasets.redis_url`) or `none`.
     #[schema(pattern = "^(none|redis)$")]
     pub sink: Option<String>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// Which generation becomes current again.
+/// Generation to make current again.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RollBack {
-    /// One that was published and is kept.
+    /// Generation number; it must have been published and still be kept.
     #[schema(minimum = 1)]
     pub generation: u64,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,

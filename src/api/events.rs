@@ -1,110 +1,113 @@
-//! Bodies of the stream of events: the `data` of each kind. A `snapshot` of a task is the task, an `audit` its entry.
+//! Bodies of the event stream: the `data` of each kind of event. A `snapshot` of a task carries the task, an `audit`
+//! its audit entry.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::task::{HandlerDown, LastError, TaskCounts, TaskPace};
 
-/// A task changed its status: `status`.
+/// `status` event: a task changed its status.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatusEvent {
-    /// The task.
+    /// Id of the task.
     pub id: String,
-    /// As in the task.
+    /// Same as in the task.
     pub status: String,
-    /// As in the task.
+    /// Same as in the task.
     pub result: Option<String>,
-    /// As in the task.
+    /// Same as in the task.
     pub stop_reason: Option<String>,
-    /// As in the task.
+    /// Same as in the task.
     pub status_reason: Option<String>,
-    /// As in the task.
+    /// Same as in the task.
     pub status_text: Option<String>,
-    /// As in the task.
+    /// Same as in the task.
     pub since: String,
-    /// When something happens next by itself.
+    /// Time of the next automatic action.
     pub next_at: Option<String>,
 }
 
-/// A task's handler stopped answering, or answers again, or its calls fail with a code that is new: `handler`.
+/// `handler` event: a task's handler stopped responding or recovered, or its calls fail with a new code.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HandlerEvent {
-    /// The task.
+    /// Id of the task.
     pub id: String,
     #[serde(flatten)]
     pub handler: HandlerState,
 }
 
-/// The members of a task that tell how its handler fares.
+/// State of a task's handler.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HandlerState {
-    /// As in the task.
+    /// Same as in the task.
     pub handler_down: Option<HandlerDown>,
-    /// As in the task.
+    /// Same as in the task.
     pub last_error: Option<LastError>,
-    /// As in the task.
+    /// Same as in the task.
     pub status_text: Option<String>,
 }
 
-/// The numbers of a task that move: `stats`.
+/// `stats` event: the changing numbers of a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StatsEvent {
-    /// The task.
+    /// Id of the task.
     pub id: String,
-    /// How many items.
+    /// Number of items in the task.
     pub total: u64,
-    /// Where they stand.
+    /// Number of items in each state.
     pub counts: TaskCounts,
     #[serde(flatten)]
     pub pace: TaskPace,
-    /// As in the task.
-    pub low_water: u64,
-    /// The rate that was asked for; it may be older than the answer to a change of it.
+    /// Same as in the task.
+    pub watermark: u64,
+    /// Configured rate. It may still be the previous one right after a change was acknowledged.
     pub rate: String,
-    /// As in the task's `live`, as all that follows; null while it doesn't run.
+    /// Highest dispatched index plus one. This and the following members are those of the task's `live`; null while
+    /// it isn't running.
     pub high_water: Option<u64>,
-    /// The windows' sizes now.
+    /// Current window size, summed over shards.
     pub window: Option<u64>,
-    /// Items that may be in flight now.
+    /// Current limit on items in flight.
     pub concurrency: Option<u64>,
-    /// Why nothing leaves, if so.
+    /// Reason why nothing is dispatched, if so.
     pub stall: Option<String>,
-    /// The 95th percentile of how long calls take.
+    /// 95th percentile of the call duration, in seconds.
     pub latency_p95_seconds: Option<f64>,
     #[serde(flatten)]
     pub handler: HandlerState,
-    /// Of one task: `store_unavailable` while the node can't reach its database, and the numbers are those of before.
+    /// Only in the stream of one task: `store_unavailable` while the node can't reach its database and the numbers
+    /// are old.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
 }
 
-/// The `stats` of a task of which its node can tell no more than that.
+/// `stats` event of a task whose current numbers the node can't read.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StaleEvent {
-    /// `store_unavailable`.
+    /// Always `store_unavailable`: the node can't reach its database.
     pub stale: String,
 }
 
-/// A line of a task's log: `log`.
+/// `log` event: a line of a task's log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LogEvent {
-    /// The task.
+    /// Id of the task.
     pub id: String,
-    /// As in the log, as all that follows.
+    /// Line number. This and the following members are the same as in the log.
     pub number: i64,
-    /// When it was written.
+    /// Time when it was written.
     pub at: String,
-    /// How important.
+    /// Severity: `debug`, `info`, `warn` or `error`.
     pub level: String,
-    /// Who wrote it.
+    /// Writer of the line: `business` or `system`.
     pub origin: String,
-    /// A stable code, of lines that windrow writes.
+    /// Stable code; only on lines that Windrow itself writes.
     pub code: Option<String>,
-    /// The item; none for a line about the task.
+    /// Index of the item; null for a line about the task.
     pub index: Option<u64>,
-    /// The text.
+    /// Text of the line.
     pub message: String,
-    /// What the item of an error carries.
+    /// Data of the item that an error is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
 }

@@ -1,7 +1,8 @@
-//! The bodies of the HTTP API, declared once: a node writes them, clients read the same types.
+//! Bodies of the HTTP API, declared once: nodes write them, clients read the same types.
 //!
-//! Words from closed sets (a status, a stop reason) are text here, so that a client reads those of a newer node too;
-//! `windrow_core` has the enums, with `parse`. Times are RFC 3339 in UTC. This crate knows no HTTP and decides nothing.
+//! Words from closed sets (a status, a stop reason) are strings here, so that a client can also read those of a newer
+//! node; `windrow_core` has the enums, with `parse`. Times are RFC 3339 in UTC. This crate knows nothing of HTTP and
+//! makes no decisions.
 
 mod attributes;
 mod body;

@@ -1,100 +1,100 @@
-//! Limits with a name.
+//! Named limits, shared by businesses and tasks.
 
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 use utoipa::ToSchema;
 use windrow_core::settings::Rate;
 
-/// What a limit allows.
+/// A named limit on rate and concurrency.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Limit {
-    /// Its name in URLs.
+    /// Name, as used in URLs.
     pub name: String,
-    /// Attempts in a time; null is without a bound.
+    /// Maximum attempts per period; null means unlimited.
     pub rate: Option<String>,
-    /// Items in flight; null is without a bound.
+    /// Maximum items in flight; null means unlimited.
     pub concurrency: Option<u32>,
-    /// Grows with each change; the tag.
+    /// Revision number, also the ETag; grows with each change.
     pub revision: u64,
-    /// When it was made.
+    /// Time when it was created.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// When it was last changed.
+    /// Time of the last change.
     #[schema(format = DateTime)]
     pub updated_at: String,
 }
 
-/// A limit and who uses it.
+/// A limit with its users.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct LimitInUse {
     #[serde(flatten)]
     pub limit: Limit,
-    /// The businesses that name it for all their tasks.
+    /// Businesses that use it for all their tasks.
     pub businesses: Vec<String>,
-    /// The first 20 of the tasks that name it themselves and haven't ended.
+    /// First 20 unfinished tasks that name it themselves.
     pub tasks: Vec<LimitedTask>,
-    /// How many such tasks there are.
+    /// Number of such tasks in total.
     pub tasks_total: u64,
-    /// What each node may use of it now.
+    /// Current share of each node.
     pub parts: Vec<LimitPart>,
 }
 
-/// A task that names a limit.
+/// A task that names the limit itself.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct LimitedTask {
-    /// Its number.
+    /// Id of the task.
     pub id: String,
-    /// Its business.
+    /// Business of the task.
     pub business: String,
-    /// Where it stands.
+    /// Status of the task.
     pub status: String,
 }
 
-/// What one node may use of a limit now.
+/// Current share of one node in a limit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct LimitPart {
-    /// Its name.
+    /// Name of the node.
     pub node: String,
-    /// Its runs that want something.
+    /// Runs on the node that currently have demand.
     pub runs: u64,
-    /// Items per second; null where the limit has no rate.
+    /// Share of the rate, in items per second; null if the limit has no rate.
     pub rate: Option<f64>,
-    /// Items in flight; null where the limit has no concurrency.
+    /// Share of the items in flight; null if the limit has no concurrency.
     pub concurrency: Option<u64>,
 }
 
-/// A limit to be made; it has a rate, a concurrency, or both.
+/// A limit to create, with a rate, a concurrency, or both.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateLimit {
-    /// Its name in URLs; never changes.
+    /// Name used in URLs; never changes.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     pub name: String,
-    /// Attempts in a time, such as `300/s`, of all that use it, on all nodes.
+    /// Maximum attempts per period, such as `300/s`, across all users and all nodes.
     #[schema(value_type = Option<String>, pattern = "^ *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *$", max_length = 80)]
     pub rate: Option<Rate>,
-    /// Items in flight, of all that use it, on all nodes.
+    /// Maximum items in flight, across all users and all nodes.
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub concurrency: Option<NonZeroU32>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// A change of a limit: what is named is set, null takes away, the rest stays.
+/// Change of a limit: members that are present are set, null removes one, the rest stays.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditLimit {
-    /// Attempts in a time; null is without a bound.
+    /// Maximum attempts per period; null removes the bound.
     #[serde(default, deserialize_with = "crate::read::some")]
     #[schema(value_type = Option<String>, pattern = "^ *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *$", max_length = 80)]
     pub rate: Option<Option<Rate>>,
-    /// Items in flight; null is without a bound.
+    /// Maximum items in flight; null removes the bound.
     #[serde(default, deserialize_with = "crate::read::some")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub concurrency: Option<Option<NonZeroU32>>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,

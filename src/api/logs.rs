@@ -1,4 +1,4 @@
-//! Log lines of a node.
+//! Log lines that a node serves.
 
 use std::collections::BTreeMap;
 
@@ -10,41 +10,41 @@ use utoipa::ToSchema;
 use windrow_core::handler::log::LogLevel;
 use windrow_core::settings::json::Object;
 
-/// A line.
+/// A stored log line.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct LogLine {
-    /// Grows from line to line of a task, in the order in which they are stored.
+    /// Line number; grows from line to line of a task, in storage order.
     pub number: i64,
-    /// When it was written.
+    /// Time when it was written.
     #[schema(format = DateTime)]
     pub at: String,
-    /// The task.
+    /// Id of the task.
     pub task: String,
-    /// The item; none for a line about the task.
+    /// Index of the item; null for a line about the task.
     pub index: Option<u64>,
-    /// In the log of a task, of a line about an item: its trace, as in the `traceparent` of its calls.
+    /// Trace id of the item, as in the `traceparent` of its calls. Only in a task's log, on lines about an item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
-    /// In the log of a redrive: the task whose failure the item was.
+    /// Task in which the item originally failed; only in the log of a redrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin_task: Option<String>,
-    /// In the log of a redrive: the item's index there.
+    /// Index of the item in that task; only in the log of a redrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin_index: Option<u64>,
-    /// How important.
+    /// Severity: `debug`, `info`, `warn` or `error`.
     #[schema(pattern = "^(debug|info|warn|error)$")]
     pub level: String,
-    /// Who wrote it.
+    /// Writer of the line: `business` or `system`.
     #[schema(pattern = "^(business|system)$")]
     pub origin: String,
-    /// A stable code, of lines that windrow writes.
+    /// Stable code; only on lines that Windrow itself writes.
     pub code: Option<String>,
-    /// The text.
+    /// Text of the line.
     pub message: String,
-    /// More.
+    /// Additional data, any JSON.
     pub extra: Option<Value>,
-    /// In the log of a task, of an error about an item: what the item carries (of a task with the label `key-column` what
-    /// that names).
+    /// Data of the item. Only in a task's log, on errors about an item; with the task label `key-column`, the value
+    /// of the column named there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub data: Option<Box<RawValue>>,
@@ -53,46 +53,47 @@ pub struct LogLine {
 /// A page of lines, newest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct LogPage {
-    /// The lines. May be fewer than asked for although there is a next page: a search looks at so many lines at a time.
+    /// The lines. A page may be shorter than requested although a next page exists: a search scans a limited number
+    /// of lines at a time.
     pub items: Vec<LogLine>,
-    /// Where the next page begins; null on the last one.
+    /// Cursor of the next page; null on the last one.
     pub next_cursor: Option<String>,
-    /// Of one task: lines that were not kept, by reason (`age`, `max_per_task`, `queue`).
+    /// Number of lines that were not kept, by reason (`age`, `max_per_task`, `queue`); only for one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<BTreeMap<String, u64>>,
 }
 
-/// A line to append.
+/// A log line to append.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogEntry {
-    /// How important; `info` if it isn't said.
+    /// Severity; `info` by default.
     #[schema(value_type = Option<String>, pattern = "^(debug|info|warn|error)$")]
     pub level: Option<LogLevel>,
-    /// The text.
+    /// Text of the line.
     #[schema(min_length = 1, max_length = 1024)]
     pub message: String,
-    /// The item that it is about.
+    /// Index of the item that the line is about.
     #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
     pub index: Option<u64>,
-    /// More; at most 4 KiB as JSON.
+    /// Additional data, at most 4 KiB as JSON.
     pub extra: Option<Value>,
 }
 
-/// What came of it.
+/// Result of appending log lines.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct AppendedLines {
-    /// Lines that are stored.
+    /// Number of stored lines.
     pub stored: u64,
-    /// Lines below `data_log.min_level`, which are not.
+    /// Number of discarded lines, below `data_log.min_level`.
     pub below_min_level: u64,
 }
 
-/// Lines to append.
+/// Request to append log lines.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppendLines {
-    /// At most a thousand.
+    /// Lines to append, at most 1,000.
     #[schema(min_items = 1, max_items = 1000, value_type = Vec<LogEntry>)]
     pub entries: Vec<Object<LogEntry>>,
 }

@@ -1,4 +1,4 @@
-//! Nodes, the cluster, and whether they are well.
+//! Nodes, the cluster, and their health.
 
 use std::collections::BTreeMap;
 
@@ -7,219 +7,220 @@ use utoipa::ToSchema;
 
 use windrow_core::settings::RateLimit;
 
-/// A node.
+/// A node of the cluster.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Node {
-    /// Its name.
+    /// Name of the node.
     pub id: String,
-    /// Of its program.
+    /// Version of its program.
     pub version: String,
-    /// `serving`; `draining` while it hands its work over, `drained` when it has; `silent` when its heart hasn't beaten
-    /// for as long as it promised, `fenced` when it has lost its session.
+    /// `serving`; `draining` while it hands its work over, `drained` afterwards; `silent` when its heartbeat is
+    /// overdue, `fenced` when it has lost its session.
     pub state: String,
-    /// How other nodes reach it; null when it has said nothing.
+    /// Address at which other nodes reach it; null if it announced none.
     pub address: Option<String>,
-    /// The sum of task rates that it may hold, such as `2000/s`, or `unlimited`.
+    /// Total of task rates that it may hold, such as `2000/s`, or `unlimited`.
     pub capacity_rate: String,
-    /// How much of it is taken; like everything that only the node knows, null while it can't be asked.
+    /// Reserved part of that capacity. Null while the node can't be asked, like every value that only the node knows.
     pub reserved_rate: Option<String>,
-    /// What a task without a rate counts as.
+    /// Rate reserved for a task without a rate.
     pub unlimited_reserves: Option<String>,
-    /// Whether tasks run there at all.
+    /// True if the node runs tasks at all.
     pub run_tasks: bool,
-    /// Businesses of these pools run there.
+    /// Pools whose businesses run on it.
     pub pools: Vec<String>,
-    /// As configured.
+    /// Labels from its configuration.
     pub labels: BTreeMap<String, String>,
-    /// Which lines its own log has.
+    /// Filter for the lines of its own log.
     pub log_filter: Option<String>,
-    /// Tasks that wait for room, as the last look found them.
+    /// Number of tasks waiting for capacity, as of the latest check.
     pub waiting: Option<usize>,
-    /// When it last gave a sign, as far as the node that answers has seen.
+    /// Time of its last heartbeat, as seen by the responding node.
     pub last_seen: Option<String>,
-    /// How long its heart hasn't beaten, as far as the node that answers has seen.
+    /// Time since its last heartbeat, in seconds, as seen by the responding node.
     pub heartbeat_age_seconds: Option<f64>,
-    /// For how long it has served.
+    /// Time that it has been serving, in seconds.
     pub uptime_seconds: u64,
-    /// What runs there.
+    /// Runs on the node.
     pub runs: Vec<NodeRun>,
-    /// Whether this is what it says itself.
+    /// Reachability of the node; shows if these values come from the node itself.
     pub live: NodeLive,
-    /// Why it can't reach the Redis of leases: a reason of the cluster.
+    /// Reason why it can't reach the Redis of leases; becomes a reason of the cluster.
     #[serde(skip)]
     pub redis_fault: Option<String>,
 }
 
-/// Whether a node could be asked.
+/// Reachability of a node from the responding node.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct NodeLive {
-    /// `here` for the node that answers, `live` for one that was asked, `unreachable` for one that can't be.
+    /// `here` for the responding node, `live` for a node that was asked, `unreachable` for one that can't be asked.
     pub state: String,
-    /// Why it can't be asked.
+    /// Reason why it can't be asked.
     pub why: Option<String>,
-    /// How far its wall clock is ahead of that of the node that answers: to within the time of the question.
+    /// Seconds by which its wall clock is ahead of the responding node's, accurate to within the time of the request.
     pub clock_ahead_seconds: Option<f64>,
 }
 
-/// What runs on a node.
+/// A run on a node.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct NodeRun {
-    /// The task, `t42`.
+    /// Id of the task, e.g. `t42`.
     pub task: String,
-    /// Which part of it.
+    /// Number of the shard.
     pub shard: u32,
-    /// The how many-th ownership of that part.
+    /// Number of the run within the shard.
     pub run: u32,
 }
 
-/// A cluster.
+/// The cluster and its health.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Cluster {
-    /// Of the store; the first part of every item key.
+    /// Id of the store, the first part of every item key.
     pub store: String,
-    /// Which database it is: `sqlite`, `postgres` or `mysql`.
+    /// Kind of database: `sqlite`, `postgres` or `mysql`.
     pub database: String,
-    /// Whether what is acknowledged survives a power cut of the database's machine.
+    /// Durability of acknowledged writes if the database machine loses power.
     pub durability: ClusterDurability,
-    /// What keeps two nodes from running the same: `redis` with the database, or the `database` alone.
+    /// Witness that keeps two nodes from running the same shard: `redis` together with the database, or the
+    /// `database` alone.
     pub witness: String,
     /// `ok`, or `degraded` when there are reasons.
     pub status: String,
-    /// What isn't well.
+    /// Problems found in the cluster.
     pub reasons: Vec<ClusterReason>,
-    /// How many nodes have each version.
+    /// Number of nodes on each version.
     pub versions: BTreeMap<String, u64>,
-    /// Where the parts of tasks stand that have something left to do.
+    /// Shards with work left, by ownership.
     pub shards: ClusterShards,
-    /// The nodes, the one that answers first; each with what runs on it.
+    /// All nodes with their runs, the responding one first.
     pub nodes: Vec<Node>,
 }
 
-/// How durable commits are.
+/// Durability of database commits.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ClusterDurability {
-    /// False: a power cut can take back what was acknowledged last.
+    /// True if acknowledged writes survive a power cut; if false, it can undo the latest ones.
     pub durable: bool,
-    /// The settings of the database that say so.
+    /// Database settings that decide it.
     pub setting: String,
 }
 
-/// Something that isn't well.
+/// A problem of the cluster.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ClusterReason {
     /// `node_silent`, `node_fenced`, `node_unreachable`, `redis_lost`, `none_takes_tasks` or `orphaned`.
     pub reason: String,
-    /// A sentence.
+    /// Explanation in one sentence.
     pub text: String,
 }
 
-/// Where the parts of tasks stand.
+/// Number of shards in each state of ownership.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ClusterShards {
-    /// Owned by a node that lives.
+    /// Owned by a live node.
     pub owned: u64,
-    /// Owned by one that is silent or has lost its session: others take them over.
+    /// Owned by a node that is silent or has lost its session; other nodes take them over.
     pub orphaned: u64,
-    /// To be run, and owned by nobody.
+    /// Ready to run, without an owner.
     pub released: u64,
-    /// To be tried again later.
+    /// Waiting to be tried again.
     pub recovering: u64,
-    /// A number that is as high as this may be higher.
+    /// Counting limit: a count that reaches it may be higher in fact.
     pub counted_up_to: u64,
 }
 
-/// An actor and those below it.
+/// An actor with its children.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Actor {
-    /// `n1/t42.0/executor`.
+    /// Path in the actor tree, e.g. `n1/t42.0/executor`.
     pub path: String,
-    /// Its kind.
+    /// Kind of the actor.
     pub kind: String,
     /// `ok`, `DRAINING` or `BACKOFF`.
     pub state: String,
-    /// Since its last start.
+    /// Time since its last start, in seconds.
     pub uptime_seconds: f64,
-    /// How often it was started again.
+    /// Number of restarts so far.
     pub restarts: u32,
-    /// Messages that wait.
+    /// Number of messages waiting.
     pub mailbox: u64,
-    /// Since it last handled a message.
+    /// Time since it last handled a message, in seconds.
     pub last_handled_seconds: f64,
-    /// Its own words.
+    /// Status text written by the actor itself.
     pub text: String,
-    /// Those below it.
+    /// Actors started by this one.
     #[schema(no_recursion)]
     pub children: Vec<Actor>,
 }
 
-/// That the process answers.
+/// Liveness: the process responds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Health {
-    /// Always `ok`.
+    /// Always `ok` while the process responds.
     pub status: String,
 }
 
-/// Whether the node can take work.
+/// Readiness of the node to take work.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Readiness {
-    /// Whether it can.
+    /// True if the node can take work.
     pub ready: bool,
-    /// What keeps it from it.
+    /// Reasons why it can't take work.
     pub reasons: Vec<ReadinessReason>,
-    /// What it does its work without: a node is ready without Redis.
+    /// Missing dependencies that don't stop it: a node is ready without Redis.
     pub degraded: Vec<ReadinessReason>,
 }
 
-/// What keeps a node from taking work, or makes that harder.
+/// Reason why a node can't take work, or works degraded.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReadinessReason {
-    /// `draining`, `drained`, `store`, `session` or `actors`; `redis` of what is degraded.
+    /// `draining`, `drained`, `store`, `session` or `actors`; in `degraded`, `redis`.
     pub reason: String,
-    /// A sentence.
+    /// Explanation in one sentence.
     pub text: String,
 }
 
-/// Which program this is.
+/// Name and version of the program.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Version {
-    /// `windrow`.
+    /// Always `windrow`, the program's name.
     pub name: String,
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
-    /// Of the API.
+    /// Version of the API.
     pub api: String,
-    /// The node's name.
+    /// Name of the responding node.
     pub node: String,
 }
 
-/// What can be changed of a node until its next restart.
+/// Changes to a node, in effect until its next restart.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditNode {
-    /// The sum of task rates that it may hold.
+    /// Total of task rates that it may hold.
     #[schema(value_type = Option<String>, max_length = 80, examples("3000/s"))]
     pub capacity_rate: Option<RateLimit>,
-    /// Which lines its own log has.
+    /// Filter for the lines of its own log.
     #[schema(max_length = 1024, examples("info,windrow_engine=debug"))]
     pub log_filter: Option<String>,
-    /// Why.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
 impl Node {
-    /// Name, state, and whether the node could be asked: the facts that a list is judged by.
+    /// Returns the name, the state, and true if the node could be asked: all that the health of a list depends on.
     pub fn judged(&self) -> (&str, &str, bool) {
         (&self.id, &self.state, self.live.state != "unreachable")
     }
 
-    /// True if the node would take tasks if people hadn't drained it.
+    /// True if the node runs tasks but an operator drained it.
     pub fn is_drained(&self) -> bool {
         matches!(self.state.as_str(), "drained" | "draining") && self.run_tasks
     }
 
-    /// True if the node takes tasks now.
+    /// True if the node accepts tasks now.
     pub fn takes_tasks(&self) -> bool {
         self.state == "serving" && self.run_tasks
     }

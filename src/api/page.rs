@@ -7,14 +7,14 @@ use utoipa::ToSchema;
 /// One page of a list.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Page<T> {
-    /// The things.
+    /// Objects on this page.
     pub items: Vec<T>,
-    /// Where the next page begins; null on the last one.
+    /// Cursor of the next page; null on the last one.
     pub next_cursor: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// The same page of items as they are shown.
+    /// Converts each item and keeps the cursor.
     pub fn map<J>(self, show: impl FnMut(T) -> J) -> Page<J> {
         Page {
             items: self.items.into_iter().map(show).collect(),
@@ -23,30 +23,30 @@ impl<T> Page<T> {
     }
 }
 
-/// A node that has a part in this and gave no answer: of its part the answer has what is stored.
+/// A node that should have contributed but didn't respond; stored values stand in for its own.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct SilentNode {
-    /// Its name.
+    /// Name of the node.
     pub node: String,
-    /// Why it can't be asked.
+    /// Reason why it can't be asked.
     pub why: String,
 }
 
-/// What a write would have come to.
+/// Result that a write would have had.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct DryRun {
     /// Always true: nothing was changed.
     pub dry_run: bool,
-    /// The thing as it would be; null for what would be gone. What would be new has a null `id`.
+    /// The object as it would be; null if it would be deleted. A new object has a null `id`.
     #[schema(value_type = Value)]
     pub would: Box<RawValue>,
 }
 
-/// Why, for the audit.
+/// Reason for a change, recorded in the audit log.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reason {
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,

@@ -1,4 +1,4 @@
-//! Why a request was refused (RFC 9457). It is read with patience: what is missing is empty.
+//! Problem details of a refused request (RFC 9457). Read leniently: missing members are empty.
 
 use std::collections::BTreeMap;
 
@@ -7,42 +7,42 @@ use utoipa::ToSchema;
 
 use crate::businesses::Check;
 
-/// A problem (RFC 9457).
+/// Problem details (RFC 9457).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// Its kind: a page about it.
+    /// URL that identifies the kind of problem and documents it.
     #[serde(default, rename = "type")]
     #[schema(required)]
     pub kind: String,
-    /// Its kind in a few words.
+    /// Short title of this kind of problem.
     #[serde(default)]
     #[schema(required)]
     pub title: String,
-    /// The HTTP status.
+    /// HTTP status of the response.
     #[serde(default)]
     #[schema(required)]
     pub status: u16,
-    /// What happened here.
+    /// Explanation of this occurrence.
     #[serde(default)]
     #[schema(required)]
     pub detail: String,
-    /// The path that was asked for.
+    /// Path of the request.
     #[serde(default)]
     #[schema(required)]
     pub instance: String,
-    /// What to try.
+    /// Suggested fixes, in order.
     #[serde(default, rename = "try")]
     #[schema(required)]
     pub advice: Vec<String>,
-    /// The request's number.
+    /// Id of the request.
     #[serde(default)]
     #[schema(required)]
     pub request_id: String,
-    /// Each fault of the request.
+    /// All faults found in the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ProblemField>,
-    /// More, by kind of problem: `allowed`, `max_rate`, `check_report`, `reason`, `missing` (the path of what was named and
-    /// isn't there).
+    /// Additional members, by kind of problem: `allowed`, `max_rate`, `check_report`, `reason`, `missing` (path of a
+    /// referenced object that doesn't exist).
     #[serde(flatten)]
     #[schema(value_type = serde_json::Map<String, serde_json::Value>)]
     pub more: ProblemMore,
@@ -51,7 +51,7 @@ pub struct Problem {
 /// Members that only some kinds of problems have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProblemMore {
-    /// Actions that a task in its present state takes.
+    /// Actions allowed in the task's present state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Vec<String>>,
     /// Checks of a handler that breaks the contract.
@@ -60,37 +60,37 @@ pub struct ProblemMore {
     /// Free rate of each node that lacks capacity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rate: Option<BTreeMap<String, String>>,
-    /// Path of what was named and isn't there.
+    /// Path of a referenced object that doesn't exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
-    /// Why compressed data can't be unpacked.
+    /// Reason why compressed data can't be unpacked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// One thing that is wrong with a request.
+/// One fault of a request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ProblemField {
-    /// Where, as a JSON pointer into the body, or the name of a parameter.
+    /// Location: a JSON pointer into the body, or the name of a parameter.
     #[serde(default)]
     #[schema(required)]
     pub pointer: String,
-    /// What is wrong.
+    /// Explanation of the fault.
     #[serde(default)]
     #[schema(required)]
     pub detail: String,
-    /// What would do.
+    /// Suggested fix, if any.
     #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
 impl Problem {
-    /// The last part of its type, such as `no-capacity`.
+    /// Returns the last segment of its type, such as `no-capacity`.
     pub fn slug(&self) -> &str {
         self.kind.rsplit('/').next().unwrap_or_default()
     }
 
-    /// The path of what isn't there: what was asked for, or what the body named.
+    /// Returns the path of the missing object: the requested one, or one that the body references.
     pub fn missing(&self) -> Option<&str> {
         let asked = Some(&self.instance).filter(|path| self.slug() == "not-found" && !path.is_empty());
         self.more.missing.as_ref().or(asked).map(String::as_str)

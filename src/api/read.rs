@@ -1,33 +1,33 @@
-//! Forms of members that several bodies share.
+//! Deserializers of members shared by several bodies.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// The longest reason of a change. Unit: characters.
+/// Maximum length of a change's reason, in characters.
 pub const REASON_MAX: usize = 1000;
 
-/// Reads a member whose null means something: "take it away".
+/// Reads a member for which null means "remove it".
 ///
 /// # Errors
-/// When it is neither null nor such a value.
+/// Fails if the value is neither null nor of the type.
 pub fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
     Option::<T>::deserialize(from).map(Some)
 }
 
-/// Reads the id of a thing; that of one which a dry run would make is null, and nothing here.
+/// Reads the id of an object. The null id of a dry run is read as an empty string.
 ///
 /// # Errors
-/// When it is no text.
+/// Fails if the value is neither null nor a string.
 pub fn id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
-/// Reads the `reason` of a change: none, or a text that isn't too long.
+/// Reads the optional `reason` of a change.
 ///
 /// # Errors
-/// When it is something else.
+/// Fails if it is not a string, is too long or contains NUL.
 pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(from)?;
     match text {
@@ -41,11 +41,11 @@ pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::E
     }
 }
 
-/// Reads any JSON, its members in the order of their names. serde buffers what is flattened, and no `RawValue` can be
+/// Reads any JSON, with object members sorted by name. serde buffers flattened members, and a `RawValue` can't be
 /// read from its buffer.
 ///
 /// # Errors
-/// When it is no JSON.
+/// Fails if the value is not JSON.
 pub fn flat<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
     let value = Option::<Value>::deserialize(from)?;
     value

@@ -8,145 +8,148 @@ use crate::body::{Body, Names};
 use crate::task::{IfEmpty, NewSource, TaskWarning};
 use windrow_core::task::spec::Request;
 
-/// A schedule.
+/// A schedule: creates a task at each fire.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Schedule {
-    /// Its number.
+    /// Id of the schedule.
     #[serde(deserialize_with = "crate::read::id")]
     pub id: String,
-    /// The business.
+    /// Business of its tasks.
     pub business: String,
-    /// Its name.
+    /// Name, unique within the business.
     pub name: String,
-    /// At which times, unless it has `every`.
+    /// Cron expression; null if it has `every`.
     pub cron: Option<String>,
-    /// The zone of those.
+    /// IANA time zone of `cron`.
     pub zone: Option<String>,
-    /// How often, unless it has `cron`.
+    /// Interval between fires; null if it has `cron`.
     pub every: Option<String>,
-    /// No fire before.
+    /// Time before which it doesn't fire.
     #[schema(format = "date-time")]
     pub start: Option<String>,
-    /// No fire at or after.
+    /// Time from which on it no longer fires.
     #[schema(format = "date-time")]
     pub end: Option<String>,
-    /// How late each fire may be on purpose.
+    /// Maximum deliberate delay of a fire.
     pub jitter: String,
-    /// While a task of it runs: `skip`, `queue`, `cancel_running` or `allow`.
+    /// Handling of a fire while a task of the schedule is running: `skip`, `queue`, `cancel_running` or `allow`.
     pub overlap: String,
-    /// Which missed fires are made up for.
+    /// Missed fires to catch up on: `latest`, `none`, or e.g. `all 10`.
     pub missed: String,
-    /// Whether it fires by itself at present.
+    /// True while it doesn't fire on its own.
     pub paused: bool,
-    /// The task of each fire.
+    /// Template of the task that each fire creates.
     #[serde(deserialize_with = "crate::read::flat")]
     #[schema(value_type = Template)]
     pub task: Option<Box<RawValue>>,
-    /// Its next fire; null while it is paused and after the last one.
+    /// Time of the next fire; null while paused and after the last one.
     #[schema(format = "date-time")]
     pub next_fire: Option<String>,
-    /// When that is due, with its jitter.
+    /// Time when the next fire is due, including jitter.
     #[schema(format = "date-time")]
     pub next_due: Option<String>,
-    /// Who made it.
+    /// Name of whoever created it.
     pub created_by: String,
-    /// Grows with each change; the tag.
+    /// Revision number, also the ETag; grows with each change.
     pub revision: u64,
-    /// When it was made.
+    /// Time when it was created.
     #[schema(format = "date-time")]
     pub created_at: String,
-    /// When it was last changed.
+    /// Time of the last change.
     #[schema(format = "date-time")]
     pub updated_at: String,
-    /// Its newest fire of which something is known; null before that.
+    /// Latest recorded fire; null before the first.
     #[schema(value_type = Option<Fire>)]
     pub last_fire: Option<Fire>,
-    /// Its newest fires that made no task, one after the other.
+    /// Number of latest consecutive fires that created no task.
     pub idle_fires: u64,
-    /// Why it isn't well: its fires make no task, or its last task stopped or has failures; null where it is.
+    /// Problem of the schedule: its fires create no task, or its last task stopped or has failures. Null if it is
+    /// healthy.
     pub trouble: Option<String>,
 }
 
-/// A schedule, its next fires, and those that are not settled.
+/// A schedule with its next and unsettled fires.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleAhead {
     #[serde(flatten)]
     pub schedule: Schedule,
-    /// Its next five fires; of a paused one, those that it would have.
+    /// Next five fires; for a paused schedule, those that it would have.
     pub next_fires: Vec<String>,
-    /// Fires whose tasks are being made.
+    /// Number of fires whose tasks are being created.
     pub pending: u64,
-    /// Fires that wait until no task of it runs.
+    /// Number of fires waiting until no task of the schedule is running.
     pub queued: u64,
-    /// What of its fires would not come about as it was wished.
+    /// Warnings about fires that won't have the intended effect.
     pub warnings: Vec<TaskWarning>,
 }
 
-/// Fires to come.
+/// Upcoming fires of a schedule.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct NextFires {
-    /// Their times.
+    /// Times of the fires.
     pub items: Vec<String>,
 }
 
-/// A fire of a schedule, or of missed ones a run of them.
+/// A fire of a schedule, or a row of consecutive missed fires.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Fire {
-    /// The schedule.
+    /// Schedule of the fire.
     pub schedule: String,
-    /// The time that the schedule names.
+    /// Time set by the schedule.
     #[schema(format = "date-time")]
     pub time: String,
     /// `scheduled`, `triggered` or `backfilled`.
     pub kind: String,
     /// `pending`, `queued`, `made`, `skipped`, `missed` or `failed`.
     pub outcome: String,
-    /// The task that was made; it may be deleted by now.
+    /// Task that was created; it may have been deleted since.
     pub task: Option<String>,
-    /// What the task will be called that is still to be made; null where it has no name, or one that says when the fire before was.
+    /// Name of the task still to be created; null if it has none or if the name depends on the time of the previous
+    /// fire.
     pub name: Option<String>,
-    /// The last of the missed fires that this stands for; null where it is one.
+    /// Last of the missed fires that this entry stands for; null for a single fire.
     #[schema(format = "date-time")]
     pub last: Option<String>,
-    /// How many fires this stands for.
+    /// Number of fires that this entry stands for.
     pub count: u64,
-    /// When it was decided.
+    /// Time when it was decided.
     #[schema(format = "date-time")]
     pub decided_at: String,
-    /// When its outcome was final.
+    /// Time when its outcome became final.
     #[schema(format = "date-time")]
     pub settled_at: Option<String>,
-    /// How often its task was tried to be made; after five tries it has failed.
+    /// Number of attempts to create its task; it fails after five.
     pub attempts: u32,
-    /// Why it is what it is, where that isn't plain.
+    /// Explanation of the outcome, if it isn't obvious.
     pub text: Option<String>,
-    /// Whether its task publishes what the schedule's tasks do.
+    /// True if its task publishes as the schedule's tasks do.
     pub publishes: bool,
 }
 
-/// The task of each fire. Its texts may have `{fire_time}` and `{previous_fire_time}` in them.
+/// Template of the task that each fire creates. Strings may contain `{fire_time}` and `{previous_fire_time}`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduledTask {
-    /// Where its items come from; an address is fetched anew with each fire. (No upload: a task takes it.)
+    /// Source of the items. A URL is fetched anew at each fire. An upload isn't allowed, since one task takes it.
     #[serde(deserialize_with = "windrow_core::settings::json::object")]
     pub source: NewSource,
-    /// Stopped so long after it was made: `25m`.
+    /// Deadline relative to the task's creation, after which it is stopped: `25m`.
     #[schema(max_length = 80)]
     pub deadline_after: Option<String>,
-    /// The dataset that its results become a generation of, once it is finished; made with its first task. A token
-    /// of a business names its own: its slug, or what begins with that and a dot.
+    /// Dataset of which the results become a generation when the task finishes; created with its first task. A token
+    /// of a business may name only that business's datasets: its slug, or names that begin with the slug and a dot.
     #[schema(max_length = 40, pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
     pub publish: Option<String>,
-    /// What a source without items is: `ok`, the default (a task that finishes at once), or `error` (the fire fails).
+    /// Handling of a source without items: `ok` (default, the task finishes at once) or `error` (the fire fails).
     pub if_empty: Option<IfEmpty>,
-    /// How many items must have succeeded, or been skipped, for that: `all` (the default), `any`, or such as `99.5%`.
+    /// Share of items that must have succeeded or been skipped for publication: `all` (default), `any`, or a
+    /// percentage such as `99.5%`.
     #[schema(pattern = r"^(all|any|[0-9]{1,3}(\.[0-9]{1,2})?%)$")]
     pub publish_if: Option<String>,
-    /// The member of the outputs by which readers look up in the generation.
+    /// Output member by which readers look up results in the generation.
     #[schema(min_length = 1, max_length = 128)]
     pub publish_key: Option<String>,
-    /// What makes the generation's summary of the results: `none`, `hook`, or `command:NAME` with a command of the node.
+    /// Producer of the generation's summary: `none`, `hook`, or `command:NAME` for a command of the node.
     #[schema(max_length = 80)]
     pub reduce: Option<String>,
 }
@@ -155,139 +158,139 @@ impl Names for ScheduledTask {
     const REQUEST: Request = Request::Schedule;
 }
 
-/// What becomes of a fire while a task of the same schedule has not ended; a stopped task is in nobody's way.
+/// Handling of a fire while an earlier task of the schedule hasn't ended. Stopped tasks are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
-    /// It makes no task.
+    /// The fire creates no task.
     Skip,
-    /// It waits until that one has ended; at most one waits.
+    /// The fire waits until the earlier task ends; at most one waits.
     Queue,
-    /// That one is cancelled first.
+    /// The earlier task is cancelled first.
     CancelRunning,
-    /// Both run.
+    /// Both tasks run concurrently.
     Allow,
 }
 
-/// A schedule to be made. It has `cron` or `every`.
+/// A schedule to create, with either `cron` or `every`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateSchedule {
-    /// The business.
+    /// Business of its tasks.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     pub business: String,
-    /// Its name, unique within the business; never changes.
+    /// Name, unique within the business; never changes.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     pub name: String,
-    /// The task of each fire; at most 64 KiB.
+    /// Template of the task that each fire creates; at most 64 KiB.
     #[schema(value_type = Template)]
     pub task: Box<RawValue>,
-    /// `minute hour day month weekday`, or six fields with seconds first.
+    /// Cron expression: `minute hour day month weekday`, or six fields starting with seconds.
     #[schema(max_length = 200)]
     pub cron: Option<String>,
-    /// The IANA name of the zone whose clocks `cron` is about; UTC if it isn't said.
+    /// IANA time zone of `cron`; UTC by default.
     #[schema(max_length = 64)]
     pub zone: Option<String>,
-    /// A period of whole seconds, such as `30m`; it fires at whole multiples of it since `start`, or since 1970.
+    /// Interval in whole seconds, such as `30m`. Fires fall on multiples of it, counted from `start` or from 1970.
     #[schema(max_length = 80)]
     pub every: Option<String>,
-    /// No fire before this time.
+    /// Time before which it doesn't fire.
     #[schema(format = "date-time")]
     pub start: Option<String>,
-    /// No fire at or after this time.
+    /// Time from which on it no longer fires.
     #[schema(format = "date-time")]
     pub end: Option<String>,
-    /// Each fire is late by a time of its own, at most this one.
+    /// Maximum deliberate delay; each fire gets its own.
     #[schema(max_length = 80, default = "0s")]
     pub jitter: Option<String>,
-    /// While a task of it runs.
+    /// Handling of a fire while a task of the schedule is running.
     #[schema(value_type = Option<Overlap>, default = "skip")]
     pub overlap: Option<Overlap>,
-    /// Which missed fires are made up for: `latest`, `none`, or `all 10`.
+    /// Missed fires to catch up on: `latest`, `none`, or e.g. `all 10`.
     #[schema(pattern = "^(latest|none|all [0-9]{1,3})$", default = "latest")]
     pub missed: Option<String>,
-    /// Whether it begins paused.
+    /// Create the schedule paused.
     pub paused: Option<bool>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// A change of a schedule: what is named is set, null takes away, the rest stays.
+/// Change of a schedule: members that are present are set, null removes one, the rest stays.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditSchedule {
-    /// The task of each fire, as a merge-patch over what it is: what is named is set, null takes away, the rest stays. A `source`
-    /// takes the place of the other one.
+    /// Merge patch for the task template: members that are present are set, null removes one, the rest stays. A
+    /// `source` replaces the previous one.
     #[schema(value_type = Option<std::collections::BTreeMap<String, serde_json::Value>>)]
     pub task: Option<Box<RawValue>>,
-    /// As in a create; it takes the place of `every`.
+    /// As when creating; replaces `every`.
     #[schema(max_length = 200)]
     pub cron: Option<String>,
-    /// As in a create.
+    /// As when creating a schedule.
     #[schema(max_length = 64)]
     pub zone: Option<String>,
-    /// As in a create; it takes the place of `cron`.
+    /// As when creating; replaces `cron`.
     #[schema(max_length = 80)]
     pub every: Option<String>,
-    /// No fire before this time; null takes it away.
+    /// Time before which it doesn't fire; null removes it.
     #[serde(default, deserialize_with = "crate::read::some")]
     #[schema(value_type = Option<String>, format = "date-time")]
     pub start: Option<Option<String>>,
-    /// No fire at or after this time; null takes it away.
+    /// Time from which on it no longer fires; null removes it.
     #[serde(default, deserialize_with = "crate::read::some")]
     #[schema(value_type = Option<String>, format = "date-time")]
     pub end: Option<Option<String>>,
-    /// As in a create.
+    /// As when creating a schedule.
     #[schema(max_length = 80)]
     pub jitter: Option<String>,
-    /// As in a create.
+    /// As when creating a schedule.
     #[schema(value_type = Option<Overlap>)]
     pub overlap: Option<Overlap>,
-    /// As in a create.
+    /// As when creating a schedule.
     #[schema(pattern = "^(latest|none|all [0-9]{1,3})$")]
     pub missed: Option<String>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// Fires that are ordered: those that the schedule names from one time to before another.
+/// Request to run the fires that the schedule has in a range of time.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Backfill {
-    /// The first time.
+    /// Start of the range, inclusive.
     #[schema(format = "date-time")]
     pub from: String,
-    /// Before this time, which is over; without it until now.
+    /// End of the range, exclusive; must be in the past. Defaults to now.
     #[schema(format = "date-time")]
     pub to: Option<String>,
-    /// Whether their tasks publish what the schedule's tasks do. A fire publishes nothing once that of a later time has made
-    /// its task: what is current would be older than before.
+    /// Publish the results, as the schedule's tasks do. A fire publishes nothing once a later fire has created its
+    /// task, since that would replace newer results with older ones.
     #[serde(default)]
     pub publish: bool,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// Fires that are given up.
+/// Request to skip unsettled fires.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkipFires {
-    /// The one of this time; without it all that are not settled.
+    /// Time of the fire to skip; if omitted, all unsettled fires are skipped.
     #[schema(format = "date-time")]
     pub time: Option<String>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// The task of each fire, and settings.
+/// Task template of a schedule, with attributes and settings.
 pub type Template = Body<ScheduledTask>;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Schemas of what bodies have as the domain's own types. Only their descriptions are used.
+//! OpenAPI schemas for members whose types belong to the domain. Only their descriptions are used.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,29 @@ use crate::settings::TuningSettings;
 #[schema(pattern = "^ *(auto|[0-9][0-9_]*) *$", max_length = 80)]
 pub struct AutoText(String);
 
-/// A number of items.
+/// Number of items, at least 1.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(minimum = 1, maximum = 4294967295_u64)]
 pub struct Items(u32);
 
-/// A number, or one that windrow derives.
+/// Number, or `auto` to let Windrow derive it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum NumberOrAuto {
-    /// Derived.
+    /// Derived by Windrow: `auto`.
     Auto(AutoText),
-    /// Chosen.
+    /// Chosen by the user.
     Number(Items),
 }
 
-/// One hook.
+/// Settings of one hook.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HookSettings {
-    /// Where it is called; none is the business's own URL.
+    /// URL of the hook; the business's own URL if omitted.
     #[schema(pattern = "^https?://[^@#]+$", max_length = 2048)]
     pub url: Option<String>,
-    /// `prepare`: until when the business must be ready; else how long one call may take.
+    /// For `prepare`, the time until the business must be ready; for other hooks, the timeout of one call.
     #[schema(
         pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$",
         max_length = 80
@@ -42,158 +42,159 @@ pub struct HookSettings {
     pub timeout: Option<String>,
 }
 
-/// What a business wants to hear of its tasks; none is not called.
+/// Hooks called during the life of a business's tasks. An omitted hook isn't called.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HooksSettings {
-    /// Before a task is made or changed; may refuse.
+    /// Called before a task is created or changed; may refuse it.
     pub validate: Option<HookSettings>,
-    /// Before a task runs: it waits until the business is ready.
+    /// Called before a task runs; the task waits until the business is ready.
     pub prepare: Option<HookSettings>,
-    /// After a task stopped.
+    /// Called after a task stopped.
     pub stopped: Option<HookSettings>,
-    /// After a task finished.
+    /// Called after a task finished.
     pub finished: Option<HookSettings>,
-    /// When the results of a task are to be published: its answer is the summary of the generation.
+    /// Called before the results of a task are published; its response becomes the generation's summary.
     pub reduce: Option<HookSettings>,
 }
 
-/// What all tasks of a business may have together; none is unlimited.
+/// Limits shared by all tasks of a business. An omitted limit means unlimited.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsSettings {
-    /// The sum of the rates of its running tasks.
+    /// Maximum total rate of its running tasks.
     #[schema(
         pattern = "^ *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *$",
         max_length = 80
     )]
     pub rate: Option<String>,
-    /// Items in flight over all its tasks, on all nodes.
+    /// Maximum items in flight across all its tasks and all nodes.
     #[schema(minimum = 1)]
     pub concurrency: Option<u32>,
-    /// The names of limits that its tasks share with other businesses (`/v1/limits`). What is changed here holds for runs
-    /// that begin from then on.
+    /// Named limits that its tasks share with other businesses (`/v1/limits`). A change applies to runs that begin
+    /// afterwards.
     #[schema(max_items = 4)]
     pub named: Option<Vec<String>>,
 }
 
-/// A request that is made for each item; texts are templates with placeholders such as `{order_id}` (`docs/handlers.md`).
+/// Request sent for each item. Strings are templates with placeholders such as `{order_id}` (`docs/handlers.md`).
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestSettings {
-    /// Method and URL: `POST https://api.example/v1/orders/{order_id}`.
+    /// Method and URL, e.g. `POST https://api.example/v1/orders/{order_id}`.
     #[schema(max_length = 8192)]
     pub call: Option<String>,
-    /// Headers to send; null takes one away.
+    /// Headers to send; null removes one.
     pub headers: Option<BTreeMap<String, Option<String>>>,
-    /// The body as JSON.
+    /// Request body as JSON.
     #[schema(max_length = 262144)]
     pub json: Option<String>,
-    /// The body as a form, `a={x}&b={y}`.
+    /// Request body as a form, `a={x}&b={y}`.
     #[schema(max_length = 262144)]
     pub form: Option<String>,
-    /// The body as text.
+    /// Request body as text.
     #[schema(max_length = 262144)]
     pub text: Option<String>,
-    /// Where in an answer the output lies (RFC 6901); without it the whole.
+    /// JSON pointer (RFC 6901) to the output within a response; the whole response if omitted.
     #[schema(max_length = 256)]
     pub result: Option<String>,
-    /// What answers mean that would mean something else.
+    /// Statuses whose default meaning is overridden.
     pub statuses: Option<StatusMeanings>,
 }
 
-/// Lists of statuses, such as `409` or `404,420-429`.
+/// Meanings of HTTP statuses, each a list such as `409` or `404,420-429`.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatusMeanings {
-    /// The item succeeded.
+    /// Statuses that mean success.
     #[schema(max_length = 200)]
     pub ok: Option<String>,
-    /// There was nothing to do.
+    /// Statuses that mean there was nothing to do.
     #[schema(max_length = 200)]
     pub skip: Option<String>,
-    /// The item gets another attempt.
+    /// Statuses after which the item is retried.
     #[schema(max_length = 200)]
     pub retry: Option<String>,
 }
 
-/// A change of a business (JSON merge-patch, RFC 7396): what is named is set, null takes away, the rest stays.
+/// Change of a business (JSON merge patch, RFC 7396): members that are present are set, null removes one, the rest
+/// stays.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BusinessPatch {
-    /// Its slug, if it is said: it never changes.
+    /// Slug of the business; may be repeated here, but never changes.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     pub name: Option<String>,
-    /// A name for people.
+    /// Display name for people.
     #[schema(min_length = 1, max_length = 190)]
     pub display_name: Option<String>,
-    /// The nodes that run its tasks.
+    /// Node pool that runs its tasks.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     pub pool: Option<String>,
-    /// What is called.
+    /// URL of the handler.
     #[schema(pattern = "^https?://[^@#]+$", max_length = 2048)]
     pub url: Option<String>,
-    /// What is started.
+    /// Command started as its handler.
     #[schema(max_length = 64)]
     pub command: Option<String>,
-    /// What is made for each item.
+    /// Request sent for each item.
     pub request: Option<RequestSettings>,
-    /// Values of the request's secrets; `***` leaves a stored value.
+    /// Values of the request's secrets; `***` keeps the stored value.
     pub request_secrets: Option<BTreeMap<String, Option<String>>>,
-    /// Headers to send; null takes one away.
+    /// Headers to send; null removes one.
     pub headers: Option<BTreeMap<String, Option<String>>>,
-    /// Secret headers; `***` leaves a stored value.
+    /// Secret headers; `***` keeps the stored value.
     pub secret_headers: Option<BTreeMap<String, Option<String>>>,
-    /// Where in a reply the result lies (RFC 6901).
+    /// JSON pointer (RFC 6901) to the result within a reply.
     #[schema(max_length = 256)]
     pub response_pointer: Option<String>,
-    /// Whether the contract check insists on verified signatures.
+    /// True if the contract check requires the handler to verify signatures.
     pub require_signature: Option<bool>,
-    /// A forward proxy.
+    /// Forward proxy used for calls.
     #[schema(pattern = "^http://[^@#]+$", max_length = 300)]
     pub proxy: Option<String>,
-    /// Certificates (PEM) that are trusted instead of the system's.
+    /// Certificates (PEM) trusted instead of the system's.
     #[schema(max_length = 65536)]
     pub ca_pem: Option<String>,
-    /// Trusts any certificate. For a test system only.
+    /// Accept any TLS certificate. For test systems only.
     pub insecure_skip_verify: Option<bool>,
-    /// What it wants to hear of its tasks.
+    /// Hooks called during the life of its tasks.
     pub hooks: Option<HooksSettings>,
-    /// What its tasks begin with.
+    /// Default settings of its tasks.
     pub defaults: Option<TuningSettings>,
-    /// What all its tasks may have together.
+    /// Limits shared by all its tasks.
     pub limits: Option<LimitsSettings>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// The first items, run and settled before any other leaves.
+/// First items of a task, run and settled before any other is dispatched.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewCanary {
-    /// How many.
+    /// Number of canary items.
     #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
     pub items: u64,
-    /// `stop` (and wait for a start), or `continue` by itself if none was abandoned.
+    /// `stop` to wait for a start, or `continue` to go on automatically if no canary item failed.
     pub then: Option<CanaryThen>,
 }
 
-/// What follows a canary.
+/// Action after a canary.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CanaryThen {
-    /// Stop.
+    /// Stop and wait for a start.
     Stop,
-    /// Go on.
+    /// Continue automatically if no canary item failed.
     Continue,
 }
 
-/// The first items, run before any other.
+/// First items of a task, run before any other.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskCanary {
-    /// How many.
+    /// Number of canary items.
     pub items: u64,
-    /// `stop` or `continue`.
+    /// Action after the canary: `stop` or `continue`.
     pub then: String,
 }

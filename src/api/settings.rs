@@ -1,5 +1,5 @@
-//! The live settings in bodies: flat, as `[task_defaults]` has them. Those of retries may stand in `retry` too, where
-//! they were at first. Their description is made from their table.
+//! Live settings in request and response bodies: flat, as in `[task_defaults]`. Retry settings are also accepted in
+//! `retry`, their original place. The OpenAPI schemas are generated from the settings table.
 
 use std::num::NonZeroU32;
 
@@ -17,20 +17,20 @@ use windrow_core::settings::table::{SETTINGS, Setting, Tuning, TuningPatch};
 use windrow_core::settings::value::Kind;
 use windrow_core::settings::{Backoff, OnExhausted};
 
-/// The member where the settings of retries stood at first, and stand too.
+/// Member that originally held the retry settings; still written and accepted.
 pub const RETRY: &str = "retry";
-/// Those.
+/// Settings found in `retry`.
 const OF_RETRIES: [&str; 3] = ["max_attempts", "backoff", "on_exhausted"];
 
-/// A rate, or `unlimited`.
+/// Pattern of a rate or `unlimited`.
 const RATE_LIMIT: &str =
     "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$";
-/// A span of time.
+/// Pattern of a time span.
 const SPAN: &str = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$";
-const ON_EXHAUSTED: &str = "^ *(abandon|stop) *$";
+const ON_EXHAUSTED: &str = "^ *(fail|stop) *$";
 const RESULTS: &str = "^ *(off|keep) *$";
 
-/// The settings as properties: of a request, where each may be absent, or of an answer.
+/// Returns the settings as properties of a request, all of them optional, or of a response.
 pub fn properties(is_request: bool) -> impl Iterator<Item = (String, RefOr<Schema>)> {
     let property = move |setting: &Setting| (setting.name.to_owned(), property(setting, is_request));
     SETTINGS.iter().map(property)
@@ -86,7 +86,7 @@ pub(crate) fn number_or_auto(about: String, is_nullable: bool) -> RefOr<Schema> 
     OneOfBuilder::new().item(named).item(none).into()
 }
 
-/// A text, a number, or nothing.
+/// Schema of a value that is a string or a number.
 fn either(about: &str, text: ObjectBuilder, number: ObjectBuilder) -> RefOr<Schema> {
     let number = number.schema_type(Type::Integer).description(None::<String>);
     let either = OneOfBuilder::new()
@@ -95,7 +95,7 @@ fn either(about: &str, text: ObjectBuilder, number: ObjectBuilder) -> RefOr<Sche
     either.description(Some(about)).into()
 }
 
-/// The member where the settings of retries stood at first.
+/// Schema of the member that originally held the retry settings.
 pub fn retry(is_request: bool) -> RefOr<Schema> {
     let about = "The same as `max_attempts`, `backoff` and `on_exhausted`, where they were at first.";
     let mut retry = object(about, is_request, |name| OF_RETRIES.contains(&name));
@@ -103,7 +103,7 @@ pub fn retry(is_request: bool) -> RefOr<Schema> {
     RefOr::T(retry.into())
 }
 
-/// An object of some of the settings.
+/// Builds an object schema with the selected settings.
 fn object(about: &str, is_request: bool, has: impl Fn(&str) -> bool) -> ObjectSchema {
     let mut object = ObjectBuilder::new().description(Some(about));
     for (name, property) in properties(is_request).filter(|(name, _)| has(name)) {
@@ -118,7 +118,7 @@ fn object(about: &str, is_request: bool, has: impl Fn(&str) -> bool) -> ObjectSc
     object.build()
 }
 
-/// Some of the live settings of a task.
+/// Some of a task's live settings.
 #[derive(Debug, serde::Serialize)]
 pub struct TuningSettings;
 
@@ -174,7 +174,7 @@ impl From<&Tuning> for TaskSettings {
     }
 }
 
-/// The live settings of a task, as they are written.
+/// Live settings of a task, in their written form.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TaskSettings {
     #[serde(flatten)]
@@ -182,7 +182,7 @@ pub struct TaskSettings {
     pub retry: RetrySettings,
 }
 
-/// The settings of retries, where they were at first.
+/// Retry settings, in their original place.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetrySettings {

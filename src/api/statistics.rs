@@ -1,46 +1,46 @@
-//! Totals of a day.
+//! Statistics: daily totals of items and tasks.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What was done: in a day, by a business, or for a task.
+/// Totals for a day, a business or a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Statistics {
-    /// The day, in UTC; null unless rows are about days.
+    /// Day in UTC; null if rows aren't per day.
     #[schema(format = Date)]
     pub day: Option<String>,
-    /// The business; null where a day has those of all.
+    /// Business; null if a day's row covers all businesses.
     pub business: Option<String>,
-    /// The task; null unless rows are about tasks.
+    /// Task; null if rows aren't per task.
     pub task: Option<String>,
-    /// The task's name.
+    /// Name of the task.
     pub name: Option<String>,
-    /// Where the task stands now.
+    /// Current status of the task.
     pub status: Option<String>,
-    /// Tasks, with those that were deleted since; null where the row is about one.
+    /// Numbers of tasks, including deleted ones; null if the row is about one task.
     pub tasks: Option<StatisticsTasks>,
-    /// Items that were settled, by the day of the checkpoint that said so.
+    /// Settled items, counted on the day of the checkpoint that recorded them.
     pub items: StatisticsItems,
 }
 
-/// Tasks.
+/// Numbers of tasks in the period.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct StatisticsTasks {
-    /// Made in these days.
+    /// Tasks created in the period.
     pub created: u64,
-    /// Finished in these days.
+    /// Tasks finished in the period.
     pub finished: u64,
-    /// Cancelled in these days.
+    /// Tasks cancelled in the period.
     pub cancelled: u64,
 }
 
-/// Items.
+/// Numbers of settled items in the period.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct StatisticsItems {
-    /// Settled well.
+    /// Items settled with a success.
     pub succeeded: u64,
-    /// Nothing to do.
+    /// Items with nothing to do.
     pub skipped: u64,
-    /// Failed for good.
-    pub abandoned: u64,
+    /// Items that failed permanently.
+    pub failed: u64,
 }

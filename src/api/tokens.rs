@@ -1,119 +1,120 @@
-//! Tokens and sessions.
+//! Access tokens and browser sessions.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use windrow_core::business::access::Role;
 
-/// A browser that is signed in.
+/// A signed-in browser session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct SignIn {
-    /// Its number.
+    /// Id of the session.
     pub id: i64,
-    /// The number of the token that it stands for.
+    /// Id of the token used to sign in.
     pub token: i64,
-    /// Who holds that.
+    /// Name of the token's holder.
     pub name: String,
-    /// What it allows.
+    /// Role of the token.
     pub role: String,
-    /// The address from which the browser signed in.
+    /// Address from which the browser signed in.
     pub address: Option<String>,
-    /// When it signed in.
+    /// Time of the sign-in.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// Not believed from then on.
+    /// Time from which on it is no longer accepted.
     #[schema(format = DateTime)]
     pub expires_at: String,
 }
 
-/// A token.
+/// An access token, without its secret.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Token {
-    /// Its number.
+    /// Id of the token.
     pub id: i64,
-    /// Who holds it.
+    /// Name of the holder.
     pub name: String,
-    /// Its first characters.
+    /// First characters of the token.
     pub prefix: String,
-    /// What it allows.
+    /// Role of the token.
     pub role: String,
-    /// The business, for the role business.
+    /// Business that the token is limited to, for the role `business`.
     pub business: Option<String>,
-    /// Not believed from then on.
+    /// Time from which on it is no longer accepted.
     #[schema(format = DateTime)]
     pub expires_at: Option<String>,
-    /// Not believed since then.
+    /// Time when it was revoked.
     #[schema(format = DateTime)]
     pub revoked_at: Option<String>,
-    /// When it was made.
+    /// Time when it was created.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// Who made it.
+    /// Name of whoever created it.
     pub created_by: String,
-    /// The token itself; only in the answer that made it.
+    /// The token itself; only in the response that created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }
 
-/// Who the node takes the caller for.
+/// Identity of the caller, as seen by the node.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Whoami {
-    /// The token's name.
+    /// Name of the token.
     pub name: String,
-    /// viewer, operator, admin, business or reader.
+    /// Role: viewer, operator, admin, business or reader.
     pub role: String,
-    /// The business, for the role business; of a reader that whose datasets it reads, null is all.
+    /// Business of the role business. For a reader, the business whose datasets it may read, or null for all.
     pub business: Option<String>,
-    /// How callers are known here, `auth.mode`: token, proxy or off.
+    /// Authentication mode of the node, `auth.mode`: token, proxy or off.
     pub auth: String,
-    /// The browser's session; null for who is known by something else.
+    /// Browser session of the caller; null if authenticated in another way.
     pub session: Option<OwnSession>,
-    /// The node that answers.
+    /// Name of the responding node.
     pub node: String,
-    /// The version of its program.
+    /// Version of the node's program.
     pub version: String,
-    /// The time by its clock.
+    /// Current time by the node's clock.
     #[schema(format = DateTime)]
     pub now: String,
 }
 
-/// The session by which a browser is known.
+/// Browser session of the caller.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct OwnSession {
-    /// Its number.
+    /// Id of the session.
     pub id: i64,
-    /// When the browser has to sign in again.
+    /// Time when the browser has to sign in again.
     #[schema(format = DateTime)]
     pub expires_at: String,
 }
 
-/// A token to be made.
+/// A token to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateToken {
-    /// Who will hold it, for the audit.
+    /// Name of the holder, shown in the audit log.
     #[schema(min_length = 1, max_length = 100)]
     pub name: String,
-    /// What it allows: `viewer`, `operator`, `admin`, `business`, or `reader` (of datasets).
+    /// Role: `viewer`, `operator`, `admin`, `business`, or `reader` (of datasets).
     #[schema(value_type = String, pattern = "^(viewer|operator|admin|business|reader)$")]
     pub role: Role,
-    /// The business, for the roles business and reader only; a reader without one reads the datasets of all.
+    /// Business, for the roles `business` and `reader` only. A reader without one reads the datasets of all
+    /// businesses.
     #[schema(max_length = 40)]
     pub business: Option<String>,
-    /// Not believed from then on; none is never.
+    /// Time from which on it is no longer accepted; without one it never expires.
     #[schema(format = DateTime)]
     pub expires_at: Option<String>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// What a browser signs in with.
+/// Credentials to sign in with a browser.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignInRequest {
-    /// A token of any role.
+    /// Token of any role.
     #[schema(min_length = 1, max_length = 100)]
     pub token: String,
 }

@@ -1,4 +1,4 @@
-//! What a node answered.
+//! Response of a node.
 
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, DATE, HeaderMap};
@@ -7,34 +7,34 @@ use serde_json::Value;
 
 use super::error::ClientError;
 
-/// An answer that is no problem, with its whole body.
+/// Complete response, with the whole body in memory.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The HTTP status.
+    /// HTTP status of the response.
     pub status: u16,
-    /// The headers.
+    /// Headers of the response.
     pub headers: HeaderMap,
-    /// The body, verbatim.
+    /// Body, exactly as received.
     pub body: Bytes,
-    /// Who answered, for errors.
+    /// Address of the node, for error messages.
     pub(super) server: String,
 }
 
 impl Answer {
-    /// The body as text; what isn't UTF-8 is replaced.
+    /// Returns the body as text, with invalid UTF-8 replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The same in one line, for a list of bodies.
+    /// Returns the body as text on a single line, for lists of bodies.
     pub fn line(&self) -> String {
         self.text().replace(['\n', '\r'], " ")
     }
 
-    /// The body as JSON; null where there is none.
+    /// Parses the body as JSON; an empty body is null.
     ///
     /// # Errors
-    /// [`ClientError::NotWindrow`] when it isn't JSON.
+    /// [`ClientError::NotWindrow`] if it isn't JSON.
     pub fn json(&self) -> Result<Value, ClientError> {
         if self.body.is_empty() {
             Ok(Value::Null)
@@ -43,10 +43,10 @@ impl Answer {
         }
     }
 
-    /// The body as a type.
+    /// Parses the body as JSON of type `T`.
     ///
     /// # Errors
-    /// [`ClientError::NotWindrow`] when it isn't one.
+    /// [`ClientError::NotWindrow`] if it doesn't match the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         serde_json::from_slice(&self.body).map_err(|error| {
             let kind = self.header(CONTENT_TYPE.as_str()).unwrap_or("no type");
@@ -61,12 +61,12 @@ impl Answer {
         })
     }
 
-    /// A header's text.
+    /// Returns the text of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// When it was written, by the node's clock. Unit: milliseconds since 1970.
+    /// Returns the time of the response by the node's clock, in milliseconds since 1970.
     pub fn date_ms(&self) -> Option<i64> {
         let date = httpdate::parse_http_date(self.header(DATE.as_str())?).ok()?;
         let since = date.duration_since(std::time::UNIX_EPOCH).ok()?;

@@ -1,4 +1,4 @@
-//! Answers that are longer than memory: exports.
+//! Responses that don't fit into memory, such as exports.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
@@ -10,19 +10,19 @@ use super::Client;
 use super::error::ClientError;
 use super::request::Request;
 
-/// An answer whose body arrives piece by piece.
+/// Response with a body that is read chunk by chunk.
 #[derive(Debug)]
 pub struct Download<'a> {
-    /// The HTTP status, from 200 to 299.
+    /// HTTP status, from 200 to 299.
     pub status: u16,
-    /// The headers.
+    /// Headers of the response.
     pub headers: HeaderMap,
     body: Incoming,
     client: &'a Client,
 }
 
 impl Client {
-    /// Sends a request whose answer is read piece by piece. It isn't tried again.
+    /// Sends a request and returns a response to be read chunk by chunk. Never retried.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -50,17 +50,17 @@ impl Client {
 }
 
 impl Download<'_> {
-    /// The next piece; none at the end. Cancel safe.
+    /// Returns the next chunk, or `None` at the end. Cancel safe.
     ///
     /// # Errors
-    /// When the connection breaks off, or nothing comes for as long as a request may take.
+    /// Fails if the connection breaks, or if nothing arrives within the request timeout.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
         let client = self.client;
         let piece = timeout(client.timeout, self.piece()).await;
         piece.unwrap_or_else(|_| Err(client.late()))
     }
 
-    /// The same, however long it takes. Cancel safe.
+    /// Returns the next chunk without a timeout. Cancel safe.
     pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, ClientError> {
         loop {
             match self.body.frame().await {

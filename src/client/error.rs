@@ -1,4 +1,4 @@
-//! Everything that keeps a request from its answer.
+//! Errors of requests to a node.
 
 use std::error::Error;
 use std::io;
@@ -7,88 +7,89 @@ use std::time::Duration;
 use windrow_api::{Problem, Readiness};
 use windrow_tls::{Trouble, causes, deepest};
 
-/// Why there is no answer.
+/// Reason why a request has no response.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The address isn't one; nothing was sent.
+    /// The address is invalid; nothing was sent.
     #[error("{server:?} is no address of a node: {why}")]
     Address {
-        /// What was given.
+        /// Address that was given.
         server: String,
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
-    /// The token can't be sent as one.
+    /// The token has characters that can't be sent.
     #[error("the token can't be used: {0}")]
     Token(String),
-    /// There are no certificates to trust.
+    /// No trusted certificates are available.
     #[error("{0}")]
     Trust(String),
-    /// The request can't be sent: its path or a header is wrong.
+    /// The request can't be sent because its path or a header is invalid.
     #[error("{0}")]
     Request(String),
-    /// What was to be sent can't be read.
+    /// The input to upload can't be read.
     #[error("what was to be uploaded can't be read: {0}")]
     Input(String),
-    /// Nobody listens there, or the connection broke off.
+    /// The node isn't listening, or the connection broke.
     #[error("{server} can't be reached: {why}")]
     Unreachable {
-        /// The node.
+        /// Address of the node.
         server: String,
-        /// What was seen.
+        /// Cause of the failure.
         why: String,
     },
-    /// A connection over plain HTTP was closed before an answer came: who listens there may speak TLS.
+    /// A plain HTTP connection was closed before a response arrived; the server may expect TLS.
     #[error("{server} closed the connection without an answer: {why}; does it speak TLS (use {secure})?")]
     Closed {
-        /// The node.
+        /// Address of the node.
         server: String,
-        /// What was seen.
+        /// Cause of the failure.
         why: String,
-        /// The node's address with https.
+        /// Address of the node with https.
         secure: String,
     },
-    /// The other side isn't who it should be.
+    /// TLS failed, for example because the certificate isn't trusted.
     #[error("no trusted connection to {server}: {why}")]
     Tls {
-        /// The node.
+        /// Address of the node.
         server: String,
-        /// What was seen.
+        /// Cause of the failure.
         why: String,
     },
-    /// One side speaks TLS, and the other doesn't.
+    /// One side speaks TLS and the other doesn't.
     #[error("{why}: use {wanted}")]
     Scheme {
-        /// What was seen.
+        /// Description of the mismatch.
         why: &'static str,
-        /// The node's address as it would do.
+        /// Address of the node with the right scheme.
         wanted: String,
     },
-    /// No answer in time; whether it was done is not known, but for requests with a key it may be asked again.
+    /// No response arrived in time. The request may or may not have been executed; with an idempotency key it may be
+    /// repeated.
     #[error("{server} gave no answer within {}{}", humantime::format_duration(*.after), heard(.node.as_ref()))]
     Timeout {
-        /// The node.
+        /// Address of the node.
         server: String,
-        /// How long was waited.
+        /// Timeout that was exceeded.
         after: Duration,
-        /// What the node says of itself, if it was asked and says anything.
+        /// Readiness that the node reports, if it was asked and responded.
         node: Option<Readiness>,
     },
-    /// The node refused.
+    /// The node refused the request.
     #[error("{}: {}", .0.title, .0.detail)]
     Problem(Box<Problem>),
-    /// Something answers there that is no node, or a proxy between answers itself.
+    /// The response isn't from a node, or comes from a proxy in between.
     #[error("{server} doesn't answer as a node does: {why}")]
     NotWindrow {
-        /// The node.
+        /// Address of the node.
         server: String,
-        /// What was seen.
+        /// Description of the unexpected response.
         why: String,
     },
 }
 
 impl ClientError {
-    /// What a failed exchange means.
+    /// Converts the error of a failed exchange.
     pub(super) fn of_exchange(server: &str, error: &(dyn Error + 'static)) -> ClientError {
         match Trouble::of(error) {
             Some(Trouble::WantsHttps) => ClientError::wants_https(server),
@@ -112,7 +113,7 @@ impl ClientError {
         }
     }
 
-    /// It was spoken to in plain HTTP, and speaks TLS.
+    /// Returns the error for a plain HTTP request to a node that speaks TLS.
     pub(super) fn wants_https(server: &str) -> ClientError {
         ClientError::Scheme {
             why: "the node speaks TLS",
@@ -120,7 +121,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the same request may find a node later.
+    /// True if the same request may succeed later.
     pub fn is_passing(&self) -> bool {
         match self {
             ClientError::Unreachable { .. } | ClientError::Closed { .. } | ClientError::Timeout { .. } => {
@@ -132,7 +133,7 @@ impl ClientError {
     }
 }
 
-/// What a node says of itself, behind what it didn't say.
+/// Formats the node's reported readiness as the end of a timeout message.
 fn heard(node: Option<&Readiness>) -> String {
     let Some(node) = node else {
         return String::new();
@@ -144,7 +145,7 @@ fn heard(node: Option<&Readiness>) -> String {
     format!("; it says of itself: {}", texts.join("; "))
 }
 
-/// Whether the other side closed a connection that it had accepted.
+/// True if the server closed a connection that it had accepted.
 fn is_closed(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|cause| {
         let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);

@@ -1,4 +1,5 @@
-//! A client of the façade, for the command line: requests and their answers, uploads, downloads, the stream of events.
+//! HTTP client of a node's API, used by the command line: requests and responses, uploads, downloads, the event
+//! stream.
 //!
 //! | part | does |
 //! |---|---|
@@ -9,8 +10,8 @@
 //! | `local` | connections to a node of this machine that has no address |
 //! | `tap`, `tls` | shows the exchange with its secrets masked; which certificates are trusted, and who speaks TLS |
 //!
-//! It knows the wire only: of the node it names `api` and `tls`. It prints nothing, asks nobody,
-//! and reads no environment. Redirects are not followed: a token goes to the server that was named and to no other.
+//! Depends only on the wire format: the crates `api` and `tls`. Never prints, prompts, or reads the environment.
+//! Redirects are not followed, so a token goes only to the server that was named.
 
 mod answer;
 mod download;
@@ -48,27 +49,27 @@ pub use self::tap::{Depth, Tap};
 pub use windrow_api::{Problem, ProblemField, Readiness};
 pub use windrow_tls::environment::EnvironmentProxies;
 
-/// A body on its way to the node.
+/// Body of an outgoing request.
 type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
-/// How a node is reached.
+/// Connection options of a client.
 #[derive(Debug)]
 pub struct Options {
-    /// Where it is: `http://host:port` or `https://host:port`, without a path.
+    /// Address of the node: `http://host:port` or `https://host:port`, without a path.
     pub server: String,
-    /// Who calls; a node without access control needs none.
+    /// Token of the caller; not needed by a node without access control.
     pub token: Option<String>,
-    /// How long a request may take with all that is tried again; a stream, how long it may stand still.
+    /// Maximum time for a request including retries, or for a stream without progress.
     pub timeout: Duration,
-    /// The authorities of an own CA, as PEM; without it those of the system are trusted.
+    /// PEM file with a private CA; without one, the system's authorities are trusted.
     pub ca_file: Option<PathBuf>,
-    /// The proxies of the environment.
+    /// Proxy settings from the environment.
     pub proxies: EnvironmentProxies,
-    /// Who is shown each exchange.
+    /// Observer of each exchange.
     pub tap: Tap,
 }
 
-/// The connections to a node.
+/// Connection pool, over the network or to a local node.
 #[derive(Debug)]
 enum Pool {
     Net(Connections<HttpsConnector<tls::Tcp>, Body>),
@@ -84,15 +85,15 @@ impl Pool {
     }
 }
 
-/// The name of a node without an address, in requests.
+/// Base URL for requests to a node without an address.
 const HERE: &str = "http://localhost";
 
-/// A client of one node.
+/// Client of a single node.
 #[derive(Debug)]
 pub struct Client {
     server: String,
     authorization: Option<HeaderValue>,
-    /// What each request in plain HTTP says to the proxy before the node.
+    /// `Proxy-Authorization` sent with plain HTTP requests.
     proxy_authorization: Option<HeaderValue>,
     timeout: Duration,
     tap: Tap,
@@ -100,7 +101,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client; it connects with its first request.
+    /// Creates a client, which connects on its first request.
     ///
     /// # Errors
     /// [`ClientError::Address`], [`ClientError::Token`] or [`ClientError::Trust`].
@@ -134,8 +135,8 @@ impl Client {
         })
     }
 
-    /// A client of a node of this machine that is reached by dialling; a request may take this long with all that is tried
-    /// again.
+    /// Creates a client of a node on this machine, reached by `dial`. `timeout` limits each request including
+    /// retries.
     pub fn here(dial: Dial, timeout: Duration, tap: Tap) -> Client {
         Client {
             server: HERE.to_owned(),
@@ -147,12 +148,12 @@ impl Client {
         }
     }
 
-    /// The address of the node.
+    /// Returns the address of the node.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// Asks for a path.
+    /// Sends a GET for a path.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -160,7 +161,8 @@ impl Client {
         self.send(Request::get(path)).await
     }
 
-    /// Posts a body; the request has a key of its own, so that it is done once however often it is sent.
+    /// Sends a POST with a JSON body. The request has an idempotency key, so it takes effect once even if it is sent
+    /// repeatedly.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -168,7 +170,7 @@ impl Client {
         self.send(Request::post(path).json(body)).await
     }
 
-    /// Changes what is at a path (merge patch).
+    /// Sends a PATCH (merge patch) for a path.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -183,7 +185,7 @@ fn pool() -> Builder {
     builder
 }
 
-/// The address in its plain form, without a slash at its end.
+/// Checks the address and returns it without a trailing slash.
 fn address(server: &str) -> Result<String, ClientError> {
     let bad = |why: &str| ClientError::Address {
         server: server.to_owned(),
@@ -209,7 +211,7 @@ fn address(server: &str) -> Result<String, ClientError> {
     Ok(ascii.trim_end_matches('/').to_owned())
 }
 
-/// The proxy before the node.
+/// Returns the proxy for the node, if any.
 fn proxy(server: &str, proxies: &EnvironmentProxies) -> Result<Option<Proxy>, ClientError> {
     let bad = |why: String| ClientError::Address {
         server: server.to_owned(),

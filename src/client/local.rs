@@ -1,4 +1,4 @@
-//! Connections to a node of this machine that has no address: by a socket in the file system, or within a process.
+//! Connections to a node on this machine without an address: through a socket file or within the process.
 
 use std::io;
 use std::pin::Pin;
@@ -12,15 +12,15 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tower_service::Service;
 
-/// A stream of bytes in both directions.
+/// A bidirectional byte stream.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// Opens a connection.
+/// Function that opens a connection.
 pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, io::Result<Box<dyn Duplex>>> + Send + Sync>;
 
-/// Makes connections by dialling, wherever a URL points.
+/// Connector that dials, ignoring the URL.
 #[derive(Clone)]
 pub(super) struct Dialled(pub(super) Dial);
 
@@ -39,7 +39,7 @@ impl Service<Uri> for Dialled {
     }
 }
 
-/// A connection.
+/// Connection opened by dialling.
 pub(super) struct Wire(Box<dyn Duplex>);
 
 impl Connection for Wire {

@@ -1,4 +1,4 @@
-//! What is asked of a node.
+//! Requests to a node.
 
 use bytes::Bytes;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -8,32 +8,32 @@ use serde_json::Value;
 
 use super::error::ClientError;
 
-/// What stays as it is in a part of a path and in a query. (RFC 3986, unreserved.)
+/// Characters to escape in path segments and queries: all except the unreserved ones of RFC 3986.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// The header that makes a POST one of its kind.
+/// Header that makes a repeated POST take effect once.
 pub(super) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request, to be sent with `Client::send`.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub(super) method: Method,
-    /// With its query.
+    /// Path with its query.
     pub(super) path: String,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    /// It is sent once: the first answer is the one that is wanted.
+    /// True if it is never retried: the first response is the one that is wanted.
     pub(super) once: bool,
-    /// What is wrong with it; told when it is sent, so that requests can be written in one line.
+    /// Fault found while building; reported on sending, so that requests can be written in one chain.
     fault: Option<String>,
 }
 
 impl Request {
-    /// A request of any method. `path` begins with a slash; parts that come from outside belong through [`segment`].
+    /// Creates a request of any method. `path` starts with a slash; escape segments from outside with [`segment`].
     pub fn new(method: Method, path: &str) -> Request {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -51,27 +51,27 @@ impl Request {
         }
     }
 
-    /// A GET.
+    /// Creates a GET request.
     pub fn get(path: &str) -> Request {
         Request::new(Method::GET, path)
     }
 
-    /// A POST, with a key of its own.
+    /// Creates a POST request with a new idempotency key.
     pub fn post(path: &str) -> Request {
         Request::new(Method::POST, path)
     }
 
-    /// A PATCH.
+    /// Creates a PATCH request.
     pub fn patch(path: &str) -> Request {
         Request::new(Method::PATCH, path)
     }
 
-    /// A DELETE.
+    /// Creates a DELETE request.
     pub fn delete(path: &str) -> Request {
         Request::new(Method::DELETE, path)
     }
 
-    /// With a parameter.
+    /// Adds a query parameter.
     #[must_use]
     pub fn query(mut self, name: &str, value: impl std::fmt::Display) -> Request {
         let sign = if self.path.contains('?') { '&' } else { '?' };
@@ -82,7 +82,7 @@ impl Request {
         self
     }
 
-    /// With a parameter, if there is one.
+    /// Adds a query parameter if it has a value.
     #[must_use]
     pub fn query_option(self, name: &str, value: Option<impl std::fmt::Display>) -> Request {
         match value {
@@ -91,33 +91,33 @@ impl Request {
         }
     }
 
-    /// With a JSON body.
+    /// Sets a JSON body.
     #[must_use]
     pub fn json(self, body: &Value) -> Request {
         self.body("application/json", body.to_string())
     }
 
-    /// With a body of any type.
+    /// Sets a body with a content type.
     #[must_use]
     pub fn body(mut self, kind: &str, body: impl Into<Bytes>) -> Request {
         self.body = body.into();
         self.header(CONTENT_TYPE.as_str(), kind)
     }
 
-    /// Asks for another form than JSON, e.g. `text/plain`.
+    /// Requests another format than JSON, e.g. `text/plain`.
     #[must_use]
     pub fn accept(self, kind: &str) -> Request {
         self.header(header::ACCEPT.as_str(), kind)
     }
 
-    /// Isn't tried again, whatever comes of it: for who wants to know how it is now.
+    /// Turns retries off, for callers that want to know the present state.
     #[must_use]
     pub fn once(mut self) -> Request {
         self.once = true;
         self
     }
 
-    /// With a header, instead of one of the same name.
+    /// Sets a header, replacing one of the same name.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Request {
         match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
@@ -129,17 +129,17 @@ impl Request {
         self
     }
 
-    /// Its method.
+    /// Returns the HTTP method.
     pub fn method(&self) -> &str {
         self.method.as_str()
     }
 
-    /// Its path, without the query.
+    /// Returns the path without its query.
     pub fn path(&self) -> &str {
         self.path.split('?').next().unwrap_or_default()
     }
 
-    /// What is wrong with it, if anything.
+    /// Fails if the path or a header is invalid.
     pub(super) fn check(&self) -> Result<(), ClientError> {
         match &self.fault {
             Some(fault) => Err(ClientError::Request(fault.clone())),
@@ -151,16 +151,16 @@ impl Request {
         }
     }
 
-    /// Whether it may be sent again after nobody knows what became of it.
+    /// True if it may be sent again when the outcome of the first attempt is unknown.
     pub(super) fn is_repeatable(&self) -> bool {
         let has_key = self.method == Method::POST && self.headers.contains_key(KEY);
         self.method.is_safe() || self.method == Method::PUT || has_key
     }
 }
 
-/// A part of a path, escaped.
+/// Escapes a path segment.
 pub fn segment(text: &str) -> String {
-    // Dots alone would climb the path.
+    // A segment of dots alone would leave the directory.
     if text.chars().all(|c| c == '.') {
         return text.replace('.', "%2E");
     }

@@ -1,9 +1,9 @@
-//! One exchange with a node, tried again where that is safe.
+//! One exchange with a node, retried if that is safe.
 //!
-//! What is safe: anything that never left (nobody listens), anything that a node refused for now (503, 429 with
-//! `Retry-After`), and what may be done twice (GET, PUT, a POST with its key) when the connection broke off. All of it
-//! within the client's time limit; somebody who isn't there is asked a few times only, and somebody who speaks TLS where
-//! plain HTTP was sent once: that is no matter of time.
+//! Safe to retry: requests that were never sent (nobody listens), requests that the node refused for now (503, 429
+//! with `Retry-After`), and repeatable ones (GET, PUT, a POST with its key) after a broken connection. All attempts
+//! stay within the client's time limit. A server that doesn't listen is tried only a few times, and one that expects
+//! TLS instead of plain HTTP only once, since waiting doesn't help.
 
 use std::time::Duration;
 
@@ -24,43 +24,43 @@ use super::{Body, Client};
 use windrow_api::{Problem, Readiness};
 use windrow_tls::Trouble;
 
-/// Which surface calls.
+/// Header with the surface that sends the request.
 const CLIENT: HeaderName = HeaderName::from_static("windrow-client");
 
-/// The longest answer that is kept in memory; longer ones are downloads. Unit: bytes.
+/// Maximum size of a response kept in memory, in bytes; longer ones are downloads.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// A node that says only after so long that its database is away has waited for it already.
+/// Time after which a node that reports its database down must have waited for it.
 const WAITED: Duration = Duration::from_secs(2);
-/// How often somebody who doesn't listen is asked. (A node that restarts is back within a second.)
+/// Maximum attempts if nobody listens. A restarting node is back within a second.
 const CONNECTS_MAX: u32 = 3;
-/// How often somebody is asked who hangs up without a word each time. A node that died is away by then, or back; what speaks
-/// another protocol never answers.
+/// Maximum attempts if the server closes each connection without a response. By then a node that died is gone or
+/// back, and a server of another protocol never responds.
 const HANG_UPS_MAX: u32 = 5;
-/// The first wait; each next one is twice as long.
+/// First wait between attempts; doubles each time.
 const WAIT_FIRST: Duration = Duration::from_millis(200);
-/// The longest wait, and what a node that names none gets.
+/// Maximum wait, also used if the node suggests none.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// How long it may take to find out whether TLS is spoken where a connection was closed without an answer.
+/// Time limit to find out if a server that closed the connection speaks TLS.
 const PROBE_MAX: Duration = Duration::from_secs(2);
 
-/// Where a node says how it is, and how long that may take: it looks for its database for two seconds.
+/// Readiness endpoint of a node. Below, its time limit: the node looks for its database for two seconds.
 const READY: &str = "/readyz";
 const READY_MAX: Duration = Duration::from_secs(3);
 
-/// Why one exchange failed.
+/// A failed exchange, with what it means for a retry.
 struct Failed {
     error: ClientError,
-    /// Whether it is certain that the node did nothing.
+    /// True if the node certainly did nothing.
     is_undone: bool,
-    /// Whether nobody listens there.
+    /// True if nobody listens there.
     is_absent: bool,
-    /// How long the node wants to be left alone.
+    /// Wait requested by the node.
     wait: Option<Duration>,
 }
 
 impl From<ClientError> for Failed {
-    /// Nobody knows what became of it.
+    /// Treats the outcome as unknown.
     fn from(error: ClientError) -> Failed {
         Failed {
             error,
@@ -71,16 +71,17 @@ impl From<ClientError> for Failed {
     }
 }
 
-/// Whether the node waited for its database, so that asking again would only make whoever calls wait as long once more.
+/// True if the node already waited for its database, so that a retry would only double the caller's wait.
 fn has_waited(answer: &Answer, took: Duration) -> bool {
     answer.status == 503 && took >= WAITED && answer.text().contains("/problems/store-unavailable")
 }
 
 impl Client {
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     ///
     /// # Errors
-    /// [`ClientError::Problem`] for every status from 400 on that a node explains; else what kept the answer away.
+    /// [`ClientError::Problem`] for every status from 400 on that a node explains; otherwise the reason why there is
+    /// no response.
     pub async fn send(&self, request: Request) -> Result<Answer, ClientError> {
         let answer = self.send_raw(request).await?;
         match answer.status {
@@ -89,10 +90,10 @@ impl Client {
         }
     }
 
-    /// The same, but every status that a node may answer is an answer.
+    /// Sends a request and reads the whole response, whatever its status.
     ///
     /// # Errors
-    /// What kept the answer away.
+    /// The reason why there is no response.
     pub async fn send_raw(&self, request: Request) -> Result<Answer, ClientError> {
         request.check()?;
         let deadline = Instant::now() + self.timeout;
@@ -128,8 +129,8 @@ impl Client {
         }
     }
 
-    /// What a connection means that was closed without an answer: a node that died is asked again, one that speaks TLS never
-    /// answers. Many servers close without the alert that would tell.
+    /// Interprets a connection that closed without a response: a node that died is tried again, one that expects TLS
+    /// never responds. Many servers close without the alert that would show the difference.
     async fn told_apart(&self, failed: Failed, was_probed: &mut bool) -> Failed {
         let ClientError::Closed { secure, .. } = &failed.error else {
             return failed;
@@ -140,7 +141,7 @@ impl Client {
         ClientError::wants_https(&self.server).into()
     }
 
-    /// Whether a handshake of TLS is answered there. No token is sent, and no certificate is believed.
+    /// True if the server responds to a TLS handshake. No token is sent, and no certificate is trusted.
     async fn speaks_tls(&self, secure: &str) -> bool {
         let nothing = Full::new(Bytes::new()).map_err(|never| match never {});
         let probe = hyper::Request::head(format!("{secure}/version")).body(nothing.boxed_unsync());
@@ -172,7 +173,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// Sends the head and a body; the answer's body is still on its way.
+    /// Sends a request and returns once the response head is there; the body may still be on its way.
     async fn exchange(&self, request: &Request, body: Body) -> Result<Response<Incoming>, Failed> {
         let made = self.made(request, body)?;
         self.pool.request(made).await.map_err(|error| Failed {
@@ -182,7 +183,7 @@ impl Client {
         })
     }
 
-    /// No answer came in time.
+    /// Returns the error for a timeout.
     pub(super) fn late(&self) -> ClientError {
         ClientError::Timeout {
             server: self.server.clone(),
@@ -191,7 +192,7 @@ impl Client {
         }
     }
 
-    /// The same error; where no answer came in time, with what the node says of itself: a guess would lead astray.
+    /// Adds the node's own readiness to a timeout error, since a guess at the cause would mislead.
     async fn explained(&self, error: ClientError, asked: &str) -> ClientError {
         match error {
             ClientError::Timeout { server, after, .. } if asked != READY => ClientError::Timeout {
@@ -203,7 +204,7 @@ impl Client {
         }
     }
 
-    /// Asks the node how it is. No token is sent.
+    /// Requests the node's readiness. No token is sent.
     async fn readiness(&self) -> Option<Readiness> {
         let nothing = Full::new(Bytes::new()).map_err(|never| match never {});
         let asked = hyper::Request::get(format!("{}{READY}", self.server));
@@ -213,7 +214,7 @@ impl Client {
         answer.read().ok()
     }
 
-    /// An answer that began and didn't end.
+    /// Returns the error for a response that broke off.
     pub(super) fn broken_off(&self, error: impl std::fmt::Display) -> ClientError {
         ClientError::Unreachable {
             server: self.server.clone(),
@@ -221,7 +222,7 @@ impl Client {
         }
     }
 
-    /// The same for streams, which can't be sent again.
+    /// Same as `exchange`, for streams, which can't be sent again.
     pub(super) async fn exchange_once(
         &self,
         request: &Request,
@@ -243,7 +244,7 @@ impl Client {
             USER_AGENT,
             HeaderValue::from_static(concat!("windrow/", env!("CARGO_PKG_VERSION"))),
         );
-        // The audit says from where a change came.
+        // The audit log records the origin of a change.
         headers.insert(CLIENT, HeaderValue::from_static("cli"));
         headers.extend(self.authorization.clone().map(|value| (AUTHORIZATION, value)));
         let to_proxy = self.proxy_authorization.clone();
@@ -268,7 +269,7 @@ impl Client {
         }
     }
 
-    /// Reads a whole answer that is known to be a refusal.
+    /// Reads the whole response of a refused request into an error.
     pub(super) async fn refused(&self, response: Response<Incoming>) -> ClientError {
         match self.whole(response).await {
             Ok(answer) => self.refusal(&answer),
@@ -276,7 +277,7 @@ impl Client {
         }
     }
 
-    /// How long the node wants to be left alone before the same is asked again; none when it answered.
+    /// Returns the wait before the same request should be repeated, or `None` if the response is final.
     fn asks_for_patience(&self, answer: &Answer) -> Option<Duration> {
         let named = answer.header(RETRY_AFTER.as_str());
         let named = named
@@ -285,7 +286,7 @@ impl Client {
         match answer.status {
             503 => Some(named.unwrap_or(WAIT_MAX)),
             429 => named,
-            // The first of two equal requests is still being answered: this one gets its answer.
+            // An equal request is still in progress; a repeat gets its response.
             409 => match self.refusal(answer) {
                 ClientError::Problem(problem) if problem.slug() == "idempotency-in-progress" => {
                     Some(named.unwrap_or(WAIT_FIRST))
@@ -296,7 +297,7 @@ impl Client {
         }
     }
 
-    /// What an answer that is none means.
+    /// Converts a refusing response to an error.
     pub fn refusal(&self, answer: &Answer) -> ClientError {
         let kind = answer.header(CONTENT_TYPE.as_str()).unwrap_or("no type");
         if kind.starts_with("application/problem+json")
@@ -313,7 +314,7 @@ impl Client {
             _ => format!("it answered {status} with {kind}, not with a problem"),
         };
         match status {
-            // A proxy whose node is away.
+            // A proxy can't reach its node.
             502..=504 => ClientError::Unreachable { server, why },
             _ => ClientError::NotWindrow { server, why },
         }

@@ -1,4 +1,4 @@
-//! Shows each exchange to whoever asked for it (`-v`, `-vv`), with its secrets masked.
+//! Trace of each exchange for `-v` and `-vv`, with secrets masked.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::request::Request;
 
-/// What stands where a secret was.
+/// Replacement for a secret.
 const MASK: &str = "***";
-/// Words in the name of a header or member whose value is secret.
+/// Words in the name of a header or member that mark its value as secret.
 const SECRET_WORDS: [&str; 6] = [
     "secret",
     "token",
@@ -20,21 +20,21 @@ const SECRET_WORDS: [&str; 6] = [
     "cookie",
     "api-key",
 ];
-/// So much of a body that isn't JSON is shown. Unit: characters.
+/// Maximum length shown of a body that isn't JSON, in characters.
 const TEXT_MAX: usize = 4096;
 
-/// How much of an exchange is shown.
+/// Level of detail shown of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// Nothing.
+    /// Shows nothing of an exchange.
     Nothing,
     /// Method, path, status and time.
     Lines,
-    /// Headers and bodies too.
+    /// Also headers and bodies.
     Everything,
 }
 
-/// Who is shown each exchange.
+/// Observer that is shown each exchange.
 #[derive(Clone)]
 pub struct Tap {
     depth: Depth,
@@ -48,7 +48,7 @@ impl fmt::Debug for Tap {
 }
 
 impl Tap {
-    /// Nobody.
+    /// Creates an observer that shows nothing.
     pub fn none() -> Tap {
         Tap {
             depth: Depth::Nothing,
@@ -56,7 +56,7 @@ impl Tap {
         }
     }
 
-    /// Gives lines to `show`.
+    /// Creates an observer that passes lines to `show`.
     pub fn new(depth: Depth, show: impl Fn(&str) + Send + Sync + 'static) -> Tap {
         Tap {
             depth,
@@ -84,7 +84,7 @@ impl Tap {
         }
     }
 
-    /// Something that isn't an answer: an error, a wait before the next try.
+    /// Shows an event other than a response: an error, or a wait before a retry.
     pub(super) fn note(&self, text: &str) {
         if self.depth >= Depth::Lines {
             (self.show)(&format!("! {text}"));
@@ -125,7 +125,7 @@ fn shown(kind: &str, bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().take(TEXT_MAX).collect()
 }
 
-/// Masks what is below a member whose name sounds secret; true and false and null are no secrets.
+/// Masks everything below a member with a secret-sounding name, except true, false and null.
 fn mask(value: &mut Value) {
     match value {
         Value::Object(members) => {

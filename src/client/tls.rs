@@ -1,4 +1,4 @@
-//! Which certificates are trusted, and connections that notice who speaks TLS.
+//! Trusted certificates, and connections that detect if the other side speaks TLS.
 
 use std::error::Error;
 use std::path::Path;
@@ -22,14 +22,14 @@ use windrow_tls::deepest;
 use windrow_tls::proxy::{Proxy, tunnel};
 use windrow_tls::stream::Stream;
 
-/// Makes connections, to the node or to the proxy before it.
+/// Connector to the node or to the proxy in front of it.
 #[derive(Clone, Debug)]
 pub(super) struct Tcp {
     pub(super) connector: HttpConnector,
     pub(super) proxy: Option<Proxy>,
 }
 
-/// The proxy makes no connection to the node.
+/// The proxy failed to connect to the node.
 #[derive(Debug, thiserror::Error)]
 #[error("the proxy {0}: {1}")]
 struct ProxyError(String, String);
@@ -66,10 +66,10 @@ impl Service<Uri> for Tcp {
     }
 }
 
-/// The settings for these authorities, or for those of the system. Without `https` nothing is read from disk.
+/// Builds the TLS settings with the given authorities or the system's. Without `https`, reads nothing from disk.
 ///
 /// # Errors
-/// [`ClientError::Trust`] when there is nobody to trust.
+/// [`ClientError::Trust`] if no authority can be loaded.
 pub(super) fn config(is_https: bool, ca_file: Option<&Path>) -> Result<ClientConfig, ClientError> {
     let roots = match (is_https, ca_file) {
         (false, _) => RootCertStore::empty(),

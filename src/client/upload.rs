@@ -1,4 +1,4 @@
-//! Bodies that are longer than memory: sources of items, from a file or a pipe.
+//! Bodies that don't fit into memory: item sources from a file or a pipe.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,26 +16,26 @@ use super::error::ClientError;
 use super::request::Request;
 use super::{Body, Client};
 
-/// What is read at once. (Large enough that no system call dominates.) Unit: bytes.
+/// Read size, in bytes; large enough that system calls don't dominate.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// How far an upload is.
+/// Progress of an upload.
 #[derive(Default)]
 struct Meter {
-    /// Bytes handed to the connection.
+    /// Bytes passed to the connection.
     bytes: AtomicU64,
-    /// Whether it waits for the input: a slow pipe may be slow.
+    /// Set while waiting for the input: a slow pipe must not time out.
     is_reading: AtomicBool,
-    /// Why the input ended early.
+    /// Error that ended the input early.
     fault: Mutex<Option<String>>,
 }
 
 impl Client {
-    /// Sends everything that `input` has as the body of a request, e.g. `POST /v1/uploads`, and reads the answer.
-    /// `progress` is told how many bytes are on their way. It isn't tried again: a pipe can't be read twice.
+    /// Sends all of `input` as the request body, e.g. `POST /v1/uploads`, and reads the response. `progress` receives
+    /// the number of bytes sent so far. Never retried, since a pipe can't be read twice.
     ///
     /// # Errors
-    /// [`ClientError::Input`] when the input fails; else as [`Client::send`].
+    /// [`ClientError::Input`] if the input fails; otherwise as [`Client::send`].
     pub async fn upload(
         &self,
         request: Request,
@@ -68,7 +68,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// Ends when nothing moved for as long as a request may take.
+    /// Completes when nothing has moved for the length of the request timeout.
     async fn stands_still(&self, meter: &Meter) {
         let mut last = None;
         loop {

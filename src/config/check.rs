@@ -1,4 +1,4 @@
-//! What keys must fulfil together. All faults at once; each names the key to change.
+//! Rules across configuration keys. All faults are reported at once, each with the key to change.
 
 use super::fault::{Fault, Origin};
 use super::redis_url::RedisUrl;
@@ -9,17 +9,17 @@ use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::shards::SHARDS_MAX;
 
 impl Config {
-    /// Every fault of this configuration across its keys: for a caller that has changed some by flags.
+    /// Returns every fault across keys, for a caller that has changed some of them by flags.
     pub fn faults(&self) -> Vec<Fault> {
         faults(self)
     }
 }
 
-/// Collects faults.
+/// Collector of configuration faults.
 pub(super) struct Faults(Vec<Fault>);
 
 impl Faults {
-    /// A fault where a rule doesn't hold.
+    /// Adds a fault unless a rule holds.
     pub(super) fn unless(&mut self, holds: bool, key: &str, what: &str, try_: &str) {
         if !holds {
             let (what, try_) = (what.to_owned(), try_.to_owned());
@@ -108,7 +108,7 @@ fn check_hosts(config: &Config, faults: &mut Faults) {
     );
 }
 
-/// Whether a host says no port: a colon belongs to an address, then.
+/// True if a host has no port; a colon is allowed only in an IPv6 address.
 fn is_no_port(host: &str) -> bool {
     !host.contains(':') || host.parse::<std::net::Ipv6Addr>().is_ok()
 }
@@ -168,7 +168,7 @@ fn check_datasets(config: &Config, faults: &mut Faults) {
     }
 }
 
-/// The Redis that a section names.
+/// Checks the Redis settings of a section.
 fn check_redis(section: &str, url: &str, prefix: &str, faults: &mut Faults) {
     let fault = RedisUrl::parse(url).err();
     faults.unless(
@@ -258,7 +258,7 @@ fn check_handlers(config: &Config, faults: &mut Faults) {
     }
 }
 
-/// Whether a URL, if there is one, has one of the schemes and a host.
+/// True if there is no URL, or it has a host and one of the schemes.
 fn is_url(url: Option<&str>, schemes: &[&str]) -> bool {
     let Some(url) = url else { return true };
     let parts = url.split_once("://");

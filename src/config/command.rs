@@ -1,4 +1,4 @@
-//! A command that businesses may name: a worker that is kept running, or a program that is started for each item.
+//! Command that businesses may name: a worker that is kept running, or a program started for each item.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -7,35 +7,35 @@ use std::path::PathBuf;
 use super::check::Faults;
 use windrow_core::template::program::{Argv, ProgramFault, Recipe, ShellText};
 
-/// See the module. One of `cmd`, `each` and `shell` is there.
+/// Command with exactly one of `cmd`, `each` and `shell`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Command {
-    /// The program and the arguments of a worker; not a shell line.
+    /// Program and arguments of a worker; not a shell line.
     pub cmd: Vec<String>,
-    /// How many workers; none is one.
+    /// Number of workers; 1 by default.
     pub workers: Option<NonZeroU32>,
-    /// A program and its arguments for each item, with places such as `{column}`.
+    /// Program and arguments run for each item, with placeholders such as `{column}`.
     pub each: Vec<String>,
-    /// A text that a shell runs for each item, with variables such as `$ROW_column`.
+    /// Shell script run for each item, with variables such as `$ROW_column`.
     pub shell: Option<String>,
-    /// The most processes of items at once; none is one a core.
+    /// Maximum number of processes at once; by default one per core.
     pub processes: Option<NonZeroU32>,
-    /// Whether a value may begin an argument with `-`.
+    /// True if an item's value may begin an argument with `-`.
     pub allow_dashes: bool,
-    /// Exit codes, beside 75, of a program that doesn't find what it needs: read as a 503 is.
+    /// Exit codes, besides 75, with which a program reports that a dependency is unavailable; treated like a 503.
     pub unavailable_exits: Vec<u8>,
-    /// Where processes of items work; none is where the node does.
+    /// Working directory of item processes; by default the node's.
     pub cwd: Option<PathBuf>,
-    /// Variables in addition to the node's.
+    /// Environment variables in addition to the node's.
     pub env: BTreeMap<String, String>,
 }
 
 impl Command {
-    /// How a program is started for each item; none for a worker.
+    /// Returns the recipe that starts a program for each item, or `None` for a worker.
     ///
     /// # Errors
-    /// When its places can't be read.
+    /// Fails if its placeholders can't be parsed.
     pub fn recipe(&self) -> Result<Option<Recipe>, ProgramFault> {
         match (&self.shell, self.each.is_empty()) {
             (Some(text), _) => ShellText::parse(text).map(Recipe::Shell).map(Some),
@@ -46,7 +46,7 @@ impl Command {
         }
     }
 
-    /// The program, which for a worker is its first word.
+    /// Returns the program; for a worker, the first word of its command.
     pub fn program(&self) -> &str {
         match (&self.shell, self.each.first().or_else(|| self.cmd.first())) {
             (Some(_), _) => "sh",
@@ -54,7 +54,7 @@ impl Command {
         }
     }
 
-    /// Notes everything that contradicts; `key` is the command's own.
+    /// Reports contradicting members; `key` is the key of the command.
     pub(super) fn check(&self, key: &str, faults: &mut Faults) {
         let ways = [!self.cmd.is_empty(), !self.each.is_empty(), self.shell.is_some()];
         let ways = ways.into_iter().filter(|is_there| *is_there).count();

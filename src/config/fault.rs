@@ -1,16 +1,16 @@
-//! What is wrong with a configuration, one line a fault.
+//! Faults of a configuration, one line each.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where a value was written.
+/// Origin of a configuration value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nowhere: the built-in default, or a flag that the caller merged.
+    /// No place: a built-in default, or a flag merged by the caller.
     Default,
-    /// In this file.
+    /// Path of the file.
     File(PathBuf),
-    /// In this environment variable.
+    /// Name of the environment variable.
     Env(String),
 }
 
@@ -24,22 +24,22 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One fault of a configuration.
+/// A fault of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}{}: {what}; try: {try_}", self.place())]
 pub struct Fault {
-    /// The key, such as `node.capacity_rate`; `config` when the file as a whole is meant.
+    /// Key, such as `node.capacity_rate`; `config` for the file as a whole.
     pub key: String,
-    /// Where it was written.
+    /// Origin of the value at fault.
     pub origin: Origin,
-    /// What is wrong.
+    /// Description of the fault.
     pub what: String,
-    /// What would do.
+    /// A value or action that fixes it.
     pub try_: String,
 }
 
 impl Fault {
-    /// A default is no place that anyone could look at.
+    /// Formats the origin; empty for a default, which can't be looked up anywhere.
     fn place(&self) -> String {
         match &self.origin {
             Origin::Default => String::new(),

@@ -1,10 +1,10 @@
-//! The keys that exist, and `config.toml`, which documents each of them: nothing is written twice.
+//! The list of keys, and `config.toml`, which documents them. Nothing is written twice.
 
 use super::sections::{ROWS, SECTIONS};
 use super::table::Key;
 use windrow_core::settings::table::paragraphs;
 
-/// What `config.toml` begins with.
+/// Head of the generated `config.toml`.
 const HEAD: &str = "\
 # Every key of Windrow's configuration, with its default, its unit and the reason for the value.
 #
@@ -14,22 +14,22 @@ const HEAD: &str = "\
 # Spans of time are text (\"100ms\", \"15s\", \"2m\", \"30d\"), so are rates (\"500/s\", \"30/m\", \"1/2s\", \"10k/s\") and sizes
 # (\"64 KiB\"). Paths are relative to the working directory. [reload] = applied on SIGHUP without a restart.
 ";
-/// Where the comments of `config.toml` begin, and the longest line. Unit: characters.
+/// Column where comments of `config.toml` begin. Below, the maximum line length. Both in characters.
 const COMMENT_AT: usize = 32;
 const LINE_MAX: usize = 120;
 
-/// Every key, section by section, as `config.toml` has them.
+/// Returns all keys by section, in the order of `config.toml`.
 pub fn keys() -> Vec<Key> {
     ROWS.iter().flat_map(|row| (row.keys)(row)).collect()
 }
 
-/// The default of a key, as a file has it.
+/// Returns the default of a key, in TOML.
 pub(super) fn default_of(key: &str) -> Option<&'static str> {
     let found = keys().into_iter().find(|known| known.name == key)?;
     Some(found.default)
 }
 
-/// `config.toml`: every key with its default and what it means.
+/// Generates `config.toml`: every key with its default and meaning.
 pub fn documented() -> String {
     let (keys, mut text) = (keys(), HEAD.to_owned());
     for (section, about) in sections() {
@@ -55,7 +55,7 @@ pub fn documented() -> String {
     text
 }
 
-/// The sections, with what each is about.
+/// Returns the sections, each with its description.
 pub fn sections() -> impl Iterator<Item = (&'static str, String)> {
     let about = |about| paragraphs(about).next().unwrap_or_default();
     SECTIONS
@@ -63,7 +63,7 @@ pub fn sections() -> impl Iterator<Item = (&'static str, String)> {
         .map(move |(section, text)| (*section, about(text)))
 }
 
-/// A value with its comment, which goes on in lines of its own where it is long.
+/// Writes a value with its comment, wrapped onto lines of its own if it is long.
 fn line(text: &mut String, code: &str, comment: &str) {
     let mut line = format!("{code:<0$}#", COMMENT_AT.max(code.chars().count() + 1));
     for word in comment.split(' ') {

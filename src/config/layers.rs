@@ -1,4 +1,4 @@
-//! The raw form: every value that was written, by its dotted key, with its origin. The environment wins over the file.
+//! Raw values by dotted key, with their origin. The environment overrides the file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,32 +7,32 @@ use toml::{Table, Value};
 
 use super::fault::{Fault, Origin};
 
-/// Keys whose value is a table that people fill freely; it is not looked into for keys.
+/// Keys with free-form tables, which are not searched for keys.
 const FREE_TABLES: [&str; 2] = ["node.labels", "handler.command.commands"];
 
-/// What every variable of ours begins with.
+/// Prefix of Windrow's environment variables.
 const ENV_PREFIX: &str = "WINDROW_";
 
-/// The variable of a key.
+/// Returns the environment variable of a key.
 pub(super) fn env_name(key: &str) -> String {
     format!("{ENV_PREFIX}{}", key.to_ascii_uppercase().replace('.', "__"))
 }
 
-/// A value as it was written.
+/// A raw value with its origin.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) value: Value,
     pub(super) origin: Origin,
 }
 
-/// All that was written.
+/// All raw values of file and environment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layers {
     entries: BTreeMap<String, Entry>,
 }
 
 impl Layers {
-    /// Adds a file's text.
+    /// Adds the values of a file.
     pub(super) fn add_file(&mut self, path: &Path, text: &str) -> Result<(), Fault> {
         let origin = Origin::File(path.to_owned());
         let table: Table = text
@@ -42,7 +42,7 @@ impl Layers {
         Ok(())
     }
 
-    /// Adds the variables that name a key; one without `__` names none, but may be meant to.
+    /// Adds the variables with the prefix. One without `__` names no key, but may have been meant to.
     pub(super) fn add_env(&mut self, env: impl Iterator<Item = (String, String)>) {
         for (name, text) in env {
             let Some(path) = name.strip_prefix(ENV_PREFIX) else {
@@ -59,12 +59,12 @@ impl Layers {
         }
     }
 
-    /// Takes the value of a key.
+    /// Removes and returns the value of a key.
     pub(super) fn take(&mut self, key: &str) -> Option<Entry> {
         self.entries.remove(key)
     }
 
-    /// What nobody has taken: keys that don't exist.
+    /// Returns the values that were not taken: their keys don't exist.
     pub(super) fn into_rest(self) -> impl Iterator<Item = (String, Entry)> {
         self.entries.into_iter()
     }
@@ -77,7 +77,7 @@ impl Layers {
                 format!("{prefix}.{name}")
             };
             match value {
-                // An empty one is kept, so that its name is looked at.
+                // An empty table is kept, so that its name is checked.
                 Value::Table(inner) if !FREE_TABLES.contains(&key.as_str()) && !inner.is_empty() => {
                     self.flatten(&key, inner, origin)
                 }

@@ -1,11 +1,11 @@
-//! The checked options of a node: what every layer is given by value, and how they are loaded.
+//! Checked options of a node, and their loading. Each layer receives its options by value.
 //!
 //! `config.toml` at the root of the repository documents every key. [`load()`] merges file and environment over the
-//! defaults and answers with a [`Config`] or with *all* its faults. Nothing here reads a file that an option
-//! names, opens a connection or knows a global. Each layer imports only its own options type.
+//! defaults and returns a [`Config`] or *all* of its faults. Nothing here reads a file that an option names, opens a
+//! connection, or uses a global. Each layer imports only its own options type.
 //!
-//! `sections` declares every key once. `layers` holds what was written, key by key with its origin; `read` turns it into
-//! these types; `check` compares keys with one another.
+//! `sections` declares every key once. `layers` holds the raw values by key with their origin; `read` converts them
+//! to these types; `check` compares keys with one another.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! From what was written to checked types, key by key, so that all faults are found at once.
+//! Conversion of raw values to checked types, key by key, so that all faults are found at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,24 +9,24 @@ use super::keys::{default_of, keys};
 use super::layers::{Layers, env_name};
 use super::sections::{Config, REMOVED};
 
-/// Reads keys and collects what is wrong with them.
+/// Reader of keys that collects their faults.
 pub(super) struct Reader {
     layers: Layers,
     origins: BTreeMap<String, Origin>,
     faults: Vec<Fault>,
 }
 
-/// What was read.
+/// Result of reading all keys.
 pub(super) struct Read {
-    /// What was written, with defaults for what wasn't or can't be read.
+    /// Configuration as written, with defaults for missing and unreadable values.
     pub(super) config: Config,
-    /// Where each key that was written stands.
+    /// Origin of each written key.
     pub(super) origins: BTreeMap<String, Origin>,
-    /// What can't be read.
+    /// Faults of unreadable values.
     pub(super) faults: Vec<Fault>,
 }
 
-/// Reads all keys.
+/// Reads all keys of the configuration.
 pub(super) fn config(layers: Layers) -> Read {
     let mut reader = Reader {
         layers,
@@ -42,7 +42,7 @@ pub(super) fn config(layers: Layers) -> Read {
 }
 
 impl Reader {
-    /// What was written as the value of a key, if anything that `read` can read.
+    /// Takes the value of a key, or `None` if it is missing or `read` fails.
     pub(super) fn key<T>(&mut self, key: &str, read: impl Fn(&Value) -> Result<T, String>) -> Option<T> {
         let entry = self.layers.take(key)?;
         self.origins.insert(key.to_owned(), entry.origin.clone());
@@ -62,7 +62,7 @@ impl Reader {
         .ok()
     }
 
-    /// The faults, with one for each key that nobody asked for.
+    /// Returns all faults, including one for each unknown key.
     fn finish(mut self) -> Vec<Fault> {
         let known: BTreeSet<String> = keys().into_iter().map(|key| key.name).collect();
         for (key, entry) in self.layers.into_rest() {
@@ -70,7 +70,8 @@ impl Reader {
                 continue;
             }
             let (what, try_) = match (&entry.origin, key.contains('.')) {
-                // Other variables of ours have one word, or several: only what a key would become is meant as one.
+                // Other variables with the prefix have no section. Only one that spells a key with single underscores
+                // is taken for that key.
                 (Origin::Env(_), false) => match known.iter().find(|known| known.replace('.', "_") == key) {
                     Some(meant) => (
                         "a variable has two underscores behind its section".to_owned(),
@@ -95,7 +96,7 @@ fn is_section(key: &str, known: &BTreeSet<String>) -> bool {
     known.iter().any(|other| other.starts_with(&format!("{key}.")))
 }
 
-/// What to say of a key that doesn't exist.
+/// Returns the fault and the advice for an unknown key.
 fn unknown(key: &str, known: &BTreeSet<String>) -> (String, String) {
     if is_section(key, known) {
         return ("it is a section, not a value".to_owned(), format!("[{key}]"));
@@ -105,7 +106,7 @@ fn unknown(key: &str, known: &BTreeSet<String>) -> (String, String) {
     }
     let name = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     let likeness = |other: &&String| {
-        // The right name in a wrong section is as likely a mistake as a misspelt name.
+        // The right name in the wrong section is as likely a mistake as a misspelt name.
         strsim::jaro_winkler(key, other).max(0.95 * strsim::jaro_winkler(&name(key), &name(other)))
     };
     let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));

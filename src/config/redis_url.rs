@@ -1,4 +1,4 @@
-//! Where Redis is, as people write it.
+//! URLs of Redis, as written in the configuration.
 //!
 //! ```text
 //! redis://[user@]host[:6379][/db]                       one server
@@ -7,62 +7,62 @@
 //! redis-cluster://[user@]host[:6379],…                  the server of the cluster that holds the keys
 //! ```
 //!
-//! With `rediss` for `redis` in front, connections are encrypted. A password is never part of it.
+//! With `rediss` instead of `redis`, connections are encrypted. A password is never part of the URL.
 
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
-/// The port of a server that says none.
+/// Default port of a server.
 const PORT: u16 = 6379;
-/// The port of a Sentinel that says none.
+/// Default port of a Sentinel.
 const SENTINEL_PORT: u16 = 26379;
 
-/// A server's name or address, and its port.
+/// Host and port of a Redis server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RedisHost {
-    /// A name, or an address without brackets.
+    /// Host name, or an IP address without brackets.
     pub host: String,
-    /// Its port.
+    /// TCP port of the server.
     pub port: u16,
 }
 
-/// How the server that has the leases is found.
+/// Ways to find the Redis server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RedisServers {
-    /// It is this one.
+    /// A single server at this address.
     One(RedisHost),
-    /// It listens at this path.
+    /// A server listening on this socket path.
     Unix(PathBuf),
-    /// Sentinels know it by a name.
+    /// The current master, as named by Sentinels.
     Sentinel {
-        /// Any of them may be asked.
+        /// Addresses of the Sentinels, any of which may be asked.
         sentinels: Vec<RedisHost>,
-        /// The name.
+        /// Name of the monitored master.
         master: String,
     },
-    /// Servers of a cluster know it.
+    /// The cluster server that holds the keys, found through any of these.
     Cluster(Vec<RedisHost>),
 }
 
-/// A checked `cluster.redis_url`.
+/// A checked `cluster.redis_url` or `datasets.redis_url`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisUrl {
-    /// How the server is found.
+    /// Way to find the server.
     pub servers: RedisServers,
-    /// Whether connections are encrypted.
+    /// True if connections are encrypted.
     pub is_tls: bool,
-    /// The user; none is Redis' default user.
+    /// User name; `None` means Redis' default user.
     pub user: Option<String>,
-    /// The number of the database; a cluster has only 0.
+    /// Database number; always 0 for a cluster.
     pub db: u32,
 }
 
 impl RedisUrl {
-    /// Reads one.
+    /// Parses a Redis URL.
     ///
     /// # Errors
-    /// What is wrong with it, as the end of a sentence that begins with the key.
+    /// Description of the fault, as the end of a sentence that begins with the key.
     pub fn parse(text: &str) -> Result<RedisUrl, String> {
         let (scheme, rest) = text
             .split_once("://")

@@ -1,15 +1,15 @@
-//! What a reload of the configuration changes, and what it would take a restart to change.
+//! Changes of a configuration reload, and those that would need a restart.
 
 use super::sections::Config;
 
-/// What came of comparing the running configuration with one that was read anew.
+/// Result of comparing the running configuration with a newly read one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reload {
-    /// The configuration to run with from now on.
+    /// Configuration to run with from now on.
     pub config: Config,
-    /// The keys that it changes.
+    /// Keys whose new values were applied.
     pub applied: Vec<String>,
-    /// Keys that were changed and need a restart; the old values stay in force.
+    /// Changed keys that need a restart; their old values stay in force.
     pub ignored: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
-//! The checked options, one type a section of `config.toml`: each key once, with its type, default and meaning.
+//! Checked options, one type per section of `config.toml`: each key once, with its type, default and meaning.
 //!
-//! From this table come the types and their defaults, what is read and which keys are known, what a reload takes,
-//! `config.toml` and the reference in `docs/`. The live settings of tasks have a table of their own in the core.
+//! This table generates the types and their defaults, the reader and the list of known keys, the set of reloadable
+//! keys, `config.toml`, and the reference in `docs/`. The live settings of tasks have their own table in the core.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -22,183 +22,189 @@ use windrow_core::settings::{Auto, Backoff, Rate, RateLimit};
 use windrow_core::task::Tuning;
 
 sections! {
-    /// This node
+    /// Identity and capacity of this node
     ["node"] node: Node {
-        /// The node's name: must be unique and stay the same across restarts; "auto" = host name
+        /// Name of the node, unique and stable across restarts; "auto" = host name
         id: Auto<String> = "auto";
-        /// The embedded store, its lock, spooled input
+        /// Directory for the embedded store, its lock, and spooled input
         data_dir: PathBuf = "/var/lib/windrow";
-        /// The sum of task rates that this node may hold; "unlimited" is possible
+        /// Maximum total of task rates on this node, or "unlimited"
         capacity_rate: RateLimit = "2000/s", reload;
-        /// What a task without a rate counts as: half a node, so that two fit
+        /// Rate reserved for a task without a rate: half a node, so that two fit
         unlimited_reserves: Rate = "1000/s";
-        /// true: tasks may say rate = "unlimited" (`windrow run` always may)
+        /// true: tasks may have rate = "unlimited" (`windrow run` always may)
         allow_unlimited: bool = false;
-        /// false: this node serves the API only, and runs no tasks
+        /// false: this node only serves the API and runs no tasks
         run_tasks: bool = true, reload;
-        /// Businesses of these pools run here
+        /// Pools whose businesses run on this node
         pools: Vec<String> = ["default"];
-        /// SIGTERM: dispatch stops, calls end, shards are handed over, exit; three times `timeout`
+        /// Time for a shutdown after SIGTERM: stop dispatching, finish calls, hand shards over; three times `timeout`
         ///
         /// systemd: TimeoutStopSec of deploy/windrow.service must be 20 s more
         drain_timeout: Duration = "30s" above "0s";
-        /// Shown with the node, for instance { zone = "a" }
+        /// Labels shown with the node, for instance { zone = "a" }
         labels: BTreeMap<String, String> = {};
     }
 
     /// The node's port: API, metrics and health
     ["http"] http: Http {
-        /// Where it listens; loopback until someone decides more
+        /// Address to listen on; loopback by default
         listen: SocketAddr = "127.0.0.1:7700";
-        /// How other nodes reach this one; "auto" = the address of `listen`
+        /// Address at which other nodes reach this one; "auto" = the address of `listen`
         advertise: Auto<String> = "auto";
-        /// The URL that people use, for links and problem types behind a proxy; "" = none
+        /// Public URL, for links and problem types behind a proxy; "" = none
         public_url: Option<String> = "";
-        /// PEM, the certificate chain; "" = plain HTTP
+        /// PEM file with the certificate chain; "" = plain HTTP
         tls_cert_file: Option<PathBuf> = "";
-        /// PEM, its key
+        /// PEM file with the private key
         tls_key_file: Option<PathBuf> = "";
-        /// Of a request that creates or changes a task; others have 1 MiB, uploads their own
+        /// Maximum body of a request that creates or changes a task; other requests have 1 MiB, uploads
+        /// `upload_limit`
         body_limit: ByteSize = "16 MiB" above "0 B";
-        /// All bodies that are read or worked on at once; one caller may have a quarter, and one whole body
+        /// Memory for all bodies being read or processed; one caller may use a quarter, and always one whole body
         body_memory: ByteSize = "64 MiB";
-        /// Of an uploaded source, as it is sent and unpacked
+        /// Maximum size of an uploaded source, both as sent and unpacked
         upload_limit: ByteSize = "20 GiB";
-        /// What the uploads of one business may take, those of its tasks included; others have no quota
+        /// Storage quota for the uploads of one business, including those of its tasks; others have no quota
         upload_quota: ByteSize = "50 GiB";
-        /// Uploads that arrive at once, copies of URLs among them, each with up to 6 MiB of memory, or what unpacking it takes: up to 32 MiB; one caller may have a quarter
+        /// Concurrent uploads, including copies of URLs; each uses up to 6 MiB of memory, or up to 32 MiB for
+        /// unpacking; one caller may have a quarter
         max_uploads: NonZeroU32 = 16;
-        /// Connections at once; some more are kept for /healthz, /readyz and /version
+        /// Maximum concurrent connections; a few more are reserved for /healthz, /readyz and /version
         max_connections: NonZeroU32 = 1024;
-        /// Those of one address (IPv6: /64); "auto" = a quarter
+        /// Maximum connections from one address (IPv6: /64); "auto" = a quarter
         ///
-        /// Addresses in auth.proxy_trust have no share with mode = "proxy"; behind another proxy set it to max_connections
+        /// With mode = "proxy", addresses in auth.proxy_trust are exempt; behind another proxy set it to
+        /// max_connections
         max_connections_per_peer: Auto<NonZeroU32> = "auto";
-        /// true: a create without one is refused
+        /// true: reject create requests without an idempotency key
         require_idempotency_key: bool = false;
-        /// More names under which clients call this node
+        /// Additional host names under which clients call this node
         ///
-        /// It answers to what it listens on, localhost and the hosts of advertise and public_url, so that no page can
-        /// bind its own name to it
+        /// Always accepted are the listening address, localhost, and the hosts of advertise and public_url. This
+        /// keeps a web page from binding its own name to the node
         allowed_hosts: Vec<String> = [];
     }
 
-    /// Who may do what
+    /// Authentication and permissions of callers
     ["auth"] auth: Auth {
         /// "token", "proxy" (an authenticating proxy in front) or "off" (loopback only)
         mode: AuthMode = "token";
-        /// The first administrator's token; admin.token in data_dir where it can't be written
+        /// File for the first administrator's token; if it can't be written, admin.token in data_dir
         bootstrap_token_file: Option<PathBuf> = "/etc/windrow/admin.token";
-        /// mode = "proxy": the header that says who it is
+        /// mode = "proxy": header with the name of the user
         proxy_header: String = "X-Forwarded-User";
-        /// mode = "proxy": the networks that may say so
+        /// mode = "proxy": networks whose header is trusted
         proxy_trust: Vec<Network> = ["127.0.0.1/32"];
-        /// How long a browser that signed in with a token is believed; it ends with the token too
+        /// Lifetime of a browser session; it also ends with its token
         session_life: Duration = "12h" above "0s";
-        /// true: /metrics and /actors ask for a token from this machine too
+        /// true: require a token for /metrics and /actors even from this machine
         ///
-        /// Set it where a proxy on this machine forwards to the node, and lets everybody look as if they sat at it
+        /// Set it if a proxy on this machine forwards to the node and makes every caller look local
         always_token: bool = false;
-        /// The highest priority that a token of a business may give its tasks; operators may give any
+        /// Maximum priority that a business's token may give its tasks; operators may give any
         business_priority_max: u32 = 0;
-        /// 32 bytes, base64: seals stored secrets and signs calls between nodes
+        /// File with 32 bytes in base64, which encrypt stored secrets and sign calls between nodes
         ///
-        /// "" = made once in data_dir (SQLite only); with a database server the same on every node
+        /// "" = created once in data_dir (SQLite only); with a database server it must be the same on every node
         key_file: Option<PathBuf> = "";
     }
 
-    /// Where tasks and their progress are kept
+    /// Storage for tasks and their progress
     ["store"] store: Store {
-        /// "auto" = SQLite, windrow.db in data_dir; or "sqlite://PATH"; or a server that several nodes share:
+        /// "auto" = SQLite, windrow.db in data_dir; or "sqlite://PATH"; or a server shared by several nodes:
         /// "postgres://windrow@db/windrow", "mysql://windrow@db/windrow" (MariaDB too); TLS by parameters:
         /// "?sslmode=verify-full&sslrootcert=FILE", "?ssl-mode=VERIFY_IDENTITY&ssl-ca=FILE"
         url: StoreUrl = "auto";
-        /// Of the database's user; a password is never part of `url`
+        /// File with the database user's password; `url` never contains a password
         password_file: Option<PathBuf> = "";
-        /// To a server, of this node; heartbeats have two of their own
+        /// Maximum connections from this node to a database server; heartbeats have two of their own
         max_connections: NonZeroU32 = 16;
-        /// Of a server: false = `windrow db migrate` does it, once for all nodes; SQLite always does it itself
+        /// For a database server: false = migrations run once for all nodes with `windrow db migrate`; SQLite always
+        /// migrates on start
         migrate_on_start: bool = false;
     }
 
-    /// Ownership among nodes
+    /// Ownership of shards among nodes
     ["cluster"] cluster: Cluster {
         /// "redis://host:6379", rediss:// with TLS; "redis-sentinel://s1,s2,s3/mymaster",
         /// "redis-cluster://r1,r2,r3", "redis+unix:///path"; "" = the database is the only witness
         redis_url: Option<String> = "";
-        /// Of the Redis user (user@ in `redis_url`); a password is never part of `redis_url`
+        /// File with the password of the Redis user (user@ in `redis_url`); `redis_url` never contains a password
         redis_password_file: Option<PathBuf> = "";
-        /// PEM file with the authorities of a rediss:// server; "" = those of the system
+        /// PEM file with the authorities for a rediss:// server; "" = the system's
         redis_ca_file: Option<PathBuf> = "";
-        /// First part of every key and channel; the store's id is the second
+        /// First part of every key and channel; the second is the store's id
         redis_prefix: String = "windrow";
-        /// PEM authorities of other nodes' certificates, for https addresses; "" = the system's
+        /// PEM file with the authorities for other nodes' https addresses; "" = the system's
         ca_file: Option<PathBuf> = "";
-        /// true: while Redis is configured but unreachable, the database alone decides
+        /// true: while Redis is configured but unreachable, the database alone decides takeovers
         takeover_without_redis: bool = false;
-        /// How long the owner of a shard is believed without a sign; recovery takes one TTL
+        /// Time without a heartbeat after which a shard's owner loses it; recovery takes one TTL
         lease_ttl: Duration = "15s" above "0s";
-        /// How often it gives one: at most a quarter of lease_ttl, so that some may be lost
+        /// Interval between heartbeats: at most a quarter of lease_ttl, so that some may be lost
         lease_renew: Duration = "3s" above "0s";
-        /// How often runnable shards without an owner are looked for, ± 30 %
+        /// Interval between scans for runnable shards without an owner, ± 30 %
         restore_scan: Duration = "1s" above "0s";
-        /// Tasks that were not active for longer need a manual start
+        /// Maximum idle time of a task for an automatic restore; after that it needs a manual start
         restore_window: Duration = "30d" above "0s";
-        /// Recoveries before a task is stopped (recoveries_exhausted)
+        /// Maximum recoveries before a task is stopped (recoveries_exhausted)
         restore_max: u32 = 10;
-        /// The wait between recoveries
+        /// Wait between recoveries of a task
         restore_backoff: Backoff = "15s..10m x2 jitter 20%";
     }
 
-    /// What a task has that says nothing else; each one may be overridden per business and per task
+    /// Defaults of tasks; each can be overridden per business and per task
     ["task_defaults"] task_defaults: TaskDefaults {
-        /// The live settings: the table of `windrow_core::settings::table`
+        /// Live settings, from the table `windrow_core::settings::table`
         tuning: Tuning = {}, reload;
-        /// Parts of a task that different nodes can own; a number or "auto"
+        /// Number of shards, which different nodes can own, or "auto"
         shards: Auto<NonZeroU32> = 1, reload;
-        /// A task's parameters go with every call
+        /// Send a task's parameters with every call
         send_params: bool = true, reload;
-        /// The largest parameters, as JSON
+        /// Maximum size of a task's parameters, as JSON
         max_params: ByteSize = "64 KiB", reload;
     }
 
-    /// Handlers that are called by HTTP
+    /// Handlers called over HTTP
     ["handler.http"] http_handler: HttpHandler {
-        /// Until the handler's address answers; part of the call's `timeout`
+        /// Timeout for connecting to a handler; part of the call's `timeout`
         connect_timeout: Duration = "2s" above "0s";
-        /// Idle connections are kept this long
+        /// Time to keep idle connections open
         pool_idle: Duration = "90s" above "0s";
-        /// Offered by ALPN; a plain-text server is spoken to in HTTP/1.1
+        /// Offer HTTP/2 by ALPN; plain-text servers are always called with HTTP/1.1
         http2: bool = true;
-        /// "http://…", a forward proxy for callbacks and for the URLs of sources; "" = none
+        /// Forward proxy for callbacks and source URLs, "http://…"; "" = none
         proxy: Option<String> = "";
-        /// PEM, in addition to the system's
+        /// PEM file with authorities trusted in addition to the system's
         ca_file: Option<PathBuf> = "";
-        /// Addresses that callbacks may reach; empty = all but deny_networks
+        /// Networks that callbacks may reach; empty = all except deny_networks
         allow_networks: Vec<Network> = [];
-        /// Addresses that they may not, whatever allow_networks says: link-local, where cloud metadata lives
+        /// Networks that callbacks may never reach, even if in allow_networks: link-local, where cloud metadata lives
         ///
-        /// Private ranges are where businesses live
+        /// Private ranges are allowed, because businesses live there
         deny_networks: Vec<Network> = ["169.254.0.0/16", "fe80::/10"];
-        /// Private networks that a business's token may name in the URL of a source
+        /// Private networks that a business's token may use in source URLs
         ///
-        /// Public addresses it may, this node never. Operators may name what callbacks may reach
+        /// Public addresses are allowed, the node's own never. Operators may use every address that callbacks may
+        /// reach
         source_networks: Vec<Network> = [];
-        /// true: certificates aren't checked; shown as a warning
+        /// true: don't verify certificates; shown as a warning
         insecure_skip_verify: bool = false;
     }
 
-    /// Handlers that are commands on this machine
+    /// Handlers run as commands on this machine
     ["handler.command"] command_handler: CommandHandler {
-        /// Commands come from here, never from the API (`run` and `try` take theirs as arguments)
+        /// Enable commands, which are configured here and never through the API (`run` and `try` take theirs as
+        /// arguments)
         enabled: bool = false;
-        /// Until a worker takes its first item
+        /// Time for a worker to take its first item
         startup_timeout: Duration = "10s" above "0s";
-        /// Between asking a worker to end and killing its process group
+        /// Time between asking a worker to exit and killing its process group
         kill_grace: Duration = "10s";
-        /// The longest line of a worker's answer
+        /// Maximum length of a line in a worker's response
         max_line: ByteSize = "1 MiB" above "1023 B";
-        /// The commands that businesses may name; as a table:
+        /// Commands that businesses may name; as a table:
         ///
         /// ```toml
         /// [handler.command.commands.push]
@@ -215,94 +221,95 @@ sections! {
         commands: BTreeMap<String, Command> = {};
     }
 
-    /// Lines that businesses write about tasks and items
+    /// Log lines that businesses write about tasks and items
     ["data_log"] data_log: DataLog {
-        /// What is kept at all: "debug", "info", "warn" or "error"
+        /// Lowest level that is stored: "debug", "info", "warn" or "error"
         min_level: DataLogLevel = "info", reload;
-        /// Lines of one write
+        /// Maximum lines per write
         batch: NonZeroU32 = 200;
-        /// The longest wait of a line
+        /// Maximum time a line waits to be written
         flush: Duration = "1s" above "0s";
-        /// Lines older than this go
+        /// Lines older than this are deleted
         retention: Duration = "30d" above "0s";
-        /// Lines of one task; the oldest debug and info go first, and what went is counted and shown
+        /// Maximum lines per task; the oldest debug and info lines are dropped first, and the number dropped is shown
         max_per_task: u64 = 5_000_000 above 0;
     }
 
-    /// How long things are kept
+    /// Retention periods of stored data
     ["retention"] retention: Retention {
-        /// Rows of abandoned items of ended tasks
+        /// Rows of failed items of ended tasks
         failures: Duration = "90d" above "0s";
-        /// What items of ended tasks came to (`results = keep`)
+        /// Results of items of ended tasks (`results = keep`)
         results: Duration = "90d" above "0s";
-        /// Ended tasks
+        /// Ended tasks with their state
         tasks: Duration = "365d" above "0s";
-        /// Fires of schedules, the newest 10 000 of each
+        /// Fires of schedules, at most the newest 10,000 of each
         fires: Duration = "90d" above "0s";
-        /// What deleted tasks did in each day (`windrow stats`); of tasks that are kept it stays as long as they do
+        /// Daily totals of deleted tasks (`windrow stats`); those of existing tasks are kept as long as the task
         statistics: Duration = "730d" above "0s";
-        /// Who changed what (`windrow audit`); of tasks that are kept it stays as long as they do
+        /// Audit log (`windrow audit`); entries about existing tasks are kept as long as the task
         audit: Duration = "1825d" above "0s";
-        /// Rows that were appended to open tasks, once the items of their request are settled and none of them failed
+        /// Rows appended to open tasks, once all items of their request are settled and none of them failed
         appended: Duration = "1d" above "0s";
     }
 
-    /// What items came to
+    /// Storage for the results of items
     ["results"] results: Results {
-        /// A folder for the bytes of results, the same on every node (a mount); "" = the store
+        /// Directory for result data, shared by all nodes (a mount); "" = the store
         ///
-        /// The folder of a store can't be changed: results that are there would be missed
+        /// Can't be changed for a store that has results: existing ones would be missing
         location: Option<PathBuf> = "";
     }
 
-    /// Where readers find what is published, beside the API
+    /// Redis copies of published datasets, beside the API
     ["datasets"] datasets: Datasets {
-        /// The Redis of readers, written as cluster.redis_url is; "" = none
+        /// URL of the readers' Redis, in the form of cluster.redis_url; "" = none
         redis_url: Option<String> = "";
-        /// Of the Redis user; a password is never part of `redis_url`
+        /// File with the password of the Redis user; `redis_url` never contains a password
         redis_password_file: Option<PathBuf> = "";
-        /// PEM file with the authorities of a rediss:// server; "" = those of the system
+        /// PEM file with the authorities for a rediss:// server; "" = the system's
         redis_ca_file: Option<PathBuf> = "";
-        /// First part of every key; the store's id and the dataset's name are the second
+        /// First part of every key; followed by the store's id and the dataset's name
         redis_prefix: String = "windrow";
-        /// For how long readers who have begun may go on reading what is no longer current there
+        /// Time that a replaced generation stays readable for readers who have begun
         redis_grace: Duration = "10m" above "0s";
     }
 
-    /// Tasks that are deleted
+    /// Archive of deleted tasks
     ["archive"] archive: Archive {
-        /// A folder to which each task is written before it is deleted, the same on every node (a mount); "" = none
+        /// Directory to which each task is written before it is deleted, shared by all nodes (a mount); "" = none
         ///
-        /// While it can't be written no task is deleted
+        /// While it can't be written, no task is deleted
         location: Option<PathBuf> = "";
     }
 
-    /// The node's own log
+    /// Log of the node itself
     ["log"] log: Log {
-        /// "auto" = "pretty" on a terminal, else "json"; or "logfmt"
+        /// "auto" = "pretty" on a terminal, otherwise "json"; or "logfmt"
         format: LogFormat = "auto";
-        /// Level, or levels by module: "info,windrow_engine=debug"
+        /// Level, or levels per module: "info,windrow_engine=debug"
         filter: String = "info", reload;
-        /// When the tree of actors is printed; "" = never
+        /// Events at which the actor tree is printed; "" = never
         actor_tree: ActorTree = "start,restart,stop";
     }
 
-    /// Pages for people, at the node's address
+    /// Web dashboard, at the node's address
     ["dashboard"] dashboard: Dashboard {
-        /// false: there are none, only the API
+        /// false: no dashboard, only the API
         enabled: bool = true, reload;
     }
 
-    /// What others measure
+    /// Metrics for monitoring systems
     ["telemetry"] telemetry: Telemetry {
-        /// false: /metrics answers 404
+        /// false: /metrics returns 404
         metrics: bool = true;
     }
 }
 
 impl Cluster {
-    /// What losing Redis means, as the rest of a sentence; `who` is "nodes take" or "this node takes". Said alike by the log, the
-    /// doctor and the API: whoever reads that the database goes on as the witness believes that takeovers do.
+    /// Describes the effect of losing Redis, as the end of a sentence; `who` is "nodes take" or "this node takes".
+    /// The log, the doctor and the API use the same text, so that nobody assumes takeovers still work just because
+    /// the database is up.
     pub fn without_redis(&self, who: &str) -> String {
         if self.takeover_without_redis {
             format!(
@@ -319,7 +326,7 @@ impl Cluster {
     }
 }
 
-/// Keys of earlier versions that nothing ever obeyed.
+/// Keys of earlier versions that never had an effect.
 pub(super) const REMOVED: [&str; 6] = [
     "task_defaults.stop_drain",
     "retention.success_detail",

@@ -1,4 +1,4 @@
-//! Every key with its value and where it was written, for people who ask what a node would run with.
+//! Every key with its value and origin, to show what a node would run with.
 
 use std::path::Path;
 
@@ -10,24 +10,24 @@ use super::layers::Layers;
 use super::load::load;
 use super::table::toml_of;
 
-/// What stands for a secret.
+/// Replacement for a secret.
 const MASK: &str = "***";
 
-/// A key.
+/// A key with its effective value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
-    /// Such as `node.capacity_rate`.
+    /// Full name, such as `node.capacity_rate`.
     pub key: String,
-    /// What holds: as it was written, a variable's text as text; a secret as `***`.
+    /// Effective value as written; the value of a variable is a string, a secret is `***`.
     pub value: Value,
-    /// Where it was written.
+    /// Origin of the value.
     pub origin: Origin,
 }
 
-/// Every key of the configuration that a file and the environment make, in the order of their names.
+/// Returns every key with the value that a file and the environment give it, sorted by name.
 ///
 /// # Errors
-/// Every fault there is: what can't be run with isn't shown.
+/// Returns every fault: an invalid configuration isn't shown.
 pub fn shown(
     path: Option<&Path>,
     env: impl Iterator<Item = (String, String)> + Clone,
@@ -56,7 +56,7 @@ pub fn shown(
     Ok(all)
 }
 
-/// Without what is nobody else's: variables of commands, and a user in an address.
+/// Masks private values: the variables of commands, and a user in an address.
 fn masked(key: &str, value: Value) -> Value {
     match value {
         Value::Table(commands) if key == "handler.command.commands" => {

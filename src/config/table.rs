@@ -1,4 +1,5 @@
-//! What the sections say of their keys, and what is made of it: types, defaults, reading, bounds, reloading, `config.toml`.
+//! Table of configuration keys, and everything generated from it: types, defaults, reading, bounds, reloading,
+//! `config.toml`.
 
 use super::layers::env_name;
 use super::written::Value;
@@ -7,22 +8,22 @@ use windrow_core::settings::table::paragraphs;
 /// A key of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its section and name, with a dot.
+    /// Section and name, separated by a dot.
     pub name: String,
-    /// What people write as its value.
+    /// Form of its value, for people.
     pub written: &'static str,
-    /// Its default, as TOML.
+    /// Default value, in TOML.
     pub default: &'static str,
-    /// What it means, in one line.
+    /// Meaning of the key, in one line.
     pub about: String,
-    /// Whether SIGHUP takes a changed value.
+    /// True if SIGHUP applies a changed value.
     pub reloads: bool,
-    /// An example of a value that takes several lines.
+    /// Example of a multi-line value.
     pub example: Option<&'static str>,
 }
 
 impl Key {
-    /// A key with the text that its declaration has.
+    /// Builds a key from the text of its declaration.
     pub(super) fn new(
         row: &Row,
         name: String,
@@ -45,39 +46,39 @@ impl Key {
         }
     }
 
-    /// The environment variable that wins over a file.
+    /// Returns the environment variable that overrides the file.
     pub fn env(&self) -> String {
         env_name(&self.name)
     }
 
-    /// Its section, and its name there.
+    /// Returns the section and the name within it.
     pub fn place(&self) -> (&str, &str) {
         self.name.rsplit_once('.').unwrap_or(("", &self.name))
     }
 }
 
-/// What the declaration of a section says of one of its fields.
+/// Declaration of one field of a section.
 pub(super) struct Row {
-    /// Section and field.
+    /// Section and field name, separated by a dot.
     pub(super) key: &'static str,
-    /// What the field is written as.
+    /// Form of its value, for people.
     pub(super) written: &'static str,
-    /// The default, as TOML.
+    /// Default value, in TOML.
     pub(super) default: &'static str,
-    /// The documentation.
+    /// Text of the doc comment.
     pub(super) about: &'static str,
-    /// Whether a reload takes it.
+    /// True if a reload applies it.
     pub(super) reloads: bool,
-    /// The keys of the field: one, or those of a table of its own.
+    /// Returns the keys of the field: one, or those of its own table.
     pub(super) keys: fn(&Row) -> Vec<Key>,
 }
 
-/// The paragraphs of a documentation comment as one line.
+/// Joins the paragraphs of a doc comment into one line.
 fn in_a_line(about: &str) -> String {
     paragraphs(about).collect::<Vec<_>>().join(". ")
 }
 
-/// A value that the table gives as TOML.
+/// Parses a value given as TOML in the table.
 pub(super) fn built_in<T: Value>(written: &str) -> T {
     let value = toml_of(written).ok_or_else(|| "no TOML".to_owned());
     value
@@ -85,7 +86,7 @@ pub(super) fn built_in<T: Value>(written: &str) -> T {
         .expect("the table's defaults and bounds are sound; a test builds all of them")
 }
 
-/// A value as TOML writes it.
+/// Parses a TOML value.
 pub(super) fn toml_of(written: &str) -> Option<toml::Value> {
     format!("v = {written}").parse::<toml::Table>().ok()?.remove("v")
 }
@@ -100,7 +101,7 @@ macro_rules! is_live {
 }
 pub(super) use is_live;
 
-/// Makes the options of the sections, and all that follows from their keys.
+/// Generates the option types of the sections, and everything derived from their keys.
 macro_rules! sections {
     ($(
         $(#[doc = $about:literal])+
@@ -108,7 +109,7 @@ macro_rules! sections {
             $($(#[doc = $doc:literal])+ $key:ident: $type:ty = $default:tt $(above $floor:literal)? $(, $live:ident)?;)+
         }
     )+) => {
-        /// Everything.
+        /// Complete configuration of a node.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Config {
             $($(#[doc = $about])+ pub $field: $name,)+
@@ -128,10 +129,10 @@ macro_rules! sections {
             }
         )+
 
-        /// The sections, with what each is about.
+        /// Sections, each with its description.
         pub(super) const SECTIONS: &[(&str, &str)] = &[$(($section, concat!($($about, "\n"),+))),+];
 
-        /// What the declarations say.
+        /// Declarations of all fields.
         pub(super) const ROWS: &[Row] = &[$($(Row {
             key: concat!($section, ".", stringify!($key)),
             written: <$type as Value>::WRITTEN,
@@ -142,14 +143,14 @@ macro_rules! sections {
         },)+)+];
 
         impl Config {
-            /// What was written, with defaults for the rest.
+            /// Reads the written values, with defaults for the rest.
             pub(super) fn read(from: &mut Reader) -> Config {
                 Config { $($field: $name {
                     $($key: Value::take(from, concat!($section, ".", stringify!($key)), built_in(stringify!($default))),)+
                 },)+ }
             }
 
-            /// The keys that are out of their bounds.
+            /// Reports the keys that are out of bounds.
             pub(super) fn check_bounds(&self, faults: &mut Faults) {
                 $($($(
                     let holds = self.$field.$key > built_in::<$type>(stringify!($floor));
@@ -158,7 +159,7 @@ macro_rules! sections {
                 )?)+)+
             }
 
-            /// Takes over from `new` what can be changed while the node runs.
+            /// Takes from `new` the values that can change while the node runs.
             pub fn reloaded(&self, new: &Config) -> Reload {
                 let mut reload = Reload { config: self.clone(), applied: Vec::new(), ignored: Vec::new() };
                 $($(

@@ -1,4 +1,4 @@
-//! The small closed choices of the configuration, each as people write it.
+//! Closed choices of the configuration, in their written form.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use windrow_core::settings::text::TextError;
 
-/// A closed choice: its variants and their texts.
+/// Defines a closed choice by its variants and their texts.
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident, $expected:literal, { $($(#[$variant_doc:meta])* $variant:ident => $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -39,62 +39,62 @@ macro_rules! choice {
 }
 
 choice!(
-    /// How callers of the API prove who they are.
+    /// Authentication of API callers.
     AuthMode, "a way to sign in", {
-    /// By a token.
+    /// By a token that the caller sends.
     Token => "token",
-    /// A proxy in front says who it is.
+    /// By a proxy in front, which passes the user's name.
     Proxy => "proxy",
-    /// Not at all; only on loopback.
+    /// No authentication; only on loopback.
     Off => "off",
 });
 
 choice!(
-    /// The severity of a line of the data log.
+    /// Severity of a line in the data log.
     DataLogLevel, "a level", {
-    /// For developers.
+    /// Details of interest to developers.
     Debug => "debug",
-    /// What happened.
+    /// Normal events of a task or item.
     Info => "info",
-    /// Worth a look.
+    /// Unusual events that deserve a look.
     Warn => "warn",
-    /// Somebody must act.
+    /// Errors that need someone to act.
     Error => "error",
 });
 
 choice!(
-    /// How the node's log lines look.
+    /// Format of the node's log lines.
     LogFormat, "a log format", {
-    /// Pretty on a terminal, else JSON.
+    /// Pretty on a terminal, otherwise JSON.
     Auto => "auto",
-    /// For people.
+    /// Readable layout for people.
     Pretty => "pretty",
-    /// One object a line.
+    /// One JSON object per line.
     Json => "json",
-    /// `key=value`.
+    /// Pairs of `key=value` on each line.
     Logfmt => "logfmt",
 });
 
-/// Which store.
+/// Kind and location of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreUrl {
-    /// SQLite, `windrow.db` in the data directory.
+    /// SQLite, in `windrow.db` in the data directory.
     Auto,
-    /// SQLite at a path.
+    /// SQLite at a given path.
     Sqlite(PathBuf),
-    /// A PostgreSQL server; the URL holds no password.
+    /// PostgreSQL server; the URL contains no password.
     Postgres(String),
-    /// A MariaDB or MySQL server; the URL holds no password.
+    /// MariaDB or MySQL server; the URL contains no password.
     MySql(String),
 }
 
 impl StoreUrl {
-    /// Whether it is a file, which one node has for itself.
+    /// True for a file, which belongs to a single node.
     pub fn is_file(&self) -> bool {
         matches!(self, StoreUrl::Auto | StoreUrl::Sqlite(_))
     }
 
-    /// The kind of database, as people see it.
+    /// Returns the kind of database, as shown to people.
     pub fn engine(&self) -> &'static str {
         match self {
             StoreUrl::Auto | StoreUrl::Sqlite(_) => "sqlite",
@@ -103,7 +103,7 @@ impl StoreUrl {
         }
     }
 
-    /// Whether several nodes can share it.
+    /// True if several nodes can share it.
     pub fn is_server(&self) -> bool {
         matches!(self, StoreUrl::Postgres(_) | StoreUrl::MySql(_))
     }
@@ -147,7 +147,7 @@ impl FromStr for StoreUrl {
     }
 }
 
-/// The URL with its password, if it has one, replaced: passwords never reach a message.
+/// Returns the URL with any password masked; passwords never reach a message.
 pub(super) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
@@ -163,14 +163,14 @@ pub(super) fn without_password(url: &str) -> String {
     }
 }
 
-/// When the tree of actors is printed to the log.
+/// Events at which the actor tree is printed to the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActorTree {
-    /// When the node has started.
+    /// After the node has started.
     pub start: bool,
-    /// When an actor was restarted (its part of the tree).
+    /// After an actor was restarted: its part of the tree.
     pub restart: bool,
-    /// At shutdown, what is still alive.
+    /// At shutdown: the actors still alive.
     pub stop: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The types of keys: how each is read from TOML, and what people write.
+//! Types of configuration values: how each is read from TOML and written by people.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -23,20 +23,20 @@ use windrow_core::settings::value::Kind;
 use windrow_core::settings::{Auto, Backoff, Rate, RateLimit};
 use windrow_core::task::Tuning;
 
-/// The type of a field of a section: a key, or a table of keys.
+/// Type of a section's field: a single key, or a table of keys.
 pub(super) trait Value: Clone + PartialEq {
-    /// What people write.
+    /// Form of the value, for people.
     const WRITTEN: &'static str;
 
-    /// Reads it.
+    /// Reads the value from TOML.
     fn read(value: &Toml) -> Result<Self, String>;
 
-    /// What was written, or the default.
+    /// Takes the written value, or the default.
     fn take(from: &mut Reader, key: &'static str, default: Self) -> Self {
         from.key(key, Self::read).unwrap_or(default)
     }
 
-    /// The keys of the field.
+    /// Returns the keys of the field.
     fn keys(row: &Row) -> Vec<Key> {
         vec![Key::new(
             row,
@@ -47,7 +47,7 @@ pub(super) trait Value: Clone + PartialEq {
         )]
     }
 
-    /// The keys whose values differ.
+    /// Returns the keys whose values differ.
     fn changes(&self, new: &Self, key: &'static str) -> Vec<String> {
         (self != new).then(|| key.to_owned()).into_iter().collect()
     }
@@ -104,7 +104,7 @@ values! {
     BTreeMap<String, Command> = "tables" by whole;
 }
 
-/// The live settings: a key each, beside the other keys of their section.
+/// Live settings: one key each, next to the other keys of their section.
 impl Value for Tuning {
     const WRITTEN: &'static str = "";
 
@@ -142,7 +142,7 @@ impl Value for Tuning {
     }
 }
 
-/// The key of a setting in the section of the table of settings.
+/// Returns the key of a setting within the section of the settings table.
 fn beside(key: &str, name: &str) -> String {
     format!(
         "{}.{name}",
@@ -170,23 +170,23 @@ fn text(value: &Toml) -> Result<&str, String> {
     value.as_str().ok_or_else(fault)
 }
 
-/// A text that a type reads.
+/// Parses a value from a string.
 fn parsed<T: FromStr<Err: Display>>(value: &Toml) -> Result<T, String> {
     text(value)?.parse().map_err(|error: T::Err| error.to_string())
 }
 
-/// A text where "" means none.
+/// Reads an optional string, with "" as `None`.
 fn optional<T: From<String>>(value: &Toml) -> Result<Option<T>, String> {
     let text = text(value)?;
     Ok((!text.is_empty()).then(|| T::from(text.to_owned())))
 }
 
-/// A value that serde reads.
+/// Reads a value with serde.
 fn whole<T: DeserializeOwned>(value: &Toml) -> Result<T, String> {
     literal(value, |value| T::deserialize(value))
 }
 
-/// The environment holds texts only: one that isn't what was expected as it is may be TOML (`16`, `true`, `["a"]`).
+/// Reads a value as given or, if that fails, as TOML (`16`, `true`, `["a"]`): the environment holds only strings.
 fn literal<T>(value: &Toml, read: impl Fn(Toml) -> Result<T, Error>) -> Result<T, String> {
     let message = |error: Error| error.message().trim().replace('\n', " ");
     let as_is = read(value.clone()).map_err(message);

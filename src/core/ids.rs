@@ -1,7 +1,7 @@
-//! The vocabulary of numbers: every id, index, count and instant is a type of its own.
+//! Vocabulary of numbers: every id, index, count and instant has its own type.
 //!
-//! Nothing here computes anything interesting. The types exist so that an index, a count, an attempt and an
-//! epoch can never be mixed up, and so that a value that was checked once at the border stays checked.
+//! Nothing here computes anything interesting. The types exist so that an index, a count, an attempt and an epoch can
+//! never be mixed up, and so that a value that was checked once at the border stays checked.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -13,75 +13,75 @@ use uuid::Uuid;
 
 use crate::text::quoted;
 
-/// The largest index and the largest count: both are stored as a signed 64-bit column.
+/// Largest index and largest count: both are stored in a signed 64-bit column.
 pub const INDEX_MAX: u64 = i64::MAX as u64;
 
-/// The 0-based position of an item in its task. At most [`INDEX_MAX`].
+/// 0-based position of an item in its task; at most [`INDEX_MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct ItemIndex(pub u64);
 
 impl ItemIndex {
-    /// The index `count` places further on.
+    /// Returns the index `count` places further on.
     #[inline]
     pub fn plus(self, count: u64) -> ItemIndex {
         ItemIndex(self.0 + count)
     }
 }
 
-/// A number of items. At most [`INDEX_MAX`].
+/// Number of items; at most [`INDEX_MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct ItemCount(pub u64);
 
-/// The 1-based number of a call of the handler for one item. It survives restarts.
+/// 1-based number of a handler call for one item. It survives restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Attempt(NonZeroU32);
 
 impl Attempt {
-    /// The first attempt.
+    /// First attempt of an item.
     pub const FIRST: Attempt = Attempt(NonZeroU32::MIN);
 
-    /// The attempt with this 1-based number; 0 is read as the first.
+    /// Creates the attempt with this 1-based number; 0 is read as the first.
     #[inline]
     pub fn new(number: u32) -> Attempt {
         Attempt(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// The 1-based number.
+    /// Returns the 1-based number.
     #[inline]
     pub fn get(self) -> u32 {
         self.0.get()
     }
 
-    /// The attempt after this one.
+    /// Returns the attempt after this one.
     #[inline]
     pub fn next(self) -> Attempt {
         Attempt(self.0.saturating_add(1))
     }
 }
 
-/// An instant on the node's monotonic clock that also counts suspended time. Unit: nanoseconds since boot.
-/// Never compared between nodes.
+/// Instant on the node's monotonic clock, which also counts suspended time, in nanoseconds since boot. Never compared
+/// between nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Moment(pub u64);
 
 impl Moment {
-    /// This instant plus `wait`, saturating at the end of time.
+    /// Returns this instant plus `wait`, saturating at the end of time.
     #[inline]
     pub fn plus(self, wait: Duration) -> Moment {
         Moment(self.0.saturating_add(nanos(wait)))
     }
 
-    /// This instant minus `wait`, saturating at boot.
+    /// Returns this instant minus `wait`, saturating at boot.
     #[inline]
     pub fn minus(self, wait: Duration) -> Moment {
         Moment(self.0.saturating_sub(nanos(wait)))
     }
 
-    /// The time since `earlier`; zero when `earlier` is later.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     #[inline]
     pub fn since(self, earlier: Moment) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -92,13 +92,13 @@ fn nanos(wait: Duration) -> u64 {
     u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A wall-clock time. Unit: milliseconds since the Unix epoch. For people and for due times in the store.
+/// Wall-clock time, in milliseconds since the Unix epoch. For people and for due times in the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct WallMs(pub i64);
 
 impl WallMs {
-    /// This time plus `wait`.
+    /// Returns this time plus `wait`.
     pub fn plus(self, wait: Duration) -> WallMs {
         WallMs(
             self.0
@@ -106,7 +106,7 @@ impl WallMs {
         )
     }
 
-    /// This time less `span`.
+    /// Returns this time minus `span`.
     pub fn minus(self, span: Duration) -> WallMs {
         WallMs(
             self.0
@@ -114,21 +114,21 @@ impl WallMs {
         )
     }
 
-    /// The last time that RFC 3339 can say: the end of the year 9999.
+    /// Last time that RFC 3339 can express: the end of the year 9999.
     pub const LAST: WallMs = WallMs(253_402_300_799_999);
 
-    /// As RFC 3339 in UTC with milliseconds, `2026-11-20T17:02:11.500Z`; a time that this can't show is shown as the
-    /// nearest one that it can.
+    /// Formats as RFC 3339 in UTC with milliseconds, `2026-11-20T17:02:11.500Z`; a time out of range becomes the
+    /// nearest one in range.
     pub fn to_rfc3339(self) -> String {
         let millis = u64::try_from(self.min(WallMs::LAST).0).unwrap_or(0);
         let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
         humantime::format_rfc3339_millis(time).to_string()
     }
 
-    /// Reads RFC 3339 with any offset; a blank counts as the `+` that a query turned into it.
+    /// Parses RFC 3339 with any offset; a blank counts as the `+` that a query turned into it.
     ///
     /// # Errors
-    /// When it is none, or before 1970, or in UTC after the year 9999.
+    /// If the text is not RFC 3339, or the time is before 1970, or in UTC after the year 9999.
     pub fn from_rfc3339(text: &str) -> Result<WallMs, NotATime> {
         let time = chrono::DateTime::parse_from_rfc3339(&text.trim().replace(' ', "+"));
         let at = time.map(|time| WallMs(time.timestamp_millis()));
@@ -137,18 +137,18 @@ impl WallMs {
             .ok_or_else(|| NotATime(quoted(text).to_string()))
     }
 
-    /// The time from `earlier` to this one; zero when `earlier` is later.
+    /// Returns the time from `earlier` to this one; zero if `earlier` is later.
     pub fn since(self, earlier: WallMs) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
 
-/// A text is no time that RFC 3339 can say.
+/// Error for a text that is not a time in RFC 3339.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not a time")]
 pub struct NotATime(String);
 
-/// The number of a task, from a database sequence, never reused. Shown as `t42`.
+/// Number of a task, from a database sequence, never reused. Shown as `t42`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TaskId(pub i64);
 
@@ -158,7 +158,7 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// A text is not a task id: `t` and a positive number were expected.
+/// Error for a text that is not a task id: `t` and a positive number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a task id; one looks like t42")]
 pub struct NotATaskId(pub String);
@@ -177,7 +177,7 @@ impl FromStr for TaskId {
     }
 }
 
-/// The number of a schedule, never reused. Shown as `s7`.
+/// Number of a schedule, never reused. Shown as `s7`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScheduleId(pub i64);
 
@@ -187,7 +187,7 @@ impl fmt::Display for ScheduleId {
     }
 }
 
-/// A text is not the number of a schedule: `s` and a positive number were expected.
+/// Error for a text that is not a schedule number: `s` and a positive number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not the number of a schedule; one looks like s7")]
 pub struct NotAScheduleId(pub String);
@@ -206,22 +206,22 @@ impl FromStr for ScheduleId {
     }
 }
 
-/// A contiguous index range of a task, the unit one node owns: task and 0-based number. Shown as `t42.0`.
+/// Contiguous index range of a task, the unit that one node owns: task and 0-based number. Shown as `t42.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ShardId {
-    /// The task the shard belongs to.
+    /// Task that the shard belongs to.
     pub task: TaskId,
-    /// The number of the shard within its task; a split makes new ones.
+    /// Number of the shard within its task; a split creates new ones.
     pub no: u32,
 }
 
-/// The number of the shard that publishes a task's results: beyond all that a task is cut into
+/// Number of the shard that publishes a task's results: beyond all shards that a task is cut into
 /// ([`SHARDS_MAX`](crate::shards::SHARDS_MAX)).
 const PUBLICATION: u32 = 1_000;
 
 impl ShardId {
-    /// The shard of a task that has no items: whoever owns it reduces the results and publishes them. It is made when all
-    /// others are done, of tasks that publish.
+    /// Returns the shard without items whose owner reduces the results and publishes them. It is created for tasks
+    /// that publish, when all others are done.
     pub fn publication(task: TaskId) -> ShardId {
         ShardId {
             task,
@@ -229,7 +229,7 @@ impl ShardId {
         }
     }
 
-    /// Whether it is that one.
+    /// True for the shard that publishes the results.
     pub fn is_publication(self) -> bool {
         self.no == PUBLICATION
     }
@@ -241,48 +241,48 @@ impl fmt::Display for ShardId {
     }
 }
 
-/// One ownership of a shard by one launcher: 1, 2, 3 …, for people.
+/// Number of one ownership of a shard by one launcher, for people: 1, 2, 3 …
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunNo(pub u32);
 
-/// The fencing number of a run: raised by the database at each claim, opaque, only grows.
+/// Fencing number of a run: raised by the database at each claim, opaque, only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u64);
 
-/// The identity of one claim; tells two epochs of the same number apart after a database rollback.
+/// Identity of one claim; distinguishes two epochs of the same number after a database rollback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimId(pub Uuid);
 
-/// One life of a node process.
+/// Identity of one life of a node process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub Uuid);
 
-/// The growing number of a run's durable writes; starts at 1 in each run.
+/// Sequence number of a run's durable writes; starts at 1 in each run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckpointSeq(pub u64);
 
 impl CheckpointSeq {
-    /// The number after this one.
+    /// Returns the number after this one.
     pub fn next(self) -> CheckpointSeq {
         CheckpointSeq(self.0 + 1)
     }
 }
 
-/// Which incarnation of an executor speaks; messages of an older one are dropped.
+/// Incarnation of an executor; messages of an older one are dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub u64);
 
-/// The short random id that a store gets at migration; the first part of every item key. `[a-z0-9]{6}`.
+/// Short random id that a store gets at migration, and the first part of every item key. `[a-z0-9]{6}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StoreId(pub String);
 
 impl StoreId {
-    /// The key of an item, the same for every attempt, run, node and redrive: `{store}-t42-3817`.
+    /// Returns the key of an item, the same for every attempt, run, node and redrive: `{store}-t42-3817`.
     pub fn item_key(&self, task: TaskId, index: ItemIndex) -> String {
         format!("{}{}", self.item_key_head(task), index.0)
     }
 
-    /// What the keys of a task's items begin with: the index follows.
+    /// Returns the prefix of the keys of a task's items: the index follows.
     pub fn item_key_head(&self, task: TaskId) -> String {
         format!("{}-{task}-", self.0)
     }

@@ -1,9 +1,9 @@
-//! The pure core: no I/O, clock, async, randomness or logging. It decides; the crates above act.
+//! Pure core: no I/O, clock, async, randomness or logging. It decides; the crates above act.
 //!
-//! Vocabulary: `ids`, `invariants`, `settings`, `task`, `business`, `shards`, `dataset`, and of `items` the runs, verdicts and counts.
-//! Mechanisms, each alone and property-tested against a naive twin: `items` (window, waits, retries, error budget),
-//! `pace`, `capacity`, `limit`, `checkpoint`, `template`. `execution` composes them into a run, `life` what a task goes through over
-//! all of its runs. For people who watch: `stats`, `handler`, `explain`.
+//! Vocabulary: `ids`, `invariants`, `settings`, `task`, `business`, `shards`, `dataset`, and from `items` the runs,
+//! verdicts and counts. Mechanisms, each standalone and property-tested against a naive implementation: `items`
+//! (window, waits, retries, error budget), `pace`, `capacity`, `limit`, `checkpoint`, `template`. `execution`
+//! composes them into a run, `life` covers a task over all of its runs. For observers: `stats`, `handler`, `explain`.
 
 #![warn(missing_docs)]
 
@@ -28,8 +28,8 @@ pub mod task;
 pub mod template;
 pub mod text;
 
-/// Declares a closed enum with the slug of each value: `ALL` in their order, `as_str`, `parse` and `Display`. Slugs never
-/// change once released.
+/// Declares a closed enum with the slug of each value: `ALL` in declaration order, `as_str`, `parse` and `Display`.
+/// Slugs never change once released.
 #[macro_export]
 macro_rules! slugs {
     ($(#[$about:meta])* pub enum $name:ident { $($(#[$of:meta])* $variant:ident = $slug:literal,)+ }) => {
@@ -39,17 +39,17 @@ macro_rules! slugs {
         }
 
         impl $name {
-            /// Every value, in the order of the documentation.
+            /// All values, in the order of the documentation.
             pub const ALL: [$name; [$($slug),+].len()] = [$($name::$variant),+];
 
-            /// The slug under which it is stored and shown.
+            /// Returns the slug under which the value is stored and shown.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $($name::$variant => $slug),+
                 }
             }
 
-            /// The value of a slug; none when there is no such slug.
+            /// Returns the value of a slug, or `None` if the slug is unknown.
             pub fn parse(slug: &str) -> Option<$name> {
                 $name::ALL.into_iter().find(|value| value.as_str() == slug)
             }

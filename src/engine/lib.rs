@@ -1,4 +1,4 @@
-//! What drives a task: the actors, and what they need from the world, as traits.
+//! Engine that drives a task: the actors, and their ports to the outside as traits.
 
 pub mod actors;
 pub mod ports;

@@ -1,4 +1,4 @@
-//! Until when a call is waited for.
+//! Deadline up to which a call is awaited.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,12 +10,13 @@ use futures_util::future::BoxFuture;
 use windrow_core::ids::Moment;
 use windrow_engine::ports::clock::Clock;
 
-/// A process whose timer is so late stood still (SIGSTOP, a suspended machine): what came meanwhile was not looked at.
+/// Delay of a timer that shows that the process stood still (SIGSTOP, a suspended machine): events in the meantime
+/// were not looked at.
 const STOOD_STILL: Duration = Duration::from_millis(500);
-/// How long it then looks at what has come.
+/// Time for which such events are then still accepted.
 const SECOND_LOOK: Duration = Duration::from_millis(100);
 
-/// See the module.
+/// Deadline of a call, with a second look after the process stood still.
 pub(super) struct Deadline<'a> {
     clock: &'a Arc<dyn Clock>,
     at: Moment,
@@ -33,8 +34,8 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// What `work` comes to; none when the time is over before. Its first poll comes before any timer is made: work that is
-    /// done at once pays for none. Cancel safe.
+    /// Returns the output of `work`, or `None` if the time is over first. Polls once before making a timer, so work
+    /// that is done at once pays for none. Cancel safe.
     pub(super) async fn cut_short<F: Future>(&mut self, work: F) -> Option<F::Output> {
         let mut work = pin!(work);
         if let Poll::Ready(output) = futures_util::poll!(&mut work) {
@@ -54,7 +55,7 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// The same, and none as well where after this time nothing has begun yet. Cancel safe.
+    /// Does the same, but also returns `None` if nothing has begun `within` this time. Cancel safe.
     pub(super) async fn cut_short_unless_begun<F: Future>(
         &mut self,
         work: F,
@@ -74,7 +75,8 @@ impl<'a> Deadline<'a> {
         self.cut_short(begins).await.flatten()
     }
 
-    /// A clock may wake early when the time is far away, and a process may have slept beyond it.
+    /// Returns true if the time is really over: a clock may wake early for a distant time, and a process may have
+    /// slept beyond it.
     fn is_over(&mut self) -> bool {
         let now = self.clock.now();
         if now < self.at {

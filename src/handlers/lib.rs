@@ -1,4 +1,4 @@
-//! Handlers: HTTP callbacks, worker subprocesses, one process an item, Rust traits.
+//! Handlers: HTTP callbacks, worker subprocesses, one process per item, Rust traits.
 
 pub mod classify;
 pub mod command;

@@ -1,7 +1,7 @@
-//! A program that reduces the results of a task: they come as lines on its standard input, what it prints is the summary.
+//! Program that reduces the results of a task: they are lines on its standard input, its output is the summary.
 //!
-//! It is started once, reads to the end and exits with 0. What it prints is read up to a limit, and its standard error for
-//! the message of a failure. Dropping the future kills the process with all that it started.
+//! The program is started once, reads to the end and exits with 0. Its output is read up to a limit, and its standard
+//! error for the message of a failure. Dropping the future kills the process with everything it started.
 
 use std::ffi::OsString;
 use std::io;
@@ -20,51 +20,51 @@ use crate::command::program::Program;
 use crate::command::{Environment, Leftovers};
 use crate::wire::shown;
 
-/// How long what a program left behind may go on holding its standard output once it has exited.
+/// Time that processes left by a program may hold its standard output open once it has exited.
 const LEFT_GRACE: Duration = Duration::from_secs(1);
-/// What is kept of the end of its standard error. Unit: bytes.
+/// Number of bytes kept of the end of its standard error.
 const TAIL_BYTES: usize = 1024;
-/// The exit status by which a program says that another try may help (`EX_TEMPFAIL`).
+/// Exit status by which a program says that another attempt may help (`EX_TEMPFAIL`).
 const TRY_AGAIN: i32 = 75;
 
-/// Where the lines come from.
+/// Source of the lines to reduce.
 #[async_trait]
 pub trait Lines: Send {
-    /// Some more whole lines; none at the end.
+    /// Returns some more whole lines; `None` at the end.
     ///
     /// # Errors
-    /// Why they can't be read.
+    /// The reason why they can't be read.
     async fn next(&mut self) -> Result<Option<Vec<u8>>, String>;
 }
 
-/// Why there is no summary.
+/// Reason why there is no summary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReduceError {
-    /// The program failed.
+    /// The program failed, took too long or printed too much.
     #[error("{0}")]
     Failed(String),
-    /// Not now; worth another try.
+    /// Not possible now; worth another attempt.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// A program and how it is run.
+/// Program that reduces results, with its settings.
 pub struct Reducer {
-    /// The program and its arguments.
+    /// Program, followed by its arguments.
     pub argv: Vec<OsString>,
-    /// What it finds in its environment.
+    /// Environment of the program.
     pub environment: Environment,
-    /// Variables about what it reduces.
+    /// Additional variables about the results to reduce.
     pub variables: Vec<(OsString, OsString)>,
-    /// How long it may take.
+    /// Maximum run time of the program.
     pub timeout: Duration,
-    /// The most that is read of what it prints, and a byte more. Unit: bytes.
+    /// Maximum size of its output, in bytes; one more byte is read.
     pub answer_bytes_max: usize,
-    /// Ends it after a crash of this process.
+    /// Record of live processes, so that it is ended after a crash of this process.
     pub leftovers: Arc<Leftovers>,
 }
 
-/// What came through its pipes.
+/// Everything that came through the program's pipes.
 struct Heard {
     fed: Result<(), String>,
     printed: io::Result<Vec<u8>>,
@@ -72,7 +72,7 @@ struct Heard {
 }
 
 impl Reducer {
-    /// Runs the program over the lines; what it printed.
+    /// Runs the program over the lines and returns its output.
     ///
     /// # Errors
     /// See [`ReduceError`].
@@ -109,7 +109,7 @@ impl Reducer {
         let mut heard = pin!(hear((stdin, lines), (stdout, most), stderr));
         tokio::select! {
             heard = &mut heard => {
-                // A program that printed too much may wait for somebody to read the rest.
+                // A program that printed too much may wait for someone to read the rest.
                 if heard.printed.as_ref().is_ok_and(|printed| printed.len() == most) || heard.fed.is_err() {
                     running.group.kill();
                 }
@@ -118,7 +118,7 @@ impl Reducer {
                 Ok((status, heard))
             }
             status = child.wait() => {
-                // Whoever still holds its pipes is one that it started, and dies with its group.
+                // A process that still holds its pipes was started by it, and dies with its group.
                 let heard = match timeout(LEFT_GRACE, &mut heard).await {
                     Ok(heard) => heard,
                     Err(_) => {
@@ -133,7 +133,7 @@ impl Reducer {
     }
 }
 
-/// Written down as long as it lives; killed when it is dropped.
+/// Running program: recorded as long as it lives, killed on drop.
 struct Running {
     leftovers: Arc<Leftovers>,
     group: ProcessGroup,
@@ -183,7 +183,7 @@ async fn printed(stdout: impl AsyncRead + Unpin, most: usize) -> io::Result<Vec<
     Ok(printed)
 }
 
-/// The end of what it printed to its standard error, all of which is read.
+/// Reads all of its standard error, and returns the end.
 async fn tail(mut stderr: impl AsyncRead + Unpin) -> String {
     let (mut kept, mut some) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = stderr.read(&mut some).await {

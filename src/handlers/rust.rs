@@ -1,7 +1,7 @@
 //! Handlers in this process: the trait that an embedder implements, and its adapter to the port.
 //!
-//! A panic of the embedder's code is a failed attempt of the items of that call and no more. Never spawns a task:
-//! the lane that called drives the embedder's future, and dropping the call drops it.
+//! A panic of the embedder's code is a failed attempt of the items of that call and no more. Never spawns a task: the
+//! calling lane drives the embedder's future, and dropping the call drops it.
 //!
 //! The hot path costs one box per call, that of the port: the adapter is generic, so the embedder's future lives
 //! inside it.
@@ -17,24 +17,24 @@ use tokio::sync::watch;
 
 use super::deadline::Deadline;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, Moment};
-use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLevel, LogLine, OpenError,
     Reply, RunContext,
 };
 
-/// The code of an item whose handler panicked.
+/// Code of an item whose handler panicked.
 pub const PANIC: &str = "PANIC";
-/// The code of an item that got no answer in time.
+/// Code of an item that got no answer in time.
 const TIMEOUT: &str = "TIMEOUT";
-/// The code of a handler's error that names none.
+/// Code of a handler's error that names none.
 const ERROR: &str = "ERROR";
 
-/// The handlers of a program that runs a node, by the names that businesses give as their `command`.
+/// Handlers of a program that runs a node, by the names that businesses give as their `command`.
 pub type InProcess = BTreeMap<String, Arc<dyn HandlerFactory>>;
 
-/// A business's code.
+/// Code of a business that processes items.
 ///
 /// ```
 /// use windrow_handlers::rust::{Batch, ItemCtx, ItemHandler, Results};
@@ -55,44 +55,44 @@ pub trait ItemHandler: Send + Sync + 'static {
     fn process(&self, ctx: &ItemCtx<'_>, items: Batch<'_>) -> impl Future<Output = Results> + Send;
 }
 
-/// What came of the items of one call.
+/// Results for the items of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Results {
-    /// All succeeded.
+    /// Every item of the call succeeded.
     AllOk,
-    /// A verdict for each item; one that is missing is another attempt, never a success.
+    /// A verdict for each item; a missing one means another attempt, never a success.
     Each(Vec<(ItemIndex, ItemVerdict)>),
-    /// The same failure for all.
+    /// The same failure for all items.
     Failed {
-        /// Why.
+        /// Code and message of the failure.
         failure: Failure,
-        /// Another attempt or none.
-        wish: Wish,
+        /// Another attempt, or no more attempts.
+        advice: RetryAdvice,
     },
 }
 
-/// The result of one item, as a closure gives it: `Err` is another attempt.
+/// Result of one item, as returned by a closure: `Err` means another attempt.
 pub type ItemResult = Result<ItemVerdict, Box<dyn std::error::Error + Send + Sync>>;
 
-/// The items of one call.
+/// Items of one call, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     call: &'a Call,
 }
 
-/// One item of a call.
+/// Item of a call, with its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item<'a> {
-    /// Its number in the task, from 0.
+    /// Number of the item in the task, from 0.
     pub index: ItemIndex,
-    /// Which attempt this is, from 1.
+    /// Number of this attempt, from 1.
     pub attempt: Attempt,
-    /// Its data as JSON text; none for a task that is only a count.
+    /// Data of the item as JSON text; `None` for a task that is only a count.
     pub data: Option<&'a str>,
 }
 
 impl<'a> Batch<'a> {
-    /// Each item, in order.
+    /// Iterates over the items in order.
     pub fn iter(self) -> impl Iterator<Item = Item<'a>> + Send {
         let call = self.call;
         call.items.iter().map(move |(index, attempt)| Item {
@@ -102,18 +102,18 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// How many, at least 1.
+    /// Returns the number of items, at least 1.
     pub fn len(self) -> usize {
         self.call.items.len()
     }
 
-    /// Never: a call has at least one item.
+    /// Returns false: a call has at least one item.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 }
 
-/// What a handler can ask and say while it works on a call.
+/// Context of a call: what a handler can ask and report while it works.
 pub struct ItemCtx<'a> {
     run: &'a RunContext,
     clock: &'a dyn Clock,
@@ -121,7 +121,7 @@ pub struct ItemCtx<'a> {
     words: Mutex<Words>,
 }
 
-/// Empty until the handler says something; then it is part of the reply.
+/// Log lines and commands of the handler, which become part of the reply; empty until it gives any.
 #[derive(Default)]
 struct Words {
     commands: Vec<HandlerCommand>,
@@ -129,27 +129,28 @@ struct Words {
 }
 
 impl ItemCtx<'_> {
-    /// The run that the call belongs to.
+    /// Returns the run that the call belongs to.
     pub fn run(&self) -> &RunContext {
         self.run
     }
 
-    /// The fencing number of the run; grows with every new owner of the shard.
+    /// Returns the fencing number of the run, which grows with every new owner of the shard.
     pub fn epoch(&self) -> Epoch {
         self.run.epoch
     }
 
-    /// The same for every attempt, run and node.
+    /// Returns the key of an item, which is the same for every attempt, run and node.
     pub fn idempotency_key(&self, index: ItemIndex) -> String {
         self.run.item_key(index)
     }
 
-    /// Whether this node may still believe that it owns the shard. Ask before an effect that can't be undone.
+    /// Returns true while this node may still believe that it owns the shard. Ask before an effect that can't be
+    /// undone.
     pub fn still_owner(&self) -> bool {
         self.run.gate.is_open(self.clock.now())
     }
 
-    /// When the call's time is over; its future is dropped then.
+    /// Returns the time at which the call is over; its future is dropped then.
     pub fn deadline(&self) -> Moment {
         self.deadline
     }
@@ -165,7 +166,7 @@ impl ItemCtx<'_> {
         self.words().logs.push(line);
     }
 
-    /// Gives the task a command; it takes effect with the reply.
+    /// Gives the task a command, which takes effect with the reply.
     pub fn command(&self, command: HandlerCommand) {
         self.words().commands.push(command);
     }
@@ -175,7 +176,7 @@ impl ItemCtx<'_> {
     }
 }
 
-/// A handler made of a closure that is called for each item of a call, one after the other.
+/// Creates a handler from a closure that is called for each item of a call, one after the other.
 pub fn handler_fn<F, Fut>(work: F) -> impl ItemHandler
 where
     F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
@@ -184,16 +185,16 @@ where
     ClosureHandler(work)
 }
 
-/// An item that a closure may keep while it works.
+/// Item that a closure may keep while it works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedItem {
-    /// Its number in the task, from 0.
+    /// Number of the item in the task, from 0.
     pub index: ItemIndex,
-    /// Which attempt this is, from 1.
+    /// Number of this attempt, from 1.
     pub attempt: Attempt,
-    /// The same for every attempt, run and node.
+    /// Key of the item, the same for every attempt, run and node.
     pub key: String,
-    /// Its data as JSON text; none for a task that is only a count.
+    /// Data of the item as JSON text; `None` for a task that is only a count.
     pub data: Option<String>,
 }
 
@@ -215,7 +216,7 @@ where
                 key,
                 data: data.map(str::to_owned),
             };
-            // A panic is caught here too, so that it costs its own item only.
+            // A panic is caught here too, so that it costs only its own item.
             let verdict = match guarded(|| (self.0)(owned)).await {
                 Ok(Ok(verdict)) => verdict,
                 Ok(Err(why)) => retry(Failure::new(ERROR, why.to_string())),
@@ -246,13 +247,13 @@ where
 fn retry(failure: Failure) -> ItemVerdict {
     ItemVerdict::Failed {
         failure,
-        wish: Wish::Retry { after: None },
+        advice: RetryAdvice::Retry { after: None },
     }
 }
 
-/// Runs the embedder's code; a panic, be it in making the future or in polling it, comes back as a failure.
+/// Runs the embedder's code. A panic, either when making the future or when polling it, is returned as a failure.
 async fn guarded<Fut: Future>(make: impl FnOnce() -> Fut) -> Result<Fut::Output, Failure> {
-    // Unwind safe: what the code leaves half done is the embedder's own state, which locks of its own protect.
+    // Unwind safe: whatever the code leaves half done is the embedder's own state, protected by its own locks.
     let work = std::panic::catch_unwind(AssertUnwindSafe(make)).map_err(|payload| panicked(&*payload))?;
     AssertUnwindSafe(work)
         .catch_unwind()
@@ -272,14 +273,14 @@ fn panicked(payload: &(dyn std::any::Any + Send)) -> Failure {
     )
 }
 
-/// Makes handlers of one piece of embedder's code.
+/// Factory of handlers that call an embedder's code.
 pub struct RustHandlerFactory<H> {
     code: Arc<H>,
     clock: Arc<dyn Clock>,
 }
 
 impl<H: ItemHandler> RustHandlerFactory<H> {
-    /// Every run of the task calls `code`.
+    /// Creates a factory; every run of the task calls `code`.
     pub fn new(code: H, clock: Arc<dyn Clock>) -> RustHandlerFactory<H> {
         RustHandlerFactory {
             code: Arc::new(code),
@@ -352,7 +353,7 @@ fn reply(call: &Call, results: Result<Results, Failure>, words: Words) -> Reply 
         Ok(Results::AllOk) if is_wordless => return Reply::AllOk,
         Ok(Results::AllOk) => for_all(call, &ItemVerdict::Settled(Outcome::Succeeded)),
         Ok(Results::Each(verdicts)) => in_order(call, verdicts),
-        Ok(Results::Failed { failure, wish }) => for_all(call, &ItemVerdict::Failed { failure, wish }),
+        Ok(Results::Failed { failure, advice }) => for_all(call, &ItemVerdict::Failed { failure, advice }),
         Err(failure) if is_wordless => return Reply::failed(FailureClass::Unclear, failure),
         Err(failure) => for_all(call, &ItemVerdict::Unclear(failure)),
     };
@@ -370,8 +371,8 @@ fn for_all(call: &Call, verdict: &ItemVerdict) -> Vec<(ItemIndex, ItemVerdict)> 
         .collect()
 }
 
-/// The port wants one verdict for each item in the call's order; of several for one item the first counts, and
-/// indexes that are not of this call are ignored.
+/// Returns one verdict for each item in the call's order, as the port requires. The first of several verdicts for an
+/// item counts, and indexes that are not in this call are ignored.
 fn in_order(call: &Call, mut verdicts: Vec<(ItemIndex, ItemVerdict)>) -> Vec<(ItemIndex, ItemVerdict)> {
     let is_in_order = verdicts.len() == call.items.len()
         && call

@@ -1,4 +1,4 @@
-//! Signs callbacks as Standard Webhooks 1.0 say: HMAC-SHA256 over `id.timestamp.body`, in base64.
+//! Signatures of callbacks as in Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, in base64.
 //!
 //! Holds the secrets and never shows them: neither `Debug` nor an error contains one.
 
@@ -10,25 +10,25 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// The most secrets at a time: the new one and, during rotation, the old one.
+/// Maximum number of secrets at a time: the new one and, during a rotation, the old one.
 pub const SECRETS_MAX: usize = 2;
-/// The bounds of a secret. Unit: bytes, decoded. (Standard Webhooks: 24 to 64.)
+/// Bounds for the length of a decoded secret, in bytes. (Standard Webhooks: 24 to 64.)
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// A text is not a signing secret; the text is not shown.
+/// Error for a text that is not a signing secret; the text is not shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// Prefix, base64 or length is wrong.
+    /// The prefix, the base64 or the length is wrong.
     #[error(
         "signing secret {0} is not `whsec_` followed by 24 to 64 bytes in base64; `openssl rand -base64 32` makes one"
     )]
     Malformed(usize),
-    /// More than [`SECRETS_MAX`].
+    /// There are more than [`SECRETS_MAX`] secrets.
     #[error("there are {0} signing secrets; at most 2 make sense, the new one and the one before it")]
     TooMany(usize),
 }
 
-/// Makes signatures with one or two secrets; with none it makes none.
+/// Signer with one or two secrets; without secrets it makes no signatures.
 #[derive(Clone)]
 pub struct Signer {
     keys: Vec<Hmac<Sha256>>,
@@ -41,7 +41,7 @@ impl fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// A signer for secrets as people write them, `whsec_…`, newest first.
+    /// Creates a signer for secrets as people write them, `whsec_…`, newest first.
     ///
     /// # Errors
     /// See [`SecretError`].
@@ -59,8 +59,8 @@ impl Signer {
         Ok(Signer { keys })
     }
 
-    /// The value of `webhook-signature`: one signature per secret; none without secrets.
-    /// `timestamp` is in seconds since the Unix epoch.
+    /// Returns the value of `webhook-signature`, with one signature per secret; `None` without secrets. `timestamp`
+    /// is in seconds since the Unix epoch.
     pub fn signature(&self, id: &str, timestamp: i64, body: &[u8]) -> Option<String> {
         if self.keys.is_empty() {
             return None;
@@ -79,23 +79,23 @@ impl Signer {
     }
 }
 
-/// The signer of a business, as it is now: whoever holds the ring signs with new secrets from the moment they are set,
-/// however long their run has been going.
+/// Current signer of a business: its holders sign with new secrets from the moment they are set, however long their
+/// runs have been going.
 #[derive(Debug)]
 pub struct KeyRing(RwLock<Signer>);
 
 impl KeyRing {
-    /// A ring with these secrets.
+    /// Creates a ring with these secrets.
     pub fn new(signer: Signer) -> KeyRing {
         KeyRing(RwLock::new(signer))
     }
 
-    /// Replaces the secrets.
+    /// Replaces the secrets for all holders.
     pub fn set(&self, signer: Signer) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = signer;
     }
 
-    /// See [`Signer::signature`].
+    /// Signs with the current secrets, see [`Signer::signature`].
     pub fn signature(&self, id: &str, timestamp: i64, body: &[u8]) -> Option<String> {
         self.0
             .read()

@@ -1,4 +1,4 @@
-//! The system's clocks. The only place that reads time.
+//! System clocks. The only place that reads time.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use rustix::time::{ClockId, clock_gettime};
 use windrow_core::ids::{Moment, WallMs};
 use windrow_engine::ports::clock::Clock;
 
-/// `CLOCK_BOOTTIME` (counts suspended time, unlike `std::time::Instant`) and the wall clock.
+/// Clock over `CLOCK_BOOTTIME` (counts suspended time, unlike `std::time::Instant`) and the wall clock.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
-    /// Wall clock minus boot-time clock when the process began. Unit: microseconds.
+    /// Wall clock minus boot-time clock when the process began, in microseconds.
     offset_us: i64,
 }
 
@@ -35,11 +35,11 @@ fn read_ns(clock: ClockId) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// The file that says by how much this process's wall clock is wrong, for tests of clocks that are. Unit: milliseconds.
+/// File with the error of this process's wall clock in milliseconds, for tests of wrong clocks.
 #[cfg(debug_assertions)]
 static OFFSET_FILE: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
 
-/// From now on the wall clock of this process is as wrong as a file says whenever it is read. Not in what is released.
+/// Makes the wall clock of this process wrong by the amount in a file, read each time. Not in release builds.
 #[cfg(debug_assertions)]
 pub fn misdate(file: std::path::PathBuf) {
     OFFSET_FILE.get_or_init(|| file);

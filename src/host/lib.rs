@@ -1,4 +1,4 @@
-//! What the machine gives: time, secrets, and the state directory. Everything else in Windrow is given them.
+//! Access to the machine: time, secrets, and the state directory. Everything else in Windrow receives them.
 
 pub mod clock;
 pub mod secret_file;

@@ -1,4 +1,5 @@
-//! Files that hold a secret (a key, a token, a password): read only where not everybody may, written for their owner alone.
+//! Files that hold a secret (a key, a token, a password): read only if access is restricted, written for their owner
+//! alone.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -8,39 +9,39 @@ use std::path::{Path, PathBuf};
 
 use windrow_core::business::secrets::unmarked;
 
-/// More than any secret. Unit: bytes.
+/// Maximum number of bytes read; more than any secret.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// What a file is for, and what is sound of it.
+/// Kind of secret file, with its requirements.
 #[derive(Clone, Copy, Debug)]
 pub struct SecretFile {
-    /// `key`
+    /// Name of the content in messages, such as `key`.
     pub what: &'static str,
-    /// The setting that names it.
+    /// Setting that names the file.
     pub setting: &'static str,
-    /// What is said of one that holds something else, behind its path.
+    /// Message for a file that holds something else, following its path.
     pub form: &'static str,
-    /// Permissions with which it is refused.
+    /// Permission bits with which it is refused.
     pub refused: u32,
 }
 
-/// A file with a secret can't be used.
+/// Error for a secret file that can't be used.
 #[derive(Debug)]
 pub struct SecretFileError {
     kind: SecretFile,
     path: PathBuf,
-    /// Why.
+    /// Reason why it can't be used.
     pub fault: SecretFault,
 }
 
-/// Why such a file can't be used.
+/// Reason why a secret file can't be used.
 #[derive(Debug)]
 pub enum SecretFault {
-    /// It can't be read or made.
+    /// The file can't be read or created.
     Io(io::Error),
-    /// It holds something else.
+    /// The file holds something else.
     Malformed,
-    /// Others than its owner may read or change it.
+    /// Others than its owner may read or change the file.
     Exposed,
 }
 
@@ -66,10 +67,10 @@ impl fmt::Display for SecretFileError {
 impl std::error::Error for SecretFileError {}
 
 impl SecretFile {
-    /// The whole text, without a byte order mark.
+    /// Reads the whole text, without a byte order mark.
     ///
     /// # Errors
-    /// When it can't be read, or lies open.
+    /// If it can't be read, or others have access to it.
     pub fn read(self, path: &Path) -> Result<String, SecretFileError> {
         let fail = |cause| self.unusable(path, cause);
         let file = File::open(path).map_err(fail)?;
@@ -85,12 +86,12 @@ impl SecretFile {
         Ok(unmarked(&text).to_owned())
     }
 
-    /// It can't be read or made.
+    /// Returns the error for a file that can't be read or created.
     pub fn unusable(self, path: &Path, cause: io::Error) -> SecretFileError {
         self.error(path, SecretFault::Io(cause))
     }
 
-    /// It holds something else.
+    /// Returns the error for a file that holds something else.
     pub fn malformed(self, path: &Path) -> SecretFileError {
         self.error(path, SecretFault::Malformed)
     }
@@ -104,14 +105,14 @@ impl SecretFile {
     }
 }
 
-/// Writes a new file that only its owner may read: whole, or not at all. False: something has that name already, and
-/// stays; what it holds has to be read.
+/// Writes a new file that only its owner may read, completely or not at all. Returns false if something has that name
+/// already; that stays, and its content has to be read.
 ///
-/// Nobody knows the draft's name before, and neither name is followed where it is a link: whoever may write in the
-/// directory can't have the text written elsewhere.
+/// Nobody knows the draft's name in advance, and neither name is followed if it is a link: a user who may write in
+/// the directory can't redirect the text.
 ///
 /// # Errors
-/// As the system says.
+/// The error of the system.
 pub fn write(path: &Path, text: &str) -> io::Result<bool> {
     let mut name = [0; 8];
     getrandom::fill(&mut name).map_err(io::Error::other)?;

@@ -1,6 +1,6 @@
-//! Start tokens: what a business proves with that it was asked to prepare one start of a task. Only a hash is kept, and
-//! until the hook is delivered the token itself, sealed: what a database keeps of rows that are gone, of its log and of
-//! its backups is worth nothing without the node's key.
+//! Start tokens: proof of a business that it was asked to prepare one start of a task. Only a hash is stored and,
+//! until the hook is delivered, the sealed token: whatever a database keeps of deleted rows, of its log and of its
+//! backups is worthless without the node's key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,15 +10,15 @@ use windrow_core::ids::TaskId;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::vault::{Unopenable, Vault};
 
-/// How a start token begins.
+/// Prefix of a start token.
 pub const PREFIX: &str = "wst_";
-/// How a sealed one does.
+/// Prefix of a sealed start token.
 const SEALED: &str = "sealed:";
 
-/// A new token of 256 random bits.
+/// Creates a token of 256 random bits.
 ///
 /// # Errors
-/// When the operating system has no randomness.
+/// If the operating system has no randomness.
 pub fn make() -> Result<String, StoreError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
@@ -26,7 +26,7 @@ pub fn make() -> Result<String, StoreError> {
     Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 
-/// What is kept of a token: its SHA-256 as 64 hexadecimal digits.
+/// Returns the hash that is stored of a token: its SHA-256 as 64 hexadecimal digits.
 pub fn hash(token: &str) -> String {
     Sha256::digest(token.as_bytes())
         .iter()
@@ -34,16 +34,16 @@ pub fn hash(token: &str) -> String {
         .collect()
 }
 
-/// A token as it may lie in a store until it is delivered; it opens for this task only.
+/// Seals a token for the store until it is delivered; it opens only for this task.
 pub fn seal(vault: &dyn Vault, task: TaskId, plain: &str) -> String {
     let sealed = vault.seal(&place(task), plain.as_bytes());
     format!("{SEALED}{}", URL_SAFE_NO_PAD.encode(sealed))
 }
 
-/// The token of what [`seal`] made; one that lies open is itself.
+/// Opens a token that [`seal`] made; one that isn't sealed is returned as is.
 ///
 /// # Errors
-/// When another key sealed it, or it was changed or moved.
+/// If another key sealed it, or if it was changed or moved.
 pub fn open(vault: &dyn Vault, task: TaskId, text: &str) -> Result<String, Unopenable> {
     let Some(sealed) = text.strip_prefix(SEALED) else {
         return Ok(text.to_owned());

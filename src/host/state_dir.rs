@@ -1,8 +1,8 @@
-//! The state directory of an embedded store: one process at a time, by a lock that the operating system keeps.
+//! State directory of an embedded store: one process at a time, by a lock that the operating system keeps.
 //!
-//! The lock is on a file of its own that is never unlinked, lives as long as the process (also through `kill -9`, when
-//! the kernel frees it), and isn't inherited by workers: files are close-on-exec. Whoever holds it may take every older
-//! session for dead (decision 0020, rule 18).
+//! The lock is on a file of its own that is never unlinked. It lives as long as the process (also through `kill -9`,
+//! when the kernel releases it), and isn't inherited by workers: files are close-on-exec. The holder may consider
+//! every older session dead (decision 0020, rule 18).
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, OFlags};
 use rustix::process::geteuid;
 
-/// The file that is locked.
+/// Name of the file that is locked.
 const LOCK_FILE: &str = "windrow.lock";
-/// What is kept in the directory, by this and other parts of the program.
+/// Names kept in the directory by all parts of the program.
 const OWN: [&str; 12] = [
     LOCK_FILE,
     "windrow.db",
@@ -29,77 +29,77 @@ const OWN: [&str; 12] = [
     "admin.token",
     "control.sock",
 ];
-/// The mode bit of a directory in which only owners remove and rename.
+/// Mode bit of a directory in which only owners remove and rename.
 const STICKY: u32 = 0o1000;
-/// The user who may do anything.
+/// Id of the user who may do anything.
 const ROOT: u32 = 0;
-/// Text read of another process's lock file. Unit: bytes.
+/// Maximum number of bytes read of another process's lock file.
 const HOLDER_BYTES_MAX: u64 = 4096;
 
-/// A state directory that this process holds until the value is dropped.
+/// State directory that this process holds until the value is dropped.
 #[derive(Debug)]
 pub struct StateDir {
     path: PathBuf,
-    /// Locked; dropping it frees the lock.
+    /// Lock file; dropping it releases the lock.
     _lock: File,
 }
 
-/// A state directory can't be held.
+/// Reason why a state directory can't be held.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process works in it.
+    /// Another process works in the directory.
     #[error(
         "process {} is working in {} ({command})",
         pid.map_or("?".to_owned(), |pid| pid.to_string()), path.display()
     )]
     LockedBy {
-        /// The directory.
+        /// Path of the state directory.
         path: PathBuf,
-        /// The process, if it has told already.
+        /// Id of the process, if it has written it already.
         pid: Option<u32>,
-        /// What it was started as.
+        /// Command line of the process.
         command: String,
     },
-    /// Nothing can be written there.
+    /// Nothing can be written to the directory.
     #[error("nothing can be written to {}: {cause}", path.display())]
     ReadOnly {
-        /// The directory.
+        /// Path of the state directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         cause: io::Error,
     },
-    /// Others could have put something there, or could do so.
+    /// Others could have planted something in the directory, or could do so.
     #[error("{} {why}", path.display())]
     Unsafe {
-        /// The directory, or what is in it.
+        /// Path of the directory, or of something in it.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem found, in words that follow the path.
         why: String,
     },
-    /// Something else has that name.
+    /// Something else has the name of the directory.
     #[error("{} is not a directory", path.display())]
     NotADirectory {
-        /// The path.
+        /// Path that is not a directory.
         path: PathBuf,
     },
-    /// The file system doesn't cooperate; locks need a local one.
+    /// The file system doesn't support it; locks need a local one.
     #[error("{} can't be locked: {cause}", path.display())]
     Io {
-        /// The directory.
+        /// Path of the state directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         cause: io::Error,
     },
 }
 
 impl StateDir {
-    /// Makes the directory if need be and takes its lock without waiting.
+    /// Creates the directory if necessary and takes its lock without waiting.
     ///
     /// # Errors
     /// See [`LockError`].
     pub fn lock(path: &Path) -> Result<StateDir, LockError> {
         let fail = |cause: io::Error| refuse(path, cause);
-        // What is kept there is nobody else's: items, parameters, hashes of tokens.
+        // Nobody else may read the content: items, parameters, hashes of tokens.
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -107,7 +107,7 @@ impl StateDir {
             .map_err(fail)?;
         refuse_unsafe(path)?;
         let mut options = OpenOptions::new();
-        // Not truncated: until the lock is ours, the text is its holder's.
+        // Not truncated: until the lock is ours, the text belongs to its holder.
         options
             .create(true)
             .read(true)
@@ -126,7 +126,7 @@ impl StateDir {
                 });
             }
         }
-        // One that an older version made was everybody's to read, with the command line in it.
+        // A file from an older version was readable by everybody, with the command line in it.
         file.set_permissions(Permissions::from_mode(0o600))
             .map_err(fail)?;
         sign(&mut file).map_err(fail)?;
@@ -136,7 +136,7 @@ impl StateDir {
         })
     }
 
-    /// Whether the directory could be held, if nobody else holds it; makes nothing.
+    /// Checks that the directory could be held if nobody else holds it; creates nothing.
     ///
     /// # Errors
     /// See [`LockError`].
@@ -148,12 +148,12 @@ impl StateDir {
         }
     }
 
-    /// Whether a directory is there and can be written, or could be made; makes nothing.
+    /// Checks that a directory exists and is writable, or could be created; creates nothing.
     ///
     /// # Errors
     /// `ReadOnly`, `NotADirectory` or `Io`.
     pub fn could_be(path: &Path) -> Result<(), LockError> {
-        // It would be made below the nearest directory that is there.
+        // It would be created below the nearest existing directory.
         let there = path.ancestors().find(|place| place.exists());
         let there = there
             .filter(|place| !place.as_os_str().is_empty())
@@ -167,69 +167,69 @@ impl StateDir {
             .map_err(|cause| refuse(path, cause.into()))
     }
 
-    /// Whether a process has held the directory at any time; makes nothing.
+    /// Returns true if a process has ever held the directory; creates nothing.
     pub fn was_held(path: &Path) -> bool {
         path.join(LOCK_FILE).exists()
     }
 
-    /// Whether a process holds the directory now; makes nothing. For the moment of the question nobody else can take it, so it
-    /// is asked only where the answer matters.
+    /// Returns true if a process holds the directory now; creates nothing. During the check nobody else can take it,
+    /// so check only where the answer matters.
     pub fn is_held(path: &Path) -> bool {
         File::open(path.join(LOCK_FILE))
             .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// The directory.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The database.
+    /// Returns the path of the database.
     pub fn database(&self) -> PathBuf {
         StateDir::database_in(&self.path)
     }
 
-    /// The database of a directory, whoever holds it.
+    /// Returns the path of a directory's database, whoever holds the directory.
     pub fn database_in(directory: &Path) -> PathBuf {
         directory.join("windrow.db")
     }
 
-    /// Where standard input is kept while it is worked through. Not made here.
+    /// Returns the path for standard input while it is worked through. Not created here.
     pub fn spool(&self) -> PathBuf {
         self.path.join("spool")
     }
 
-    /// The worker processes under way, so that the next start can end what a `kill -9` left.
+    /// Returns the path for the live worker processes, so that the next start can end those left by a `kill -9`.
     pub fn workers(&self) -> PathBuf {
         self.path.join("workers.json")
     }
 }
 
-/// Refuses a directory in which others could put links, or replace what is read and executed; and links in the place of
-/// what is kept there, which were planted before.
+/// Refuses a directory in which others could put links, or replace files that are read and executed. Also refuses
+/// links in place of the program's files, which were planted before.
 fn refuse_unsafe(path: &Path) -> Result<(), LockError> {
     let (found, me) = (path.metadata().map_err(|cause| refuse(path, cause))?, geteuid());
     let unsafe_ = |path: PathBuf, why: &str| {
         let why = why.to_owned();
         Err(LockError::Unsafe { path, why })
     };
-    // The system's own user can do anything anyway; volumes are often its.
+    // The system's own user can do anything anyway, and often owns volumes.
     if found.uid() != me.as_raw() && found.uid() != ROOT {
         return unsafe_(
             path.to_owned(),
             "belongs to another user, who could change all that is kept there",
         );
     }
-    // The group of a volume that belongs to the system is the one that its users were given for it.
+    // A volume that belongs to the system has the group that its users were given for it.
     let refused = if found.uid() == me.as_raw() { 0o022 } else { 0o002 };
     if found.mode() & refused != 0 {
         return unsafe_(path.to_owned(), "can be written by other users");
     }
     let whole = path.canonicalize().map_err(|cause| refuse(path, cause))?;
-    // The one above only: whoever lets others write further up, as a shared home does, has decided so.
+    // Only the parent: whoever lets others write further up, as in a shared home, has decided so.
     if let Some(above) = whole.parent() {
         let mode = above.metadata().map_err(|cause| refuse(above, cause))?.mode();
-        // Where it is sticky, as /tmp is, others can't rename what isn't theirs.
+        // In a sticky directory such as /tmp, others can't rename what isn't theirs.
         if mode & 0o002 != 0 && mode & STICKY == 0 {
             let why = "can be written by other users, who could put another directory in the place of what is below it";
             return unsafe_(above.to_owned(), why);
@@ -258,7 +258,7 @@ fn refuse(path: &Path, cause: io::Error) -> LockError {
     }
 }
 
-/// Two lines for whoever is refused: the process and its command.
+/// Writes two lines for whoever is refused: the process and its command.
 fn sign(file: &mut File) -> io::Result<()> {
     let words: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
@@ -270,8 +270,8 @@ fn sign(file: &mut File) -> io::Result<()> {
     file.flush()
 }
 
-/// A command line without what may be secret: it stays on the disk, and is shown to whoever is refused. Values of
-/// headers, what follows the path of a URL, and the handler's own words are left out.
+/// Formats a command line without possible secrets, since it stays on disk and is shown to whoever is refused. Omits
+/// values of headers, anything after the path of a URL, and the handler's own arguments.
 fn shown(words: &[String]) -> String {
     let mut shown: Vec<&str> = Vec::new();
     let mut is_header = false;
@@ -295,7 +295,7 @@ fn shown(words: &[String]) -> String {
 
 fn locked_by(path: &Path, file: &File) -> LockError {
     let mut text = String::new();
-    // What can't be read isn't shown: the lock alone is the refusal.
+    // Unreadable text isn't shown: the lock alone is the refusal.
     if file.take(HOLDER_BYTES_MAX).read_to_string(&mut text).is_err() {
         text.clear();
     }

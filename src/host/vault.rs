@@ -1,8 +1,8 @@
-//! Seals secrets for the store with XChaCha20-Poly1305 under the key of `auth.key_file`.
+//! Vault for secrets in the store, with XChaCha20-Poly1305 under the key of `auth.key_file`.
 //!
-//! A sealed value is: version (1 byte), key id (8 bytes), nonce (24 bytes, random: 192 bits never meet twice), cipher
-//! text with its tag. Version, key id and what it belongs to are authenticated with it. The key id is a hash of the
-//! key, so that a wrong key is told apart from damage. Neither `Debug` nor an error shows the key.
+//! A sealed value consists of: version (1 byte), key id (8 bytes), nonce (24 bytes, random: 192 bits never repeat),
+//! cipher text with its tag. Version, key id and the name of its owner are authenticated with it. The key id is a
+//! hash of the key, to tell a wrong key from damage. Neither `Debug` nor an error shows the key.
 
 use std::fmt;
 use std::io;
@@ -17,15 +17,15 @@ use sha2::{Digest, Sha256};
 use crate::secret_file::{self, SecretFile, SecretFileError};
 use windrow_engine::ports::access::vault::{KeyId, Unopenable, Vault};
 
-/// The first byte of every sealed value.
+/// First byte of every sealed value.
 const VERSION: u8 = 1;
-/// Unit: bytes.
+/// Length of a key id in bytes.
 const KEY_ID: usize = 8;
-/// Unit: bytes.
+/// Length of a nonce in bytes.
 const NONCE: usize = 24;
-/// The file that is made in the data directory when `auth.key_file` names none.
+/// Name of the file created in the data directory if `auth.key_file` is not set.
 const KEY_FILE_DEFAULT: &str = "key";
-/// The file, whichever it is.
+/// Kind of the key file, wherever it is.
 const KEY: SecretFile = SecretFile {
     what: "key",
     setting: "auth.key_file",
@@ -33,7 +33,7 @@ const KEY: SecretFile = SecretFile {
     refused: 0o026,
 };
 
-/// The node's key, ready for use.
+/// Key of the node, ready for use.
 pub struct KeyVault {
     cipher: XChaCha20Poly1305,
     id: [u8; KEY_ID],
@@ -47,7 +47,7 @@ impl fmt::Debug for KeyVault {
 }
 
 impl KeyVault {
-    /// A vault with the key of a file; with none, of a file in `data_dir` that is made once.
+    /// Opens a vault with the key of a file; without one, with that of a file in `data_dir`, which is created once.
     ///
     /// # Errors
     /// See [`SecretFileError`].
@@ -62,7 +62,7 @@ impl KeyVault {
         read(&path)
     }
 
-    /// Whether [`KeyVault::open`] would find a key that it can use, or make one; makes none.
+    /// Checks that [`KeyVault::open`] would find a usable key or create one; creates none.
     ///
     /// # Errors
     /// See [`SecretFileError`].
@@ -75,12 +75,12 @@ impl KeyVault {
         }
     }
 
-    /// The key that a node made, or was given, in its data directory; none where there is none.
+    /// Returns the path of the key that a node created, or was given, in its data directory; `None` if there is none.
     pub fn made_in(data_dir: &Path) -> Option<PathBuf> {
         Some(data_dir.join(KEY_FILE_DEFAULT)).filter(|path| path.exists())
     }
 
-    /// A vault with this key.
+    /// Creates a vault with this key.
     pub fn with_key(key: [u8; 32]) -> KeyVault {
         let hash = Sha256::new()
             .chain_update(b"windrow key id")
@@ -100,12 +100,12 @@ impl KeyVault {
         }
     }
 
-    /// A key that comes from this one, for what nodes say to one another. It says nothing about this one.
+    /// Returns a key derived from this one for messages between nodes. It reveals nothing about this one.
     pub fn peers_key(&self) -> &[u8; 32] {
         &self.peers
     }
 
-    /// What is authenticated beside the text.
+    /// Returns the data that is authenticated besides the text.
     fn context(&self, belongs_to: &str) -> Vec<u8> {
         [&[VERSION], &self.id[..], belongs_to.as_bytes()].concat()
     }
@@ -117,11 +117,11 @@ fn read(path: &Path) -> Result<KeyVault, SecretFileError> {
     key.map(KeyVault::with_key).ok_or_else(|| KEY.malformed(path))
 }
 
-/// Makes a key file whole or not at all; one that another process made meanwhile stays.
+/// Creates a key file, completely or not at all; one that another process created meanwhile stays.
 fn make(path: &Path) -> io::Result<()> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
-    // One that was there already is the one that is read.
+    // If a file existed already, that one is read.
     secret_file::write(path, &format!("{}\n", STANDARD.encode(key))).map(drop)
 }
 

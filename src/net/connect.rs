@@ -1,5 +1,5 @@
-//! Connects to an address that was checked: a name is resolved once, each address is judged, and the connection
-//! goes to one of those, never to the name again.
+//! Connections to checked addresses: a name is resolved once, each address is judged, and the connection goes to one
+//! of those, never to the name again.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -23,19 +23,19 @@ use super::proxy::{Proxy, tunnel};
 use windrow_core::business::network::Network;
 use windrow_tls::stream::Stream;
 
-/// No connection came about.
+/// Reason why no connection was made.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The name has no address; may come back.
+    /// The name has no address; may be temporary.
     #[error("{0:?} can't be resolved: {1}; check the name in the url")]
     Unresolved(String, String),
-    /// Each address of the name is forbidden.
+    /// Every address of the name is forbidden.
     #[error("{0:?} may not be called: {1}; change the url, or the networks in [handler.http]")]
     Denied(String, String),
-    /// Refused, unreachable or silent.
+    /// The address refuses, is unreachable or doesn't answer.
     #[error("{0} can't be connected to: {1}; is the handler running and listening there?")]
     Unreachable(SocketAddr, String),
-    /// The forward proxy makes no connection to the handler.
+    /// The forward proxy doesn't connect to the handler.
     #[error("the proxy {0} doesn't connect to {1}: {2}; check the address of the proxy, and what it allows")]
     Proxy(String, String, String),
     /// The proxy that the environment names can't be used.
@@ -43,7 +43,7 @@ pub enum ConnectError {
     NoProxy(String),
 }
 
-/// Makes TCP connections.
+/// Connector that makes guarded TCP connections.
 #[derive(Clone)]
 pub struct Connector {
     names: &'static Names,
@@ -51,18 +51,18 @@ pub struct Connector {
     timeout: Duration,
     proxies: Arc<Proxies>,
     made: Arc<AtomicUsize>,
-    /// The port of this machine that is not connected to: the node's own.
+    /// Port of this machine that is never connected to: the node's own.
     shut: Option<u16>,
 }
 
 impl Connector {
-    /// What a request to this URL says to the proxy that takes it, where that wants credentials.
+    /// Returns the header for the proxy that takes a request to this URL, if that proxy wants credentials.
     pub fn proxy_authorization(&self, url: &Uri) -> Option<HeaderValue> {
         let proxy = self.proxies.of(url).ok().flatten()?;
         proxy.authorization().cloned()
     }
 
-    /// A connector to hosts that requests name: they don't hold up the names of handlers.
+    /// Creates a connector to hosts that requests name, which don't delay the resolution of handlers' names.
     pub(super) fn to_others(egress: Egress, timeout: Duration, proxies: Proxies) -> Connector {
         Connector {
             names: &OTHERS,
@@ -70,7 +70,7 @@ impl Connector {
         }
     }
 
-    /// A connector to handlers that counts in `made`.
+    /// Creates a connector to handlers that counts in `made`.
     pub(super) fn new(
         egress: Egress,
         timeout: Duration,
@@ -87,8 +87,8 @@ impl Connector {
         }
     }
 
-    /// The same for who may not reach all that the node can: public addresses and these private networks, and never the
-    /// node's own port. The proxy itself is no target.
+    /// Restricts the connector for users who may not reach all that the node can: public addresses and these private
+    /// networks, and never the node's own port. The proxy itself is exempt.
     pub(super) fn guarded(mut self, private: Vec<Network>, own_port: u16) -> Connector {
         self.egress = Arc::new(Egress {
             private: Some(private),
@@ -98,7 +98,7 @@ impl Connector {
         self
     }
 
-    /// What speaks against an address.
+    /// Returns the reason to refuse an address.
     fn refusal(&self, address: SocketAddr) -> Option<String> {
         let is_own = self.shut == Some(address.port()) && is_of_this_machine(address.ip());
         if is_own {
@@ -108,7 +108,7 @@ impl Connector {
         }
     }
 
-    /// The allowed addresses of a host.
+    /// Returns the allowed addresses of a host.
     async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
         let found = self.resolve(host, port).await?;
         let mut refusals = Vec::new();
@@ -179,8 +179,8 @@ impl Connector {
         port: u16,
         is_https: bool,
     ) -> Result<Stream, ConnectError> {
-        // A name is resolved by the proxy; an address can be judged here, and for who is guarded also what is known of a
-        // name here.
+        // The proxy resolves names; an address can be judged here, and for a guarded user also the addresses known
+        // here for a name.
         let known = match bare(host).parse::<IpAddr>() {
             Ok(address) => vec![SocketAddr::new(address, port)],
             Err(_) if self.shut.is_some() => self.resolve(host, port).await.unwrap_or_default(),
@@ -215,13 +215,13 @@ impl Connector {
     }
 }
 
-/// Whether an address leads to this machine: whoever can listen on it is there.
+/// Returns true if an address leads to this machine: anyone who can listen on it is there.
 fn is_of_this_machine(address: IpAddr) -> bool {
     let address = address.to_canonical();
     address.is_loopback() || address.is_unspecified() || UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// An IPv6 address without its brackets.
+/// Returns an IPv6 address without its brackets.
 fn bare(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
@@ -232,7 +232,7 @@ async fn connect_to(address: SocketAddr, wait: Duration) -> Result<TcpStream, Co
     let stream =
         stream.map_err(|_| unreachable(format!("no answer within {}", humantime::format_duration(wait))))?;
     let stream = stream.map_err(|why| unreachable(why.to_string()))?;
-    // Small requests must not wait for the acknowledgement of the ones before.
+    // Small requests must not wait for the acknowledgement of earlier ones.
     stream
         .set_nodelay(true)
         .map_err(|why| unreachable(why.to_string()))?;

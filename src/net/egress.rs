@@ -1,19 +1,19 @@
-//! Which addresses a callback may connect to (SSRF guard).
+//! Addresses that a callback may connect to (SSRF guard).
 //!
-//! Pure: it only answers whether an address is allowed. The connector asks for each address that a name
-//! resolved to and connects to one that was allowed, never to the name again. An IPv4 address that hides in an
-//! IPv6 one (mapped, compatible, NAT64, 6to4) is judged as both, and the unspecified one as loopback, which is where it
-//! leads.
+//! Pure: only answers if an address is allowed. The connector asks for each address that a name resolved to and
+//! connects to one that was allowed, never to the name again. An IPv4 address hidden in an IPv6 one (mapped,
+//! compatible, NAT64, 6to4) is judged as both, and the unspecified one as loopback, which is where it leads.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use windrow_core::business::network::Network;
 
-/// Link-local networks, where cloud metadata services live. Loopback and private networks are where businesses
-/// live.
+/// Link-local networks, where cloud metadata services are. Loopback and private networks are allowed, since
+/// businesses are there.
 pub const DENY_NETWORKS_DEFAULT: [&str; 2] = ["169.254.0.0/16", "fe80::/10"];
 
-/// What isn't the public internet: this machine, its site, its provider's insides, groups, examples.
+/// Networks outside the public internet: this machine, its site, its provider's own networks, multicast groups,
+/// examples.
 const PRIVATE_NETWORKS: [&str; 20] = [
     "0.0.0.0/8",
     "10.0.0.0/8",
@@ -37,14 +37,14 @@ const PRIVATE_NETWORKS: [&str; 20] = [
     "ff00::/8",
 ];
 
-/// The networks that may and may not be connected to.
+/// Networks that may and may not be connected to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Egress {
-    /// Empty allows all.
+    /// Networks that are allowed; empty allows all.
     pub allow: Vec<Network>,
-    /// Wins over `allow`.
+    /// Networks that are forbidden, even if `allow` contains them.
     pub deny: Vec<Network>,
-    /// Where only the public internet may be reached: and these of the private networks.
+    /// Private networks that may be reached besides the public internet; `None` doesn't restrict private networks.
     pub private: Option<Vec<Network>>,
 }
 
@@ -60,7 +60,7 @@ impl Default for Egress {
 }
 
 impl Egress {
-    /// Why the address may not be connected to; none when it may.
+    /// Returns the reason why the address may not be connected to; `None` if it may.
     pub fn refusal(&self, address: IpAddr) -> Option<String> {
         let faces = faces(address);
         let in_any = |networks: &[Network]| {
@@ -88,7 +88,7 @@ impl Egress {
     }
 }
 
-/// Everything that an address stands for.
+/// Returns every address that an address stands for.
 fn faces(address: IpAddr) -> Vec<IpAddr> {
     let mut faces: Vec<IpAddr> = [Some(address), hidden_v4(address).map(IpAddr::V4)]
         .into_iter()
@@ -107,7 +107,7 @@ fn is_private(address: IpAddr) -> bool {
     })
 }
 
-/// The IPv4 address that an IPv6 address leads to.
+/// Returns the IPv4 address that an IPv6 address leads to.
 fn hidden_v4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return None };
     let s = address.segments();

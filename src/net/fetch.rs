@@ -1,9 +1,9 @@
-//! Fetches the file behind a URL, once, when a task is made of it.
+//! Download of the file behind a URL, once, when a task is created from it.
 //!
-//! The same guard as for callbacks: the name is resolved once, each address is judged, no redirect is followed, and the
-//! same proxy is used. A business reaches less: public addresses and `source_networks`, never this node; and whatever
-//! keeps it from an answer reads the same to it, or it could look which ports are open where only the node is let in.
-//! Messages name the host only: a path or query may hold secrets.
+//! The same guard as for callbacks: the name is resolved once, each address is judged, no redirect is followed, and
+//! the same proxy is used. A business reaches less: public addresses and `source_networks`, never this node. Every
+//! failure to get a response reads the same to it; otherwise it could find open ports where only the node has access.
+//! Messages name only the host, since a path or query may hold secrets.
 
 use std::time::Duration;
 
@@ -24,40 +24,40 @@ use super::{Outbound, is_port, tls};
 use windrow_core::business::network::Network;
 use windrow_tls::{Trouble, causes, deepest};
 
-/// How long the answer may take to begin.
+/// Time within which the response must begin.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the body may pause.
+/// Maximum pause within the body.
 const PAUSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest URL. Unit: bytes.
+/// Maximum length of a URL, in bytes.
 const URL_BYTES_MAX: usize = 2048;
 
-/// Fetches files under the rules of `[handler.http]`.
+/// Client that fetches files under the rules of `[handler.http]`.
 pub struct Fetcher {
     options: Outbound,
     guard: Guard,
 }
 
-/// What a business may not reach.
+/// Limits to what a business may reach.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// The private networks that it may.
+    /// Private networks that a business may reach.
     pub networks: Vec<Network>,
-    /// The port that this node listens on.
+    /// Port that this node listens on.
     pub own_port: u16,
-    /// The addresses under which others reach this node.
+    /// Addresses under which others reach this node.
     pub own_urls: Vec<String>,
 }
 
-/// The body of an answer.
+/// Body of a response, as a stream of chunks.
 pub type Fetched = BoxStream<'static, Result<Bytes, String>>;
 
 impl Fetcher {
-    /// Fetches with connections of this kind.
+    /// Creates a fetcher with these settings for connections.
     pub fn new(options: Outbound, guard: Guard) -> Fetcher {
         Fetcher { options, guard }
     }
 
-    /// Asks for a file; its body comes as a stream that fails when it pauses too long.
+    /// Requests a file. The body is a stream that fails if it pauses too long.
     ///
     /// # Errors
     /// A sentence for people.
@@ -88,7 +88,7 @@ impl Fetcher {
         Ok(unpaused(answer.into_body(), host).boxed())
     }
 
-    /// The answer, whatever it is.
+    /// Returns the response, whatever its status.
     async fn ask(&self, uri: Uri, host: &str, is_guarded: bool) -> Result<Response<Incoming>, String> {
         if is_guarded && self.guard.own_urls.iter().any(|own| leads_to(own, &uri)) {
             return Err(format!("{host} is this node"));
@@ -157,7 +157,7 @@ fn checked(url: &str) -> Result<Uri, String> {
     Ok(uri)
 }
 
-/// Whether a URL has the host and port of this one.
+/// Returns true if a URL has the host and port of this one.
 fn leads_to(own: &str, uri: &Uri) -> bool {
     let place = |uri: &Uri| {
         let usual = if uri.scheme_str() == Some("https") {
@@ -172,7 +172,7 @@ fn leads_to(own: &str, uri: &Uri) -> bool {
         .is_ok_and(|own| place(&own).is_some() && place(&own) == place(uri))
 }
 
-/// Why there is no answer. The cause at the bottom says it best; a connector speaks of handlers.
+/// Explains why there is no response. The innermost cause is the clearest; the connector's text is about handlers.
 fn told(host: &str, error: &legacy::Error) -> String {
     match causes(error).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
         Some(ConnectError::Unreachable(address, why)) => {
@@ -188,7 +188,8 @@ fn told(host: &str, error: &legacy::Error) -> String {
     }
 }
 
-/// The chunks of a body, or an error when it pauses too long or breaks. Who asks again behind its end is told the end again.
+/// Returns the chunks of a body, or an error if it pauses too long or breaks. After the end, it returns the end
+/// again.
 fn unpaused(
     body: Incoming,
     host: String,

@@ -1,4 +1,4 @@
-//! What leaves a node over HTTP: where it may go, how it is connected, whom it trusts.
+//! Outgoing HTTP of a node: permitted destinations, connections, trust.
 //!
 //! | part | does |
 //! |---|---|

@@ -1,9 +1,10 @@
-//! A connection that is cut off when it is given up in the middle of a call: nothing more of the request leaves.
+//! Connection that is cut off if it is dropped in the middle of a call: nothing more of the request is sent.
 //!
-//! Whatever a link holds back stays in the kernel, which goes on sending it after an ordinary close: requests of calls that
-//! had timed out long ago reached the handler when the link healed, after the task was confirmed to be stopped. So a
-//! connection that still owes an answer is reset instead (`SO_LINGER` of zero), which throws away what hasn't left. Over
-//! HTTP/2 calls share a connection, and one of them ends by itself: what is under way then is not taken back.
+//! Data that a slow link holds back stays in the kernel, which continues to send it after an ordinary close: requests
+//! of calls that had timed out long ago reached the handler when the link recovered, after the task was confirmed to
+//! be stopped. So a connection that still awaits a response is reset instead (`SO_LINGER` of zero), which discards
+//! unsent data. Over HTTP/2, calls share a connection and end separately, so data already under way is not taken
+//! back.
 
 use std::io;
 use std::pin::Pin;
@@ -22,7 +23,7 @@ use tower_service::Service;
 use super::connect::Connector;
 use windrow_tls::stream::Stream;
 
-/// Makes lines.
+/// Connector that makes cut-off lines to hosts.
 #[derive(Clone)]
 pub struct Lines {
     https: HttpsConnector<Connector>,
@@ -30,20 +31,20 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Lines over connections of this kind, which `https` makes too.
+    /// Creates lines over connections like those of `tcp`, which `https` makes too.
     pub fn new(https: HttpsConnector<Connector>, tcp: Connector) -> Lines {
         Lines { https, tcp }
     }
 
-    /// See [`Connector::proxy_authorization`].
+    /// Returns the header for the proxy, see [`Connector::proxy_authorization`].
     pub fn proxy_authorization(&self, url: &Uri) -> Option<HeaderValue> {
         self.tcp.proxy_authorization(url)
     }
 
-    /// A line to the host of this URL.
+    /// Connects a line to the host of this URL.
     ///
     /// # Errors
-    /// When no connection comes about, or no TLS session.
+    /// If there is no connection, or no TLS session.
     pub async fn connect(&self, target: Uri) -> Result<Line, <Lines as Service<Uri>>::Error> {
         let mut own = self.clone();
         std::future::poll_fn(|context| own.poll_ready(context)).await?;
@@ -75,26 +76,27 @@ impl Service<Uri> for Lines {
     }
 }
 
-/// See the module.
+/// Connection to a host, cut off if dropped while a response is due.
 pub struct Line {
     io: MaybeHttpsStream<Stream>,
     is_shared: bool,
-    /// Something was sent, and nothing came back since.
+    /// Set when something is sent; reset when something comes back.
     owes_answer: bool,
     last: Arc<LastRequest>,
 }
 
-/// The request that left last on a line of HTTP/1.1. Only the call that uses the line changes and asks it.
+/// Last request sent on an HTTP/1.1 line. Only the call that uses the line changes and reads it.
 #[derive(Debug, Default)]
 pub struct LastRequest {
-    /// Something came back before it left.
+    /// True if something came back before the request was sent.
     is_on_kept_line: AtomicBool,
-    /// Pieces of its answer, and the end of the line.
+    /// Number of reads since: pieces of its response, and the end of the line.
     reads: AtomicU32,
 }
 
 impl LastRequest {
-    /// The line ended, and no byte of an answer came, where an earlier request had one: the server closed it as this one left.
+    /// Returns true if the line ended without a byte of a response, after an earlier request had one: the server
+    /// closed it as this request was sent.
     pub fn is_unheard(&self) -> bool {
         self.is_on_kept_line.load(Ordering::Relaxed) && self.reads.load(Ordering::Relaxed) <= 1
     }
@@ -111,7 +113,7 @@ impl LastRequest {
 }
 
 impl Line {
-    /// Facts of the last request; a general client finds it among the extras of its errors' connection.
+    /// Returns the facts of the last request; a general client finds them among the extras of its errors' connection.
     pub fn last_request(&self) -> Arc<LastRequest> {
         self.last.clone()
     }

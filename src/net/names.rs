@@ -1,7 +1,7 @@
-//! Resolves names on threads of its own. The system's resolver blocks, for half a minute where a name server is silent;
-//! whatever else has threads for blocking work must not wait for it, nor it for that.
+//! Name resolution on separate threads. The system's resolver blocks, for half a minute if a name server is silent;
+//! other users of blocking threads must not wait for it, nor the other way round.
 //!
-//! Whoever asks for a name that is being resolved waits for the same answer: one dead name holds one thread.
+//! Callers that ask for a name being resolved wait for the same answer: one dead name occupies one thread.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,22 +12,22 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::runtime::{Builder, Runtime};
 
-/// Names that are resolved at once.
+/// Names that are resolved at a time.
 const THREADS: usize = 16;
 
-/// For calls of handlers and hooks.
+/// Resolver for calls of handlers and hooks.
 pub(super) static HANDLERS: LazyLock<Names> = LazyLock::new(|| Names::new(THREADS, ask_system));
-/// For all else: addresses that come with requests must not hold up the calls of handlers.
+/// Resolver for everything else: addresses in requests must not delay the calls of handlers.
 pub(super) static OTHERS: LazyLock<Names> = LazyLock::new(|| Names::new(THREADS, ask_system));
 
-/// Asks for the addresses of a name, and waits.
+/// Function that resolves a name to its addresses, blocking.
 type Ask = fn(&str) -> Result<Vec<IpAddr>, String>;
 type Answer = Shared<BoxFuture<'static, Result<Vec<IpAddr>, String>>>;
 type UnderWay = Arc<Mutex<HashMap<String, Answer>>>;
 
-/// See the module.
+/// Resolver with its own threads.
 pub(super) struct Names {
-    /// Only its threads are used; nothing runs on it.
+    /// Runtime that only provides the threads; nothing runs on it.
     threads: io::Result<Runtime>,
     ask: Ask,
     under_way: UnderWay,
@@ -46,10 +46,10 @@ impl Names {
         }
     }
 
-    /// The addresses of a name.
+    /// Resolves a name to its addresses.
     ///
     /// # Errors
-    /// What the system says.
+    /// The message of the system.
     pub(super) async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, String> {
         self.answer(name)?.await
     }
@@ -66,7 +66,7 @@ impl Names {
         let (ask, asked, known) = (self.ask, name.to_owned(), self.under_way.clone());
         let work = threads.spawn_blocking(move || {
             let found = ask(&asked);
-            // Whoever comes from now on asks anew.
+            // Later callers resolve it again.
             known
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! What a person may set for the connections that a node makes (`[handler.http]`, and a business's own settings).
+//! Settings for the connections that a node makes (`[handler.http]`, and a business's own settings).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,34 +16,34 @@ use super::line::Lines;
 use super::proxy::Proxy;
 use windrow_config::HttpHandler;
 
-/// How connections are made.
+/// Settings for making connections.
 #[derive(Clone)]
 pub struct Outbound {
-    /// How long a connection may take to be made, within the call's own time.
+    /// Timeout for making a connection, within the call's own time.
     pub connect_timeout: Duration,
-    /// How long a connection may take with all that comes before a request, TLS too, until somebody answered for the first
-    /// time; none is the call's own time.
+    /// Timeout for everything before a request, including TLS, until the first response has ever arrived; `None`
+    /// means the call's own time.
     pub first_contact: Option<Duration>,
-    /// How long an unused connection is kept.
+    /// Time for which an unused connection is kept.
     pub pool_idle: Duration,
-    /// Whether HTTP/2 may be agreed upon over https.
+    /// True if HTTP/2 may be negotiated over https.
     pub http2: bool,
-    /// Certificates (PEM) that are trusted instead of the system's.
+    /// File with certificates (PEM) that are trusted instead of the system's.
     pub ca_file: Option<PathBuf>,
-    /// The same as text; wins over `ca_file`.
+    /// Certificates as text; overrides `ca_file`.
     pub ca_pem: Option<String>,
-    /// Trusts any certificate. For a test system only.
+    /// True to trust any certificate, for test systems only.
     pub insecure_skip_verify: bool,
-    /// A forward proxy, `http://host:port`; none connects directly, or as the environment says.
+    /// Forward proxy, `http://host:port`; `None` connects directly, or as the environment says.
     pub proxy: Option<String>,
-    /// The proxies of the environment, for whoever obeys it: a node has its own settings.
+    /// Proxies of the environment, for programs that follow it: a node has its own settings.
     pub environment: Option<EnvironmentProxies>,
     /// Addresses that may and may not be connected to.
     pub egress: Egress,
 }
 
 impl Default for Outbound {
-    /// The defaults of `config.toml`.
+    /// Returns the defaults of `config.toml`.
     fn default() -> Outbound {
         Outbound {
             connect_timeout: Duration::from_secs(2),
@@ -61,7 +61,7 @@ impl Default for Outbound {
 }
 
 impl Outbound {
-    /// What the configuration says of all handlers.
+    /// Returns the configuration's settings for all handlers.
     pub fn of(config: &HttpHandler) -> Outbound {
         Outbound {
             connect_timeout: config.connect_timeout,
@@ -81,10 +81,10 @@ impl Outbound {
         }
     }
 
-    /// Which calls go through which proxy.
+    /// Returns the rule for which calls use which proxy.
     ///
     /// # Errors
-    /// A sentence for people when the one that is set is none.
+    /// A sentence for people if the configured proxy is invalid.
     pub fn proxies(&self) -> Result<Proxies, String> {
         Ok(match (&self.proxy, &self.environment) {
             (Some(proxy), _) => Proxies::All(Proxy::parse(proxy)?),
@@ -93,10 +93,10 @@ impl Outbound {
         })
     }
 
-    /// Connects to handlers under these rules, and counts the connections in `made`.
+    /// Creates connections to handlers under these rules, and counts them in `made`.
     ///
     /// # Errors
-    /// A sentence for people when the proxy is none.
+    /// A sentence for people if the proxy is invalid.
     pub fn lines(&self, tls: ClientConfig, made: Arc<AtomicUsize>) -> Result<Lines, String> {
         let tcp = Connector::new(self.egress.clone(), self.connect_timeout, self.proxies()?, made);
         let https = HttpsConnectorBuilder::new()
@@ -112,22 +112,22 @@ impl Outbound {
     }
 }
 
-/// Which calls go through a proxy.
+/// Rule for which calls use a proxy.
 #[derive(Clone, Debug)]
 pub enum Proxies {
-    /// None.
+    /// No call uses a proxy.
     None,
-    /// All, through this one.
+    /// All calls, through this proxy.
     All(Proxy),
-    /// Those that the environment says.
+    /// Calls for which the environment names a proxy.
     Environment(EnvironmentProxies),
 }
 
 impl Proxies {
-    /// The proxy of a URL; none where it is called directly.
+    /// Returns the proxy for a URL; `None` if it is called directly.
     ///
     /// # Errors
-    /// A sentence for people when the one that the environment names can't be used.
+    /// A sentence for people if the proxy that the environment names can't be used.
     pub fn of(&self, url: &Uri) -> Result<Option<&Proxy>, String> {
         match self {
             Proxies::None => Ok(None),

@@ -1,4 +1,4 @@
-//! Which certificates are trusted.
+//! Trust in TLS certificates.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use rustls::{
 
 use super::Outbound;
 
-/// The TLS settings for these options; reads the system's or the given certificates from disk.
+/// Returns the TLS settings for these options; reads the system's or the given certificates from disk.
 ///
 /// # Errors
-/// A message for people when there are no certificates to trust.
+/// A message for people if there are no certificates to trust.
 pub fn config(options: &Outbound) -> Result<ClientConfig, String> {
     if options.insecure_skip_verify {
         let verifier = Arc::new(TrustAnyone(Arc::new(ring::default_provider())));
@@ -42,10 +42,10 @@ pub fn config(options: &Outbound) -> Result<ClientConfig, String> {
     Ok(trusted.with_no_client_auth())
 }
 
-/// The certificates of a `ca_pem`.
+/// Parses the certificates of a `ca_pem`.
 ///
 /// # Errors
-/// A message for people when it holds none, or one that is damaged.
+/// A message for people if there is none, or one is damaged.
 pub fn authorities(pem: &str) -> Result<RootCertStore, String> {
     let found = CertificateDer::pem_slice_iter(pem.as_bytes());
     roots(found).map_err(|why| format!("`ca_pem` can't be used: {why}; {PEM_HINT}"))
@@ -68,7 +68,7 @@ fn roots(
     }
 }
 
-/// Settings for who never speaks TLS.
+/// Returns settings for clients that never speak TLS.
 pub fn trusting_nobody() -> ClientConfig {
     builder()
         .with_root_certificates(RootCertStore::empty())
@@ -81,7 +81,7 @@ fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
         .expect("ring has ciphers for TLS 1.2 and 1.3")
 }
 
-/// For `insecure_skip_verify`: any certificate will do, but the other side must own its key.
+/// Verifier for `insecure_skip_verify`: accepts any certificate, but the other side must own its key.
 #[derive(Debug)]
 struct TrustAnyone(Arc<CryptoProvider>);
 

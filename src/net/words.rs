@@ -1,6 +1,6 @@
-//! What URLs say.
+//! Parsing of parts of URLs.
 
-/// Whether it is nothing or `:` and a port; the parser of urls lets any number pass and then forgets it.
+/// Returns true for an empty text, or `:` and a port; the URL parser accepts any number and then drops it.
 pub fn is_port(text: &str) -> bool {
     text.is_empty()
         || text

@@ -1,48 +1,48 @@
-//! The witness beside the heartbeats belongs to the store (decision 0020, rule 1): a node that is configured otherwise
-//! than the others would wait for something else than what they live on.
+//! Agreement on the witness beside the heartbeats. It belongs to the store (decision 0020, rule 1): a node configured
+//! differently would wait on a witness that the other nodes don't use.
 //!
-//! It is changed by stopping all nodes and starting them with the new setting: without a live session nobody can be
-//! surprised. Addresses are not compared: one server may be reached by several.
+//! To change the witness, stop all nodes and start them with the new setting; without a live session the change is
+//! safe. Addresses are not compared, because several may lead to one server.
 
 use windrow_config::{Cluster, RedisUrl};
 use windrow_engine::actors::runtime::begin;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::session_store::SessionStore;
 
-/// A node can't agree with the others of its store.
+/// Error of a node that can't agree with the others of its store.
 #[derive(Debug, thiserror::Error)]
 pub enum WitnessError {
-    /// They have another witness.
+    /// The other nodes use another witness.
     #[error(
         "the nodes of this store agreed on \"{theirs}\" as their witness, this one is configured for \"{mine}\""
     )]
     Differs {
-        /// What the store says.
+        /// Witness recorded in the store.
         theirs: String,
-        /// What this node's configuration says.
+        /// Witness in this node's configuration.
         mine: String,
     },
-    /// The store failed.
+    /// The store can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The witness that a configuration asks for, in words.
+/// Returns a description of the configured witness.
 pub(super) fn configured(cluster: &Cluster) -> String {
     let Some(url) = &cluster.redis_url else {
         return "database".to_owned();
     };
-    // Checked when the configuration was read; one that isn't a URL is not compared by its database.
+    // Already checked with the configuration; an invalid URL counts as database 0.
     let database = RedisUrl::parse(url).map_or(0, |url| url.db);
     let mut text = format!("redis, prefix {}, database {database}", cluster.redis_prefix);
     if cluster.takeover_without_redis {
-        // It bounds how long a lease carries a run: all nodes must know.
+        // Bounds how long a lease carries a run, so all nodes must agree on it.
         text.push_str(", take-over without it");
     }
     text
 }
 
-/// Agrees with the other nodes of the store, or with nobody where no session lives.
+/// Agrees on the witness with the live nodes of the store. Without any, sets it to this node's.
 ///
 /// # Errors
 /// See [`WitnessError`].
@@ -55,7 +55,7 @@ pub(super) async fn agree(sessions: &dyn SessionStore, cluster: &Cluster) -> Res
     }
 }
 
-/// The witness of the store, after it was changed to this one where no session lives.
+/// Returns the store's witness, after changing it to `mine` if no session is alive.
 async fn in_force(sessions: &dyn SessionStore, mine: &str) -> Result<String, StoreError> {
     let theirs = sessions.witness(mine).await?;
     if theirs == mine || !sessions.change_witness(&theirs, mine).await? {

@@ -1,7 +1,7 @@
-//! The first administrator's token: read from `auth.bootstrap_token_file`, or made once.
+//! Token of the first administrator: read from `auth.bootstrap_token_file`, or created once.
 //!
-//! Without it nobody could make the first token. A node whose store knows a valid administrator makes none, so that the
-//! file can be removed once its token was put in a safe place.
+//! Without it nobody could create the first token. A node whose store has a valid administrator creates none, so the
+//! file can be deleted once its token is in a safe place.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -17,34 +17,34 @@ use windrow_host::secret_file::{self, SecretFault, SecretFile, SecretFileError};
 use windrow_server::service::access::tokens::{self, BOOTSTRAP, TOKEN_PREFIX};
 use windrow_server::service::{Service, ServiceError};
 
-/// The file in the data directory, when the configured one can't be written.
+/// File in the data directory, used if the configured one can't be written.
 const TOKEN_FILE_DEFAULT: &str = "admin.token";
-/// The file, whichever it is.
+/// Rules for both possible token files.
 const TOKEN: SecretFile = SecretFile {
     what: "token file",
     setting: "auth.bootstrap_token_file",
     form: "holds no token (wrk_ and 43 letters, digits, - or _); remove it, and one is made",
     refused: 0o026,
 };
-/// Tokens read at once.
+/// Number of tokens read per page.
 const PAGE: u32 = 500;
 
-/// There is no first administrator.
+/// Error in providing the first administrator's token.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
-    /// The file can't be read or made, or holds something else.
+    /// The file can't be read or created, or has other content.
     #[error(transparent)]
     File(#[from] SecretFileError),
-    /// The system's randomness.
+    /// The system's random number generator failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// The store.
+    /// The store can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Sees to it that there is an administrator's token, and says in which file it is; none where nobody signs in, or where
-/// the store knows an administrator and no file has a token.
+/// Ensures that an administrator's token exists, and returns its file. `None` if authentication is off, or if the
+/// store has an administrator and no file has a token.
 ///
 /// # Errors
 /// See [`BootstrapError`].
@@ -53,7 +53,7 @@ pub(crate) async fn admin(service: &Service, data_dir: &Path) -> Result<Option<P
     first(&*service.access.tokens, &config.auth, data_dir, now).await
 }
 
-/// Whether the token files that are there can be used; makes none.
+/// Checks that existing token files are usable, without creating any.
 ///
 /// # Errors
 /// See [`BootstrapError`].
@@ -64,7 +64,7 @@ pub(crate) fn look(auth: &Auth, data_dir: &Path) -> Result<(), BootstrapError> {
     }
 }
 
-/// Where the token may be, the configured place first.
+/// Returns the possible paths of the token file, the configured one first.
 fn places(auth: &Auth, data_dir: &Path) -> Vec<PathBuf> {
     auth.bootstrap_token_file
         .iter()
@@ -73,7 +73,7 @@ fn places(auth: &Auth, data_dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The first of the places that holds a token.
+/// Returns the first path that has a token.
 fn known(places: &[PathBuf]) -> Result<Option<(&PathBuf, String)>, BootstrapError> {
     for place in places {
         if let Some(token) = read(place)? {
@@ -98,7 +98,7 @@ async fn first(
         None if has_administrator(store, now).await? => return Ok(None),
         None => {
             let place = write_to_first(&places, &tokens::make(TOKEN_PREFIX)?)?;
-            // Somebody may have made another in this moment; a link to nothing is no token.
+            // Another process may have created one at this moment. A dangling link is no token.
             let gone = || TOKEN.unusable(&place, ErrorKind::AlreadyExists.into());
             let token = read(&place)?.ok_or_else(gone)?;
             (place, token)
@@ -125,7 +125,7 @@ fn read(path: &Path) -> Result<Option<String>, BootstrapError> {
     }
 }
 
-/// Writes the token to the first place that can be written, unless something is there already.
+/// Writes the token to the first writable path. Never overwrites a file.
 fn write_to_first(places: &[PathBuf], token: &str) -> Result<PathBuf, BootstrapError> {
     let mut last = ServiceError::Internal("there is no place for the first token".to_owned()).into();
     for place in places {
@@ -137,7 +137,7 @@ fn write_to_first(places: &[PathBuf], token: &str) -> Result<PathBuf, BootstrapE
     Err(last)
 }
 
-/// A token that is stored already keeps what it is: one that was revoked stays revoked.
+/// Stores the token. One that is already stored is left as it is: a revoked token stays revoked.
 async fn remember(store: &dyn TokenStore, token: &str, now: WallMs) -> Result<(), BootstrapError> {
     let wish = TokenGrant {
         name: BOOTSTRAP.to_owned(),

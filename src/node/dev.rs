@@ -1,8 +1,8 @@
 //! `windrow dev`: a node, a sample business that it calls over HTTP, and a task of that business, in one process.
 //!
-//! - No file and no variable configures it, so that it begins everywhere in the same way; it listens to this machine only.
-//! - The node takes no task before the address of the sample business is stored: in a directory that is used again, a
-//!   task would call where nobody listens any more.
+//! - No file or variable configures it, so it starts the same everywhere. It listens on loopback only.
+//! - The node takes no task before the new address of the sample business is stored. In a reused directory a task
+//!   would otherwise call an address where nobody listens any more.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -33,71 +33,71 @@ use windrow_server::service::businesses::BusinessBody;
 use windrow_server::service::tasks::create::{TaskPlan, TaskRequest};
 use windrow_server::service::{Service, ServiceError};
 
-/// Where it listens unless that is taken. (`http.listen` of `config.toml`.)
+/// Default port, the same as in `http.listen` of `config.toml`.
 pub const PORT_DEFAULT: u16 = 7700;
-/// The sample business.
+/// Slug of the sample business.
 pub const BUSINESS: &str = "hello";
-/// By this path an address of a sample business is told from one that somebody gave the business later.
+/// Path that marks a URL as the sample business's own, as opposed to one set by the user later.
 const BUSINESS_PATH: &str = "/sample-business";
-/// The name of the node; a host's may be none.
+/// Name of the node; a host name may be invalid.
 const NODE: &str = "dev";
 
-/// How it is made.
+/// Options of `windrow dev`.
 pub struct DevOptions {
-    /// Where everything is kept.
+    /// Directory for all data.
     pub data_dir: PathBuf,
-    /// Where to listen; none takes [`PORT_DEFAULT`], or a free one where that is taken.
+    /// Port to listen on; `None` tries [`PORT_DEFAULT`], then any free one.
     pub port: Option<u16>,
-    /// What command handlers inherit.
+    /// Environment inherited by command handlers.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where work runs.
+    /// Runtimes for the node's work.
     pub runtimes: Arc<Runtimes>,
-    /// The task to make unless there is one that isn't over; none makes none.
+    /// Task to create unless an unfinished one exists; `None` creates none.
     pub task: Option<SampleTask>,
-    /// Who starts it, for the audit.
+    /// Identity of the user, for the audit log.
     pub write: Write,
 }
 
-/// A task of the sample business.
+/// Settings of the sample task.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleTask {
-    /// How many items.
+    /// Number of items in the task.
     pub items: ItemCount,
-    /// How fast.
+    /// Rate of the task.
     pub rate: RateLimit,
 }
 
-/// It can't begin; nothing runs then.
+/// Error that keeps `windrow dev` from starting; nothing runs then.
 #[derive(Debug, thiserror::Error)]
 pub enum DevError {
-    /// The node.
+    /// The node can't start.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// The sample business has no port.
+    /// The sample business can't listen on a port.
     #[error("the sample business can't listen: {0}")]
     Listen(#[from] io::Error),
-    /// The business or the task can't be made.
+    /// The business or the task can't be created.
     #[error(transparent)]
     Service(#[from] ServiceError),
 }
 
-/// The task to look at.
+/// The sample task to watch.
 #[derive(Clone, Debug)]
 pub struct SampleRun {
-    /// As it was at the start.
+    /// State of the task at the start.
     pub task: TaskView,
-    /// Whether it was there before.
+    /// True if the task existed before.
     pub goes_on: bool,
 }
 
-/// The node with what was put into it.
+/// The running node with its sample business.
 pub struct Dev {
-    /// The node.
+    /// The serving node itself.
     pub serve: Serve,
     business: SampleBusiness,
-    /// The task to look at; none if none was asked for.
+    /// Task to watch; `None` if none was requested.
     pub begun: Option<SampleRun>,
-    /// Whether [`PORT_DEFAULT`] was taken, and another one was chosen.
+    /// True if [`PORT_DEFAULT`] was taken and another port was chosen.
     pub is_port_taken: bool,
 }
 
@@ -105,7 +105,7 @@ impl Dev {
     /// Starts everything; the caller's runtime runs the actors.
     ///
     /// # Errors
-    /// See [`DevError`]. What was begun is given back.
+    /// See [`DevError`]. Everything started is shut down again.
     pub async fn start(options: DevOptions) -> Result<Dev, DevError> {
         let (serve, is_port_taken) = serve(&options).await?;
         match furnish(&serve, &options).await {
@@ -124,7 +124,7 @@ impl Dev {
         }
     }
 
-    /// Drains, looks at what came of it, and ends everything; says whether all ended in time.
+    /// Drains, calls `look` on the final state, and ends everything. The bool is true if all of it ended in time.
     pub async fn drain_and<T>(self, look: impl AsyncFnOnce(&Service) -> T) -> (bool, T) {
         let outcome = self.serve.drain_and(look).await;
         self.business.end().await;
@@ -136,7 +136,7 @@ fn config(data_dir: PathBuf, port: u16) -> Config {
     let mut config = Config::default();
     config.node.id = Auto::Fixed(NODE.to_owned());
     config.node.data_dir = data_dir;
-    // Whatever rate is asked for fits.
+    // Any requested rate must fit.
     config.node.capacity_rate = RateLimit::Unlimited;
     config.node.run_tasks = false;
     config.http.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -144,7 +144,7 @@ fn config(data_dir: PathBuf, port: u16) -> Config {
     config
 }
 
-/// The node, and whether it had to take another port than the usual one.
+/// Starts the node. The bool is true if it had to use another port.
 async fn serve(options: &DevOptions) -> Result<(Serve, bool), ServeError> {
     let start = |port| {
         Serve::start(ServeOptions {
@@ -167,7 +167,7 @@ async fn serve(options: &DevOptions) -> Result<(Serve, bool), ServeError> {
     }
 }
 
-/// Puts in what a fresh node lacks, and lets it work.
+/// Creates what a new node lacks, then enables it to run tasks.
 async fn furnish(
     serve: &Serve,
     options: &DevOptions,
@@ -191,12 +191,12 @@ async fn furnish(
     Ok((business, begun))
 }
 
-/// Registers the sample business, or tells where it is now. One that somebody has given another handler keeps that.
+/// Registers the sample business, or updates its address. If the user changed its handler, that is kept.
 async fn introduce(service: &Service, url: &str, write: &Write) -> Result<(), ServiceError> {
     let known = match service.businesses.get(BUSINESS).await {
         Ok(known) => known,
         Err(ServiceError::NotFound { .. }) => {
-            // It fails on purpose, which no budget shall punish.
+            // The sample fails on purpose, which must not exhaust an error budget.
             let body = json!({ "name": BUSINESS, "display_name": "Sample of windrow dev", "url": url,
                 "defaults": { "error_budget": "none" } });
             service
@@ -219,7 +219,7 @@ async fn introduce(service: &Service, url: &str, write: &Write) -> Result<(), Se
     Ok(())
 }
 
-/// The newest task of the sample business that isn't over.
+/// Returns the latest unfinished task of the sample business.
 async fn unfinished(service: &Service) -> Result<Option<TaskView>, ServiceError> {
     let filter = TaskFilter {
         business: Some(BUSINESS.to_owned()),
@@ -263,7 +263,7 @@ impl SampleBusiness {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
-        // The sender going away is the end as well.
+        // A dropped sender also ends it.
         let ending = async move { drop(stopped.await) };
         let server = Server {
             listener: Listener::Tcp(listener, None),

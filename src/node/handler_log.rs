@@ -1,6 +1,7 @@
-//! What workers print and log beside their answers: to the data log of the task, and to our log at `debug`.
+//! Log lines that workers write beside their responses. They go to the task's data log, and to the node's own log at
+//! `debug`.
 //!
-//! Never holds a worker back: what doesn't fit the queue is dropped, counted, and told at the end.
+//! Never blocks a worker: lines that don't fit the queue are dropped, counted, and reported at the end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,22 +16,23 @@ use windrow_engine::ports::handling::data_log::{DataLog, DataLogLine, LogOrigin}
 use windrow_engine::ports::handling::dropped_lines::DroppedLines;
 use windrow_engine::ports::handling::handler::LogLine;
 
-/// Lines that may wait.
+/// Maximum number of queued lines.
 const QUEUE_MAX: usize = 10_000;
-/// Lines of one write. (`config.toml`, `data_log.batch`.)
+/// Maximum lines per write, as `data_log.batch` in `config.toml`.
 const BATCH_MAX: usize = 200;
-/// How long the last lines may take to be written, once no handler prints any more.
+/// Time limit for writing the last lines after all handlers are done.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Stores lines until it is closed.
+/// Writer of log lines, until it is closed.
 pub struct HandlerLog {
     writer: JoinHandle<()>,
     dropped: Arc<DroppedLines>,
-    /// Dropped when the log is closed: the writer takes no more lines then, whoever still holds the sink.
+    /// Dropped to close the log: the writer then accepts no more lines, even if someone still holds the sink.
     open: oneshot::Sender<()>,
 }
 
-/// A sink for a shard's lines, and the log that stores them. The writer ends when the log is closed or the sink is gone.
+/// Returns a sink for a shard's lines, and the log that stores them. The writer ends when the log is closed or the
+/// sink is dropped.
 pub fn open(
     log: Arc<dyn DataLog>,
     shard: ShardId,
@@ -64,7 +66,7 @@ pub fn open(
 }
 
 impl HandlerLog {
-    /// Leaves the writer to itself: it ends when the sink is gone, and then tells what was lost.
+    /// Detaches the writer, which ends when the sink is dropped and then reports lost lines.
     pub fn detach(self, work: &tokio::runtime::Handle) {
         let HandlerLog {
             writer,
@@ -80,7 +82,7 @@ impl HandlerLog {
         });
     }
 
-    /// Stores the lines that are queued and ends. What the sink is given afterwards is counted as dropped.
+    /// Stores the queued lines and ends. Lines sent afterwards count as dropped.
     pub async fn close(self) {
         let HandlerLog {
             mut writer,
@@ -122,7 +124,7 @@ async fn write_on(
                 break;
             },
             _ = &mut closed, if !lines.is_closed() => {
-                // What is queued is still received.
+                // Lines already queued are still received.
                 lines.close();
                 continue;
             }

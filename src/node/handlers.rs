@@ -1,4 +1,4 @@
-//! Makes handlers from what people say of them, and looks before anything begins whether one can be used at all.
+//! Construction of handlers from a user's description. Checks if a handler is usable before anything starts.
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -29,61 +29,61 @@ use windrow_handlers::request::{RequestHandlerFactory, RequestOptions};
 use windrow_net::Outbound;
 use windrow_net::environment::EnvironmentProxies;
 
-/// What people say of their handler.
+/// A handler as described by the user.
 pub enum HandlerChoice<'a> {
-    /// A URL to call.
+    /// HTTP endpoint that is called with items.
     Url {
-        /// The URL.
+        /// URL of the endpoint.
         url: &'a str,
-        /// Headers to send.
+        /// Headers sent with each call.
         headers: Vec<(String, String)>,
         /// Secrets that sign calls, newest first.
         secrets: Vec<String>,
-        /// Items of one call.
+        /// Number of items per call.
         batch: NonZeroU32,
     },
-    /// A request to make for each item.
+    /// HTTP request sent for each item.
     Request {
-        /// The request and what its answers mean.
+        /// Request template, with the meaning of its responses.
         spec: &'a RequestSpec,
-        /// The secrets that it writes.
+        /// Secrets used by the template.
         secrets: &'a Secrets,
-        /// Items of one call; only 1 can be.
+        /// Number of items per call; must be 1.
         batch: NonZeroU32,
     },
-    /// A command to keep running.
+    /// Command kept running as a worker.
     Worker {
-        /// The program and its arguments.
+        /// Program and its arguments.
         argv: Vec<OsString>,
-        /// How many processes.
+        /// Number of worker processes.
         workers: NonZeroU32,
     },
-    /// A program to start for each item.
+    /// Program started for each item.
     Exec {
-        /// The program and what an item's values become.
+        /// Program, and the use of an item's values.
         recipe: Recipe,
-        /// The most processes at once; none is what the job's concurrency allows.
+        /// Maximum number of processes at once; `None` leaves it to the job's concurrency.
         processes: Option<NonZeroU32>,
-        /// Exit codes, beside 75, of a program that doesn't find what it needs.
+        /// Exit codes, besides 75, with which a program reports that a dependency is unavailable.
         unavailable_exits: Vec<u8>,
     },
 }
 
-/// What handlers are made with.
+/// Shared parts needed to build handlers.
 pub struct HandlerParts<'a> {
-    /// The configuration.
+    /// Configuration of the node.
     pub config: &'a Config,
-    /// How long a connection may take until somebody answered for the first time; none is a call's own time.
+    /// Connect timeout until the handler has responded for the first time; `None` uses the timeout of a call.
     pub first_contact: Option<Duration>,
-    /// This process's environment, passed on to workers.
+    /// Environment of this process, passed on to workers.
     pub environment: Vec<(OsString, OsString)>,
-    /// Time.
+    /// Clock used by handlers.
     pub clock: Arc<dyn Clock>,
-    /// Where lines of workers go.
+    /// Sink for the log lines of workers.
     pub sink: Sink,
-    /// Where live workers are written down; none for `try`.
+    /// Record of live workers; `None` for `try`.
     pub leftovers: Option<PathBuf>,
-    /// Where workers are tended and calls are made.
+    /// Threads that supervise workers and make calls.
     pub calls: CallThreads,
 }
 
@@ -101,10 +101,10 @@ impl HandlerParts<'_> {
     }
 }
 
-/// Makes the factory after looking whether its handler can be used at all; nothing is started or called.
+/// Builds a handler factory after checking that its handler is usable. Starts nothing and calls nothing.
 ///
 /// # Errors
-/// When no call can ever succeed.
+/// Fails if no call could ever succeed.
 pub fn factory(
     wanted: &HandlerChoice<'_>,
     making: HandlerParts<'_>,
@@ -189,13 +189,13 @@ fn exec_factory(
     Ok(Arc::new(factory))
 }
 
-/// As many processes as there are cores, like GNU parallel; one where nobody knows.
+/// Returns the number of cores as the number of processes, as GNU parallel does; 1 if unknown.
 pub fn cores() -> NonZeroU32 {
     let cores = available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX));
     NonZeroU32::new(cores).unwrap_or(NonZeroU32::MIN)
 }
 
-/// What the configuration says of all commands, for one of them.
+/// Builds the settings of a command from the common configuration.
 pub(super) fn command_settings(
     config: &CommandHandler,
     argv: Vec<OsString>,
@@ -211,7 +211,7 @@ pub(super) fn command_settings(
     }
 }
 
-/// What a handler is told when nothing is recorded.
+/// Returns a run context for calls that are not recorded.
 pub fn preview_context() -> RunContext {
     RunContext {
         shard: ShardId {
@@ -233,7 +233,8 @@ pub fn preview_context() -> RunContext {
     }
 }
 
-/// Opens each handler on a thread for calls: whatever opens it, its tasks run beside its lane, and never on the actors' thread.
+/// Factory that opens each handler on a call thread, so that its tasks run beside its lane and never on the actors'
+/// thread.
 pub(super) struct OnThread {
     pub(super) inner: Arc<dyn HandlerFactory>,
     pub(super) calls: CallThreads,
@@ -256,7 +257,7 @@ impl HandlerFactory for OnThread {
     }
 }
 
-/// A handler and its thread.
+/// A handler with its thread.
 struct Placed {
     inner: Arc<dyn Handler>,
     thread: Handle,

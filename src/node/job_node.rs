@@ -1,7 +1,7 @@
-//! The node of a directory that runs the jobs which are begun in this process, with its façade.
+//! Node for a directory that runs the jobs started by this process, with its API server.
 //!
-//! The façade is for this process, by a socket in the directory for other terminals of the same user, and on a port for one
-//! browser. Who calls is that user; nobody is asked for a token.
+//! The API is reachable from this process, from other terminals of the same user by a socket in the directory, and
+//! from one browser by a port. All callers count as that user, without a token.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -43,36 +43,36 @@ use windrow_server::service::access::Everybody;
 use windrow_server::service::cluster::ClusterParts;
 use windrow_server::service::{Parts, Service, stats};
 
-/// The socket's name in the state directory.
+/// Name of the socket in the state directory.
 const SOCKET: &str = "control.sock";
-/// The longest address that every system takes. (Linux has 107, others 103.) Unit: bytes.
+/// Maximum length of a socket path on every system, in bytes (107 on Linux, 103 elsewhere).
 const ADDRESS_BYTES_MAX: usize = 100;
-/// The buffer of each direction of a connection in this process. Unit: bytes.
+/// Buffer per direction of an in-process connection, in bytes.
 const WIRE_BYTES: usize = 64 << 10;
-/// Connections in this process that wait to be served.
+/// Maximum number of in-process connections waiting to be accepted.
 const WAITING_MAX: usize = 16;
-/// The time that requests have to end after the node. A longer one is cut off.
+/// Time for requests to finish after the node has ended; longer ones are cut off.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whose node it is, and what it works with.
+/// Options of a job node.
 pub struct JobNodeOptions {
-    /// The node's name, the root of every actor's path.
+    /// Name of the node, the root of every actor's path.
     pub name: String,
-    /// The configuration.
+    /// Configuration of the node.
     pub config: Config,
-    /// The directory that this process holds.
+    /// State directory held by this process.
     pub state: Arc<StateDir>,
-    /// The store in that directory.
+    /// Store in that directory.
     pub store: Arc<Store>,
-    /// The threads of jobs and requests.
+    /// Threads for jobs and requests.
     pub runtimes: Arc<Runtimes>,
-    /// The name of every caller, for the audit.
+    /// User name recorded for all callers in the audit log.
     pub user: String,
-    /// The time for which a handler is tried that was never reached; none waits for it.
+    /// Time to keep trying a handler that was never reached; `None` doesn't wait for it.
     pub first_contact: Option<Duration>,
 }
 
-/// See the module.
+/// Node that runs the jobs of this process.
 pub struct JobNode {
     node: Node,
     jobs: Arc<Jobs>,
@@ -86,7 +86,7 @@ pub struct JobNode {
     socket: Option<SocketFile>,
 }
 
-/// A socket in the file system, removed when it is dropped.
+/// Socket file, removed on drop.
 struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
@@ -98,10 +98,10 @@ impl Drop for SocketFile {
 }
 
 impl JobNode {
-    /// Starts it. It runs what is added to its jobs, and serves this process.
+    /// Starts the node. It runs the jobs that are added, and serves this process.
     ///
     /// # Errors
-    /// When the store can't be read, or the actors don't start.
+    /// Fails if the store can't be read or the actors don't start.
     pub async fn start(options: JobNodeOptions) -> Result<JobNode, StartError> {
         let (state, runtimes) = (options.state.clone(), options.runtimes.clone());
         let (jobs, began) = (Arc::new(Jobs::default()), SystemClock::new().wall());
@@ -142,25 +142,26 @@ impl JobNode {
         Ok(made)
     }
 
-    /// The node.
+    /// Returns the node itself.
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// The service, for callers in the same process.
+    /// Returns the service, for callers in the same process.
     pub fn service(&self) -> &Service {
         &self.app.service
     }
 
-    /// The jobs that run here.
+    /// Returns the jobs that run here.
     pub fn jobs(&self) -> &Jobs {
         &self.jobs
     }
 
-    /// Serves other terminals too. A socket that a `kill -9` left makes way: the directory is held.
+    /// Also serves other terminals. Replaces a socket left by a `kill -9`, which is safe because the directory is
+    /// held.
     ///
     /// # Errors
-    /// When there can be no socket, such as on a file system that has none.
+    /// Fails if the socket can't be created, for example on a file system without sockets.
     pub fn listen(&mut self) -> io::Result<()> {
         let path = self.state.path().join(SOCKET);
         match fs::remove_file(&path) {
@@ -175,15 +176,15 @@ impl JobNode {
         Ok(())
     }
 
-    /// Opens connections from this process.
+    /// Returns a way to connect from this process.
     pub fn door(&self) -> Door {
         Door(self.wires.clone())
     }
 
-    /// Serves one browser of this machine on a free port: its address, and the query that lets it in.
+    /// Serves one browser of this machine on a free port. Returns the address, and the query that grants access.
     ///
     /// # Errors
-    /// When there is no port, or the system has no random numbers.
+    /// Fails if there is no free port or the system has no random numbers.
     pub async fn page(&mut self) -> io::Result<(String, String)> {
         let token = Token::random()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -194,8 +195,8 @@ impl JobNode {
         Ok((address, query))
     }
 
-    /// The router of every listener. The façade is made for the first request: most jobs are asked nothing, and its document
-    /// takes longer than a short job.
+    /// Returns the router for every listener. The API is built on the first request: most jobs get none, and building
+    /// its document takes longer than a short job.
     fn router(&self) -> Router {
         let (app, jobs, made) = (self.app.clone(), self.jobs.clone(), self.facade.clone());
         jobs::router(
@@ -214,13 +215,13 @@ impl JobNode {
             },
         };
         let (stop, stopped) = oneshot::channel();
-        // The sender going away is the end as well.
+        // A dropped sender also ends it.
         let ending = async move { drop(stopped.await) };
         self.servers.push((stop, self.front.spawn(server.serve(ending))));
     }
 
-    /// Ends: calls under way end first, then who follows hears of the end; says whether all ended in time. What is dropped
-    /// instead is cut off.
+    /// Ends the node: first the calls in flight, then the event streams of followers. True if all of it ended in
+    /// time. Dropping the node cuts everything off.
     pub async fn drain(self) -> bool {
         let drained = self.node.drain().await;
         self.app.front.end();
@@ -239,15 +240,15 @@ impl JobNode {
     }
 }
 
-/// The way to the façade from the process that it is in.
+/// In-process connection to the API server.
 #[derive(Clone, Debug)]
 pub struct Door(mpsc::Sender<DuplexStream>);
 
 impl Door {
-    /// A connection.
+    /// Opens a connection.
     ///
     /// # Errors
-    /// When the façade has ended.
+    /// Fails if the API server has ended.
     pub async fn connect(&self) -> io::Result<DuplexStream> {
         let (own, others) = tokio::io::duplex(WIRE_BYTES);
         let sent = self.0.send(others).await;
@@ -256,19 +257,20 @@ impl Door {
     }
 }
 
-/// The address of the node that holds a directory.
+/// Address of the node that holds a directory.
 #[derive(Debug)]
 pub struct Address {
     path: PathBuf,
-    /// Held open for as long as the address is used.
+    /// Kept open while the address is used.
     _directory: Option<File>,
 }
 
 impl Address {
-    /// The socket's own path; where that is longer than an address may be, a short one through the open directory.
+    /// Returns the socket's own path, or a shorter one through the open directory if the path is too long for an
+    /// address.
     ///
     /// # Errors
-    /// When the directory can't be opened.
+    /// Fails if the directory can't be opened.
     pub fn of(state: &Path) -> io::Result<Address> {
         let path = state.join(SOCKET);
         if path.as_os_str().len() <= ADDRESS_BYTES_MAX {
@@ -285,10 +287,10 @@ impl Address {
         })
     }
 
-    /// A connection to the node, if there is one.
+    /// Connects to the node, if there is one.
     ///
     /// # Errors
-    /// As the kernel has it.
+    /// The error of the system's connect.
     pub async fn connect(&self) -> io::Result<UnixStream> {
         UnixStream::connect(&self.path).await
     }
@@ -334,7 +336,7 @@ fn parts(node: &Node, options: JobNodeOptions, jobs: Arc<Jobs>, began: WallMs) -
         store,
         supervisor: node.supervisor().clone(),
         clock,
-        // Not an administrator: a business with secrets would seal them with a key that everybody knows.
+        // Not an administrator: a business with secrets would have them encrypted with a publicly known key.
         everybody: Everybody {
             name: options.user,
             role: Role::Operator,
@@ -355,7 +357,7 @@ fn resolver(config: &Config, store: &Arc<Store>) -> Arc<Resolver> {
     })
 }
 
-/// The items of the jobs of a directory. Their handlers are made by who begins them.
+/// Items of the jobs in a directory. Their handlers are built by whoever starts them.
 struct JobItems(StoredSources);
 
 #[async_trait]
@@ -372,7 +374,7 @@ impl BusinessHandlers for JobItems {
     }
 }
 
-/// A directory's node has no others.
+/// Peers of a directory's node: none.
 struct NoPeers;
 
 #[async_trait]

@@ -1,8 +1,8 @@
-//! The jobs of a process: `windrow run` has one, a program of its own as many as it begins. A node that has jobs runs
-//! nothing else of its store.
+//! Jobs of a process. `windrow run` has one, a program with its own node any number. A node with jobs runs nothing
+//! else in its store.
 //!
-//! Other tasks of the store are offered only to be stopped; what a `kill -9` left running stays as it is until its
-//! own command comes.
+//! Other tasks of the store are offered only to be stopped. Tasks left running by a `kill -9` stay as they are until
+//! their own command runs again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use windrow_config::Config;
 use windrow_core::capacity::Capacity;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::ParkedItem;
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 use windrow_engine::actors::runtime::context::Times;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
@@ -29,16 +29,16 @@ use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskStore, 
 use windrow_engine::ports::tasks::upkeep::UpkeepStore;
 use windrow_server::http::jobs::BegunJob;
 
-/// The business that all jobs of a store belong to.
+/// Business that all jobs of a store belong to.
 pub const BUSINESS: &str = "run";
-/// Whoever begins a job wants it to run, however long it rested.
+/// Restore window of jobs, practically unlimited: a job that is started must run, however long it was idle.
 const RESTORE_WINDOW: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// Deletes a job of a store that nobody works with: the caller holds its directory. One that hasn't ended is cancelled
-/// first; what a `kill -9` left running is taken from the process that is gone.
+/// Deletes a job from a store that is not in use; the caller holds its directory. An unfinished job is cancelled
+/// first, after taking its shards from a process that is gone.
 ///
 /// # Errors
-/// When the store fails or refuses.
+/// Fails if the store fails or refuses.
 pub async fn forget(
     store: &Store,
     job: &TaskView,
@@ -59,18 +59,18 @@ pub async fn forget(
     TaskStore::delete(store, job.id, write, clock.wall()).await
 }
 
-/// The handlers and items of the jobs that were begun in this process.
+/// Handlers and items of the jobs started by this process.
 #[derive(Default)]
 pub struct Jobs(Mutex<HashMap<TaskId, (String, Provision)>>);
 
 impl Jobs {
-    /// One more, which runs from now on.
+    /// Adds a job, which can run from now on.
     pub fn add(&self, task: &TaskView, provision: Provision) {
         let name = task.spec.name.clone().unwrap_or_default();
         self.all().insert(task.id, (name, provision));
     }
 
-    /// Those that were begun in this process.
+    /// Returns the jobs started by this process.
     pub fn begun(&self) -> Vec<BegunJob> {
         let all = self.all();
         let begun = all.iter().map(|(task, (name, _))| BegunJob {
@@ -100,7 +100,7 @@ impl Provider for Jobs {
 }
 
 impl NodeOptions {
-    /// A node of jobs, in a store that this process has for itself.
+    /// Returns the options of a job node, whose store belongs to this process alone.
     pub fn of_jobs(
         config: &Config,
         state: Arc<StateDir>,
@@ -127,7 +127,7 @@ impl NodeOptions {
     }
 }
 
-/// The runs of a store: of these jobs only, or all.
+/// Returns the run store, restricted to these jobs if given.
 pub(super) fn runs(store: &Arc<Store>, only: Option<Arc<Jobs>>) -> Arc<dyn RunStore> {
     let runs = store.clone();
     match only {
@@ -136,7 +136,7 @@ pub(super) fn runs(store: &Arc<Store>, only: Option<Arc<Jobs>>) -> Arc<dyn RunSt
     }
 }
 
-/// The runs of these jobs.
+/// Run store restricted to these jobs.
 struct JobRuns {
     runs: Arc<dyn RunStore>,
     jobs: Arc<Jobs>,
@@ -146,8 +146,9 @@ struct JobRuns {
 impl RunStore for JobRuns {
     async fn candidates(&self, query: &CandidateQuery) -> Result<CandidatePage, StoreError> {
         let mut page = self.runs.candidates(query).await?;
-        page.found
-            .retain(|candidate| self.jobs.has(candidate.rank.shard.task) || candidate.wish != Wish::Run);
+        page.found.retain(|candidate| {
+            self.jobs.has(candidate.rank.shard.task) || candidate.desired != Desired::Run
+        });
         Ok(page)
     }
 

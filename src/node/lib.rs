@@ -1,6 +1,6 @@
-//! The composition root: builds runtimes, stores, handlers and actors, and shuts them down in order.
+//! Composition root: builds runtimes, stores, handlers and actors, and shuts them down in order.
 //!
-//! What touches the world and actors meet only here. `windrow run` and `windrow serve` are thin over it.
+//! The only place where adapters and actors meet. `windrow run` and `windrow serve` are thin layers on top of it.
 
 pub mod agreement;
 mod bootstrap;
@@ -52,76 +52,76 @@ pub use windrow_host::secret_file::{SecretFault, SecretFile, SecretFileError};
 pub use windrow_host::state_dir::{LockError, StateDir};
 pub use windrow_store::sql::{ServerAddress, ServerKind, Store};
 
-/// How a node is made.
+/// Options to start a node.
 pub struct NodeOptions {
-    /// Its name, the root of every actor's path.
+    /// Name of the node, the root of every actor's path.
     pub name: String,
-    /// The directory that this process holds.
+    /// State directory held by this process.
     pub state: Arc<StateDir>,
-    /// The store in that directory.
+    /// Store in that directory.
     pub store: Arc<Store>,
-    /// Handlers and sources.
+    /// Provider of handlers and sources.
     pub provider: Arc<dyn Provider>,
-    /// How much may run here.
+    /// Total rate that may run here.
     pub capacity: Capacity,
-    /// What a task without a rate counts as.
+    /// Rate reserved for a task without a rate.
     pub unlimited_reserves: Rate,
-    /// The times that ownership rests on.
+    /// Time limits of ownership.
     pub times: Times,
-    /// Where lanes and handlers run.
+    /// Runtimes for lanes and handlers.
     pub runtimes: Arc<Runtimes>,
-    /// Whether no other process can use the store: older sessions are fenced at once then.
+    /// True if no other process can use the store; older sessions are then fenced at once.
     pub exclusive: bool,
-    /// Runs these jobs only; none runs whatever the store has to run.
+    /// Runs only these jobs; `None` runs everything that the store offers.
     pub only: Option<Arc<Jobs>>,
 }
 
-/// A node can't start.
+/// Error that keeps a node from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The store failed.
+    /// The store can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The supervision tree did not come up.
+    /// The supervision tree failed to start.
     #[error(transparent)]
     Tree(#[from] NotStarted),
 }
 
-/// What a node has beside that is steered from outside, and `windrow run` hasn't.
+/// Parts of a serving node that `windrow run` doesn't have.
 #[derive(Default)]
 struct Beside {
-    /// Which tasks it takes.
+    /// Tasks that the node takes.
     serving: Serving,
-    /// How others find it.
+    /// Address and labels announced to other nodes.
     place: NodePlace,
-    /// Delivers hooks.
+    /// Delivery of hooks to businesses.
     hooks: Option<HookParts>,
-    /// Uploads that nobody takes are removed.
+    /// Store from which unused uploads are removed.
     uploads: Option<Arc<dyn UploadStore>>,
-    /// Fires schedules.
+    /// Parts that fire schedules.
     schedules: Option<ScheduleParts>,
-    /// Copies datasets for readers.
+    /// Copying of datasets for readers.
     sinks: Option<SinkParts>,
-    /// How long things are kept.
+    /// Retention periods of stored data.
     keep: Option<Keep>,
-    /// When the tree of actors is printed.
+    /// Events at which the actor tree is printed.
     printed: Printed,
-    /// How it meets other nodes; none meets none.
+    /// Settings for other nodes; `None` for a node without any.
     cluster: Option<Cluster>,
-    /// Where lines go; without it all go to the store.
+    /// Destination of log lines; without one, all go to the store.
     data_log: Option<Arc<dyn DataLog>>,
-    /// Works out what is published with results; without it no task publishes.
+    /// Preparation of published results; without it no task publishes.
     preparer: Option<Arc<dyn Preparer>>,
 }
 
-/// A running node.
+/// A running node with its actors.
 pub struct Node {
     supervisor: Arc<SupervisorHandle>,
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     times: Times,
     schedules: Option<ScheduleParts>,
-    /// Held as long as the node lives.
+    /// Held for the life of the node.
     _state: Arc<StateDir>,
 }
 
@@ -134,7 +134,7 @@ impl Node {
         Node::start_with(options, Beside::default()).await
     }
 
-    /// The same for a node that is steered from outside.
+    /// Same as `start`, with the parts of a serving node.
     async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
         let (clock, store): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), options.store.clone());
         let (store_id, meters) = (store.store_id().await?, store.meters().clone());
@@ -186,7 +186,7 @@ impl Node {
         })
     }
 
-    /// From now on the tasks of what fires are made so.
+    /// Sets the factory for the tasks of schedules' fires.
     fn fire_with(&self, maker: Arc<dyn FireMaker>) {
         let Some(parts) = &self.schedules else { return };
         if parts.maker.set(maker).is_err() {
@@ -195,55 +195,55 @@ impl Node {
         self.supervisor.wake_schedules();
     }
 
-    /// Businesses and tasks.
+    /// Returns the store of businesses and tasks.
     pub fn tasks(&self) -> &dyn TaskStore {
         &*self.store
     }
 
-    /// Time.
+    /// Returns the node's clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
 
-    /// Something changed in the store: look for work now.
+    /// Looks for work in the store at once.
     pub fn wake(&self) {
         self.supervisor.wake();
     }
 
-    /// A task's wish or settings changed in the store: its runs look at once.
+    /// Makes the runs of a task re-read its desired state and settings at once.
     pub fn nudge(&self, task: TaskId) {
         self.supervisor.nudge(task);
     }
 
-    /// The live progress of each shard of a task that runs here.
+    /// Returns the live progress of each shard of a task that runs here.
     pub fn progress(&self, task: TaskId) -> Vec<Progress> {
         let live = self.supervisor.progress(task).into_iter();
         live.map(|(_, progress)| progress).collect()
     }
 
-    /// The supervision tree.
+    /// Returns the supervision tree.
     pub fn tree(&self) -> &Tree {
         self.supervisor.tree()
     }
 
-    /// The node's actors.
+    /// Returns the handle to the node's actors.
     pub fn supervisor(&self) -> &Arc<SupervisorHandle> {
         &self.supervisor
     }
 
-    /// Whether the supervisor is gone: nothing will run any more.
+    /// True if the supervisor has ended: nothing will run any more.
     pub fn is_over(&self) -> bool {
         self.supervisor.is_over()
     }
 
-    /// Drains and ends; says whether everything ended in time.
+    /// Drains and ends the node. True if everything ended in time.
     pub async fn drain(self) -> bool {
         self.supervisor
             .drain_now(self.times.drain_timeout + Duration::from_secs(10))
             .await
     }
 
-    /// Closes the store, once the tree has ended. Where that fails, the next start reads its journal.
+    /// Closes the store after the tree has ended. If that fails, the next start recovers from its journal.
     async fn close(self) {
         if let Err(error) = self.store.close().await {
             tracing::warn!(%error, "the database was not closed; nothing saved is lost");
@@ -251,7 +251,7 @@ impl Node {
     }
 }
 
-/// The times of a configuration.
+/// Returns the time limits of a configuration.
 fn times(config: &Config) -> Times {
     let cluster = &config.cluster;
     Times {

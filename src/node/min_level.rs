@@ -1,4 +1,4 @@
-//! The data log without the lines that nobody wants to keep: `data_log.min_level`, which a reload changes.
+//! Data log without lines below `data_log.min_level`, which a reload can change.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,7 +14,7 @@ use windrow_engine::ports::handling::data_log::{
 use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::handling::meters::Meters;
 
-/// The lowest level that is kept; shared by who writes and who changes it.
+/// Lowest level that is stored, shared with the reload.
 #[derive(Clone, Debug)]
 pub(super) struct MinLevel(Arc<AtomicU8>);
 
@@ -23,7 +23,7 @@ impl MinLevel {
         MinLevel(Arc::new(AtomicU8::new(rank_of(level))))
     }
 
-    /// Keeps lines of this level and above from now on.
+    /// Sets the lowest level to store.
     pub(super) fn set(&self, level: DataLogLevel) {
         self.0.store(rank_of(level), Ordering::Relaxed);
     }
@@ -33,7 +33,7 @@ impl MinLevel {
     }
 }
 
-/// The level as the engine ranks it.
+/// Converts a level to the engine's rank.
 fn rank_of(level: DataLogLevel) -> u8 {
     let level = match level {
         DataLogLevel::Debug => LogLevel::Debug,
@@ -44,7 +44,7 @@ fn rank_of(level: DataLogLevel) -> u8 {
     level as u8
 }
 
-/// See the module.
+/// Data log that discards lines below the minimum level.
 pub(super) struct Sieve {
     pub(super) inner: Arc<dyn DataLog>,
     pub(super) min_level: MinLevel,

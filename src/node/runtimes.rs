@@ -1,4 +1,4 @@
-//! The runtimes beside the one that the actors run on.
+//! Runtimes beside the one that runs the actors.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use crate::SystemClock;
 use windrow_engine::ports::clock::Clock;
 
-/// Which part of the time that all have at the end each of them has in any case.
+/// Divisor of the shutdown time that gives each runtime's guaranteed minimum.
 const LEAST_PART: u32 = 10;
 
-/// See the module.
+/// Tokio runtimes for work, requests, vital I/O and calls.
 pub struct Runtimes {
     work: Runtime,
     front: Runtime,
     vital: Runtime,
     calls: Vec<Runtime>,
     call_threads: CallThreads,
-    /// Lanes of an unpaced in-process run: one per thread of work.
+    /// Number of lanes of an unpaced in-process run: one per work thread.
     lanes: usize,
 }
 
-/// The threads of runs that call others and wait for them, each thread a runtime of its own. A run has one of them for its
-/// lane, its connections and its workers: between threads, each answer would have to wake the next one, which took a third of
-/// a small call's time (`docs/decisions/0051-calls-drive-their-connections.md`).
+/// Threads for runs that call others and wait, each thread with its own runtime. A run keeps its lane, connections
+/// and workers on one of them. With several threads, each response would have to wake the next thread, which took a
+/// third of a small call's time (`docs/decisions/0051-calls-drive-their-connections.md`).
 #[derive(Clone)]
 pub struct CallThreads {
     threads: Arc<[Handle]>,
@@ -35,7 +35,7 @@ pub struct CallThreads {
 }
 
 impl CallThreads {
-    /// These threads, in turn.
+    /// Creates a set of threads that are used in rotation.
     pub fn new(threads: Vec<Handle>) -> CallThreads {
         assert!(!threads.is_empty(), "calls need a thread");
         CallThreads {
@@ -44,7 +44,7 @@ impl CallThreads {
         }
     }
 
-    /// The thread for another run.
+    /// Returns the thread for the next run.
     pub fn next(&self) -> Handle {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         self.threads[turn % self.threads.len()].clone()
@@ -52,18 +52,19 @@ impl CallThreads {
 }
 
 impl Runtimes {
-    /// Work and calls on as many threads as there are cores, the façade on half of them, vital I/O on one of its own.
+    /// Creates runtimes with one thread per core for work and for calls, half as many for the API server, and one for
+    /// vital I/O.
     ///
     /// # Errors
-    /// When threads can't be started.
+    /// Fails if threads can't be started.
     pub fn new() -> std::io::Result<Runtimes> {
         Runtimes::with_lanes(available_parallelism().map_or(1, NonZeroUsize::get))
     }
 
-    /// The same, with work and calls on so many threads.
+    /// Same as `new`, with a given number of threads for work and for calls.
     ///
     /// # Errors
-    /// When threads can't be started.
+    /// Fails if threads can't be started.
     pub fn with_lanes(lanes: usize) -> std::io::Result<Runtimes> {
         let build = |name: &str, threads: usize| {
             Builder::new_multi_thread()
@@ -84,33 +85,33 @@ impl Runtimes {
         })
     }
 
-    /// Where handlers in this process and readers run.
+    /// Returns the runtime of in-process handlers and readers.
     pub fn work(&self) -> &Handle {
         self.work.handle()
     }
 
-    /// Where runs call others.
+    /// Returns the threads for runs that call others.
     pub fn calls(&self) -> &CallThreads {
         &self.call_threads
     }
 
-    /// Where requests are answered: what callers ask for takes no turn of a lane's.
+    /// Returns the runtime that serves requests, kept apart so that they don't take time from the lanes.
     pub fn front(&self) -> &Handle {
         self.front.handle()
     }
 
-    /// Where heartbeats and leases are kept up.
+    /// Returns the runtime of heartbeats and leases.
     pub(crate) fn vital(&self) -> &Handle {
         self.vital.handle()
     }
 
-    /// Lanes of a run in this process that no rate slows down.
+    /// Returns the number of lanes of an unpaced in-process run.
     pub(crate) fn lanes(&self) -> usize {
         self.lanes
     }
 
-    /// Ends them: drops every task on them, and with it every worker process. Waits at most this long for all, but for a
-    /// moment that each of them has: a name that isn't resolved yet keeps a thread for as long as the resolver takes.
+    /// Shuts all runtimes down, dropping every task and thereby every worker process. Waits up to `patience` in
+    /// total, plus a moment for each: a pending name lookup keeps its thread until the resolver returns.
     pub fn shut_down(self, patience: Duration) {
         let clock = SystemClock::new();
         let end = clock.now().plus(patience);

@@ -1,4 +1,4 @@
-//! Sources as whoever composes a job names and opens them.
+//! Sources, named and opened by whoever starts a job.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ pub use windrow_sources::{
     OpenedSource, Opening, Packing, Resolver, SourceSpec, StoredSourceError, StoredSources, open, read_once,
 };
 
-/// Opens a file for a look: it is read anew, and nothing is remembered of it.
+/// Opens a source for inspection: it is read anew, and nothing is stored.
 ///
 /// # Errors
 /// As [`open`].
 pub async fn open_for_a_look(spec: &SourceSpec, now: WallMs) -> Result<OpenedSource, OpenSourceError> {
     let watch = IndexWatch::default();
-    // What is unpacked is read through a file that is open, and has no name any more once this returns.
+    // Unpacked data is read through an open file, which loses its name when this returns.
     let spool = tempfile::tempdir().map_err(|error| OpenSourceError::Spool {
         name: "the source".to_owned(),
         path: std::env::temp_dir(),
@@ -43,7 +43,7 @@ pub async fn open_for_a_look(spec: &SourceSpec, now: WallMs) -> Result<OpenedSou
     .await
 }
 
-/// Remembers no source.
+/// Source store that keeps nothing.
 struct Forgetful;
 
 #[async_trait]
@@ -61,7 +61,7 @@ impl SourceStore for Forgetful {
     }
 }
 
-/// The sources of a store's tasks, as a node has them.
+/// Returns the sources of a store's tasks, as used by a node.
 pub fn stored_sources(store: &Arc<Store>, state: &StateDir, clock: &Arc<dyn Clock>) -> StoredSources {
     let (uploads, failures, tasks) = (store.clone(), store.clone(), store.clone());
     let appended = store.clone();
@@ -76,10 +76,10 @@ pub fn stored_sources(store: &Arc<Store>, state: &StateDir, clock: &Arc<dyn Cloc
     )
 }
 
-/// Opens the source that a task was made with, for a run or a preview; the last ones stay open.
+/// Opens the source of a task, for a run or a preview. The most recent ones stay open.
 ///
 /// # Errors
-/// `SourceChanged` when it isn't what it was, `Unavailable` when another try may help.
+/// `SourceChanged` if it has changed since, `Unavailable` if a retry may help.
 pub async fn open_stored(
     sources: &StoredSources,
     task: &TaskView,
@@ -101,19 +101,19 @@ from an upload, which every node can read"
     })
 }
 
-/// Whether its business's handler succeeded in a task whose failures a task does again.
+/// True if the business's handler succeeded in the task whose failures this task redrives.
 ///
 /// # Errors
-/// `Unavailable` when another try may help.
+/// `Unavailable` if a retry may help.
 pub(crate) async fn proven_origin(sources: &StoredSources, task: &TaskView) -> Result<bool, ProvisionError> {
     let proven = sources.has_proven_origin(task, |_| true).await;
     proven.map_err(|error| ProvisionError::Unavailable(error.to_string()))
 }
 
-/// How the handler of a task has to be wrapped: a redrive's sees the items of the first task. None for other tasks.
+/// Returns the wrapper for a redrive's handler, which sees the items of the original task; `None` for other tasks.
 ///
 /// # Errors
-/// When the task's source can't be understood.
+/// Fails if the task's source can't be parsed.
 pub fn origin_view(task: &TaskView) -> Result<Option<OriginView>, ProvisionError> {
     match SourceSpec::parse(&task.source) {
         Ok(SourceSpec::Redrive(spec)) => Ok(Some(OriginView::new(spec.keys_of))),

@@ -1,22 +1,22 @@
-//! What the service manager is told, where there is one.
+//! Notifications to the service manager, if there is one.
 
 use std::time::Duration;
 
 use sd_notify::NotifyState;
 
 fn tell(state: &[NotifyState<'_>]) {
-    // Without a service manager this does nothing; one that doesn't listen must not end the node.
+    // A no-op without a service manager; a failed notification must not end the node.
     if let Err(error) = sd_notify::notify(state) {
         tracing::warn!(%error, "the service manager was not told");
     }
 }
 
-/// The node serves.
+/// Reports that the node is serving.
 pub fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// The node reads its configuration anew; [`ready`] follows.
+/// Reports that the node is reloading its configuration; [`ready`] follows.
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
@@ -24,7 +24,7 @@ pub fn reloading() {
     }
 }
 
-/// The node ends within this time.
+/// Reports that the node will end within this time.
 pub fn stopping(within: Duration, status: &str) {
     let micros = u32::try_from(within.as_micros()).unwrap_or(u32::MAX);
     tell(&[
@@ -34,17 +34,18 @@ pub fn stopping(within: Duration, status: &str) {
     ]);
 }
 
-/// What the node is up to.
+/// Reports the node's current activity.
 pub fn status(text: &str) {
     tell(&[NotifyState::Status(text)]);
 }
 
-/// The node lives.
+/// Reports that the node is alive.
 pub fn alive() {
     tell(&[NotifyState::Watchdog]);
 }
 
-/// How often the service manager wants to hear that the node lives: half of its patience. None when it doesn't.
+/// Returns the interval for reporting that the node is alive, half of the watchdog timeout; `None` without a
+/// watchdog.
 pub fn pulse() -> Option<Duration> {
     sd_notify::watchdog_enabled().map(|patience| patience / 2)
 }

@@ -1,4 +1,4 @@
-//! Redis as a node uses it, for the composition and for who looks at it without a node.
+//! Redis connections of a node, and a check of Redis without a node.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use windrow_engine::ports::ownership::hints::Hints;
 use windrow_engine::ports::ownership::lease_store::LeaseStore;
 use windrow_store::redis::{Redis, RedisOptions};
 
-/// The lease store and the way to other nodes' ears.
+/// Lease store, and channel for hints to other nodes.
 pub(super) type Ways = (Option<Arc<dyn LeaseStore>>, Option<Arc<dyn Hints>>);
 
-/// Begins to use the Redis of the configuration, if it names one. One that can't be reached is looked for from now on.
+/// Starts using the configured Redis, if any. An unreachable one is retried in the background.
 ///
 /// # Errors
-/// `Refused` when the URL can't be read.
+/// `Refused` if the URL can't be read.
 pub(super) fn open(
     beside: &Beside,
     store: &StoreId,
@@ -38,16 +38,16 @@ pub(super) fn open(
     Ok((Some(redis.leases), Some(redis.hints)))
 }
 
-/// Whether the URL of the configuration's Redis can be read, if it names one.
+/// Checks that the URL of the configured Redis, if any, can be parsed.
 ///
 /// # Errors
-/// `Refused` when it can't.
+/// `Refused` if it can't.
 pub(super) fn is_readable(cluster: &Cluster) -> Result<(), StoreError> {
     RedisOptions::of(cluster, StoreId("look".to_owned())).map(drop)
 }
 
-/// Looks whether the Redis of the configuration can be reached and lets its user in; changes nothing there. None where
-/// the configuration names none.
+/// Checks that the configured Redis is reachable and accepts its user, without changing anything. `None` if none is
+/// configured.
 ///
 /// # Errors
 /// `Unavailable`, with the reason and the key to check.

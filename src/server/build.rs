@@ -1,5 +1,5 @@
-//! Makes what `http/dashboard` carries of `ui/`: whatever is there (a new file needs no change in Rust), its modules as one
-//! script, its styles as one, everything packed as well as it can be.
+//! Build script that embeds `ui/` for `http/dashboard`: every file found there (a new one needs no change in Rust),
+//! modules joined into one script, styles into one sheet, all compressed at the highest level.
 
 #[path = "build/join.rs"]
 mod join;
@@ -10,19 +10,19 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{fs, io};
 
-/// The pages, from this crate.
+/// Dashboard sources, relative to this crate.
 const PAGES: &str = "../../ui";
-/// The files that browsers ask for; what lies beside them (notes, editors' copies) stays out of the program.
+/// Extensions of the files that browsers request; anything else (notes, editor backups) is not embedded.
 const SERVED: [&str; 10] = [
     "html", "css", "js", "json", "svg", "png", "ico", "woff2", "txt", "md",
 ];
-/// The module from which all begins, and in whose place the script is.
+/// Entry module; the joined script takes its place.
 const ENTRY: &str = "app/main.js";
-/// The page from which all begins.
+/// Entry page of the dashboard.
 const INDEX: &str = "index.html";
-/// In whose place all styles are.
+/// Name of the joined style sheet.
 const STYLE: &str = "app.css";
-/// Modules of which a browser needs one at most.
+/// Translations, kept as separate files because a browser loads at most one.
 const WORDS: &str = "app/words/";
 
 fn main() -> io::Result<()> {
@@ -45,7 +45,7 @@ fn main() -> io::Result<()> {
     fs::write(place.join("pages.rs"), list)
 }
 
-/// All files by name, in order: the modules as one, the styles as one, without comments.
+/// Returns all files to embed, sorted by name, with modules and styles joined and comments stripped.
 fn carried() -> io::Result<BTreeMap<String, Vec<u8>>> {
     let mut names = Vec::new();
     collect(Path::new(PAGES), "", &mut names)?;
@@ -55,7 +55,7 @@ fn carried() -> io::Result<BTreeMap<String, Vec<u8>>> {
     let mut files = BTreeMap::new();
     for name in names {
         let kind = name.rsplit_once('.').map_or("", |(_, kind)| kind);
-        // What others wrote is as they made it: a test holds it against a hash.
+        // Vendored files stay byte-identical: a test compares their hashes.
         let is_own = !name.starts_with("vendor/");
         match kind {
             "css" if is_own => {}
@@ -70,7 +70,7 @@ fn carried() -> io::Result<BTreeMap<String, Vec<u8>>> {
             }
         }
     }
-    // One style that stands later wins.
+    // Keep the page's order: on equal specificity the later rule wins.
     for name in index
         .lines()
         .filter_map(named)
@@ -87,12 +87,12 @@ fn carried() -> io::Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
-/// The file that a line of the page names.
+/// Returns the file under `/ui/` that a line of the page refers to.
 fn named(line: &str) -> Option<&str> {
     line.split("=\"/ui/").nth(1)?.split('"').next()
 }
 
-/// With Brotli, which every browser takes from machines it trusts.
+/// Compresses with Brotli, which browsers accept over secure connections.
 fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let params = brotli::enc::BrotliEncoderParams {
         quality: 11,
@@ -104,7 +104,7 @@ fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
     Ok(packed)
 }
 
-/// Adds the names of all files of a folder, as they stand in addresses.
+/// Collects the names of all files in a folder, as they appear in URLs.
 fn collect(folder: &Path, before: &str, names: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -1,6 +1,6 @@
-//! What people may do to a node, and the façade by which they do it.
+//! Operations that people perform on a node, and the API server that exposes them.
 
-// Short, since hundreds of names are said with it.
+// Short alias, since hundreds of names are prefixed with it.
 extern crate windrow_api as api;
 
 pub mod http;

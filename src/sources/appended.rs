@@ -1,4 +1,4 @@
-//! Items that were appended to an open task, read out of their blocks.
+//! Items appended to an open task, read from their blocks.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
 use windrow_engine::ports::sources::append::{AppendStore, StoredBlock};
 use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 
-/// What is read at once: small blocks are read together. Unit: bytes.
+/// Size of a read, in bytes; small blocks are read together.
 const READ_BYTES: usize = 256 * 1024;
 
-/// The items of one task.
+/// Items appended to one open task.
 pub struct AppendedSource {
     blocks: Arc<dyn AppendStore>,
     task: TaskId,
@@ -20,7 +20,7 @@ pub struct AppendedSource {
 }
 
 impl AppendedSource {
-    /// The items of a task that had `total` when it was looked at; later ones can be read all the same.
+    /// Creates the source of a task with `total` items at this time. Later items can be read as well.
     pub fn new(blocks: Arc<dyn AppendStore>, task: TaskId, total: ItemCount) -> AppendedSource {
         AppendedSource { blocks, task, total }
     }
@@ -38,7 +38,7 @@ impl AppendedSource {
     }
 }
 
-/// Neighbouring blocks in one buffer, without the line ends.
+/// Joins neighbouring blocks in one buffer, without the line ends.
 fn joined(blocks: &[StoredBlock]) -> Option<RowChunk> {
     let first = blocks.first()?.first;
     let (mut buffer, mut ends) = (Vec::new(), Vec::new());
@@ -58,7 +58,7 @@ impl Source for AppendedSource {
         true
     }
 
-    /// Cancel safe.
+    /// Cancel safe: a dropped read has no effect.
     fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
         Box::pin(self.read_blocks(at))
     }

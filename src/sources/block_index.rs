@@ -1,8 +1,8 @@
-//! Where each block of a file begins, which row is its first, and the checksum of its bytes.
+//! Index of a file's blocks: the offset, first row and checksum of each.
 //!
-//! Blocks lie one behind the other and cover every byte of the file, header and blank lines included. The index
-//! is held in memory while a task runs (24 bytes per block, at most some megabytes per terabyte) and stored in
-//! parts of at most 64 KiB, each with a checksum of its own.
+//! Blocks are contiguous and cover every byte of the file, including the header and blank lines. The index is in
+//! memory while a task runs (24 bytes per block, at most a few megabytes per terabyte). It is stored in parts of at
+//! most 64 KiB, each with its own checksum.
 
 use std::ops::Range;
 
@@ -10,38 +10,38 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use windrow_core::ids::ItemIndex;
 
-/// The largest stored part. Unit: bytes. (`SourceStore`: small enough for every database's default limits.)
+/// Maximum size of a stored part, in bytes: small enough for the default limits of every database.
 pub const PART_BYTES_MAX: usize = 64 * 1024;
-/// Begins each part; the last character is the version of the layout.
+/// First bytes of each part; the last character is the layout version.
 const MAGIC: &[u8; 8] = b"wdr-idx1";
 const ENTRY_BYTES: usize = 24;
 const ENTRIES_PER_PART: usize = (PART_BYTES_MAX - MAGIC.len() - 8) / ENTRY_BYTES;
 
-/// The beginning of one block. It ends where the next one begins.
+/// Start of a block, which ends where the next one starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The number of rows before it.
+    /// Number of rows before the block.
     pub first_row: u64,
-    /// Its first byte in the file.
+    /// Offset of its first byte in the file.
     pub offset: u64,
-    /// XXH3 (64 bits) of its bytes.
+    /// XXH3 (64 bits) of the block's bytes.
     pub checksum: u64,
 }
 
-/// One block with its ends.
+/// A block with both its ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// Its 0-based number.
+    /// Number of the block, from 0.
     pub number: usize,
-    /// Its rows, as indexes of items.
+    /// Rows of the block, as item indexes.
     pub rows: Range<u64>,
-    /// Its bytes in the file.
+    /// Byte range of the block in the file.
     pub bytes: Range<u64>,
-    /// See [`Block::checksum`].
+    /// XXH3 (64 bits) of the block's bytes.
     pub checksum: u64,
 }
 
-/// All blocks of a file.
+/// Index of all blocks of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockIndex {
     blocks: Vec<Block>,
@@ -49,16 +49,16 @@ pub struct BlockIndex {
     bytes: u64,
 }
 
-/// Stored parts are no index of this file; indexing it again helps.
+/// The stored parts are not a valid index of this file; indexing it again helps.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stored index is damaged: {0}")]
 pub struct DamagedIndex(pub String);
 
 impl BlockIndex {
-    /// An index of a file of `bytes` bytes that holds `rows` rows. Blocks are in the file's order, the first at 0.
+    /// Builds the index of a file with `bytes` bytes and `rows` rows. Blocks are in file order, the first at 0.
     ///
     /// # Errors
-    /// When the blocks can't be those of such a file.
+    /// Fails if the blocks can't belong to such a file.
     pub fn new(blocks: Vec<Block>, rows: u64, bytes: u64) -> Result<BlockIndex, DamagedIndex> {
         let begins = blocks
             .first()
@@ -76,17 +76,17 @@ impl BlockIndex {
         }
     }
 
-    /// All blocks in order.
+    /// Returns all blocks in order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// The block that holds a row; none past the last row.
+    /// Returns the block with a row, or `None` past the last row.
     pub fn locate(&self, at: ItemIndex) -> Option<Located> {
         if at.0 >= self.rows {
             return None;
         }
-        // Blocks without rows (blank lines only) share `first_row` with the next: the last of them has the row.
+        // Blocks without rows (only blank lines) share `first_row` with the next block; the last of them has the row.
         let after = self.blocks.partition_point(|block| block.first_row <= at.0);
         let number = after - 1;
         let block = self.blocks[number];
@@ -102,15 +102,15 @@ impl BlockIndex {
         })
     }
 
-    /// The index as parts to store.
+    /// Serializes the index into parts to store.
     pub fn to_parts(&self) -> Vec<Vec<u8>> {
         self.blocks.chunks(ENTRIES_PER_PART).map(encode).collect()
     }
 
-    /// The index of a file of `bytes` bytes and `rows` rows out of its stored parts.
+    /// Restores the index of a file with `bytes` bytes and `rows` rows from its stored parts.
     ///
     /// # Errors
-    /// When a part is damaged or they are not the parts of such a file.
+    /// Fails if a part is damaged or they don't belong to such a file.
     pub fn from_parts(parts: &[Vec<u8>], rows: u64, bytes: u64) -> Result<BlockIndex, DamagedIndex> {
         let mut blocks = Vec::new();
         for (number, part) in parts.iter().enumerate() {

@@ -1,10 +1,11 @@
-//! CSV: rows become JSON objects whose values are all strings, `{"user_id":"u_1",…}`.
+//! CSV: each row becomes a JSON object with string values only, `{"user_id":"u_1",…}`.
 //!
-//! Fields may be quoted and then hold delimiters, line ends and doubled quotes. Lines end with LF, CRLF or CR.
-//! Lines without any character are skipped. Every row must have as many fields as there are columns.
+//! Fields may be quoted and can then contain delimiters, line ends and doubled quotes. Lines end with LF, CRLF or CR.
+//! Empty lines are skipped. Every row must have as many fields as there are columns.
 //!
-//! RFC 4180 has no quote inside an unquoted field and no text behind a closing quote. A row with either is refused: the
-//! parser would read on, and swallow other rows. Only a lenient format takes such rows as the parser reads them.
+//! RFC 4180 allows no quote inside an unquoted field and no text after a closing quote. Rows with either are refused,
+//! because the parser would read on and swallow other rows. Only a lenient format accepts such rows as the parser
+//! reads them.
 
 use std::collections::HashSet;
 
@@ -17,38 +18,38 @@ use super::pass::ROW_BYTES_MAX;
 use super::rows::{Beginning, RowFormat, Split, without_bom};
 use super::spec::CsvFormat;
 
-/// The most bytes that a row may take with its line end. One more shows that it is too long.
+/// Bytes examined for a row including its line end; more than that shows that the row is too long.
 const ROW_LOOK_MAX: usize = ROW_BYTES_MAX + 3;
-/// Room for the fields of a row, at first: it doubles for those that need more. Room for the longest would be cleared for
-/// each block, which took as long as its rows.
+/// Initial buffer for the fields of a row, doubled for rows that need more. A buffer for the longest row would be
+/// cleared for each block, which took as long as parsing its rows.
 const FIELDS_FIRST: usize = 4096;
 
-/// The bytes with which a beginning is judged: a byte order mark, `sep=;` and a line end.
+/// Bytes needed to interpret the start of a file: a byte order mark, `sep=;` and a line end.
 const BEGINNING: usize = 3 + 5 + 2;
 
-/// Parses rows with `csv-core`, the state machine of the `csv` crate, which tells how many bytes a row took.
+/// Row parser based on `csv-core`, the state machine of the `csv` crate, which reports the bytes used by a row.
 #[derive(Debug)]
 pub(super) struct CsvRows {
-    /// None until a row needs it: many blocks have none, and making it takes as long as a hundred rows. In a box, since it is
-    /// large and taken for each row.
+    /// `None` until a row needs it: many blocks don't, and building one takes as long as a hundred rows. Boxed,
+    /// because it is large and moved for each row.
     reader: Option<Box<Reader>>,
     header: bool,
     keys: Vec<Key>,
-    /// The fields of the row just split, one behind the other, and their ends; of no use where it is plain.
+    /// Fields of the row just split, contiguous, and their ends. Unused if the row is plain.
     fields: Vec<u8>,
     ends: Vec<usize>,
     count: usize,
     delimiter: u8,
     quote: Option<u8>,
     is_lenient: bool,
-    /// The row just split has no quote, and was not fed to the parser.
+    /// True if the row just split has no quote and bypassed the parser.
     is_plain: bool,
-    /// Whether the block being written has nothing that JSON writes in another way; none before it is looked at.
+    /// True if the block being written needs no JSON escapes; `None` before that is checked.
     is_clean: Option<bool>,
 }
 
 impl CsvRows {
-    /// Rows of these columns; without columns they come from `begin`.
+    /// Creates a parser for rows with these columns; if empty, `begin` sets them.
     pub(super) fn new(format: &CsvFormat, columns: &[String]) -> CsvRows {
         CsvRows {
             reader: None,
@@ -65,13 +66,13 @@ impl CsvRows {
         }
     }
 
-    /// Back to the start of a row.
+    /// Resets the parser to the start of a row.
     fn restart(&mut self) {
         self.reader = None;
     }
 
-    /// A parser at the start of a row. The line end keeps it from taking a byte order mark, which may be the text of a
-    /// field, for the start of a file.
+    /// Returns a parser at the start of a row. Feeding a line end first keeps it from treating a byte order mark,
+    /// which may be field text, as the start of a file.
     fn reader(&self) -> Box<Reader> {
         let mut builder = ReaderBuilder::new();
         builder.delimiter(self.delimiter);
@@ -84,7 +85,7 @@ impl CsvRows {
         reader
     }
 
-    /// Feeds bytes to the parser and says how many it took until the row was complete; none when it isn't.
+    /// Feeds bytes to the parser. Returns the bytes used if the row is complete, otherwise `None`.
     fn feed(&mut self, input: &[u8], written: &mut usize) -> Option<usize> {
         let mut read = 0;
         let mut reader = self.reader.take().unwrap_or_else(|| self.reader());
@@ -105,7 +106,7 @@ impl CsvRows {
         row
     }
 
-    /// The length of the row at the beginning with its line end, if that comes before any quote. Most files have only
+    /// Returns the length of the first row with its line end, if that comes before any quote. Most files have only
     /// such rows, and are indexed in two thirds of the time without the state machine (`cargo bench --bench source`).
     fn split_plain(&mut self, input: &[u8]) -> Option<usize> {
         let end = memchr::memchr3(b'\n', b'\r', self.quote.unwrap_or(b'\n'), input)?;
@@ -117,8 +118,8 @@ impl CsvRows {
         Some(end + 1)
     }
 
-    /// The first quote of a row that RFC 4180 doesn't have there. Up to it the parser reads as the RFC does, so that a row
-    /// without one is what it seems.
+    /// Finds the first quote of a row where RFC 4180 allows none. Up to there the parser agrees with the RFC, so a
+    /// row without such a quote is read correctly.
     fn stray_quote(&self, row: &[u8]) -> Option<FaultKind> {
         let quote = self.quote.filter(|_| !self.is_lenient)?;
         let mut quotes = memchr::memchr_iter(quote, row).peekable();
@@ -152,9 +153,9 @@ impl CsvRows {
         })
     }
 
-    /// The length of a first line `sep=;`, with which Excel names the delimiter.
+    /// Returns the length of a first line `sep=;`, with which Excel declares the delimiter.
     fn sep_line(&self, text: &[u8]) -> Result<usize, FaultKind> {
-        // As Excel has it, in letters of any size.
+        // Excel accepts it in upper or lower case.
         let Some((word, [named, rest @ ..])) = text.split_at_checked(b"sep=".len()) else {
             return Ok(0);
         };
@@ -166,17 +167,17 @@ impl CsvRows {
         }
     }
 
-    /// The fields of the row just split.
+    /// Returns the fields of the row just split.
     fn row(&self) -> Result<impl Iterator<Item = &str>, FaultKind> {
         let ends = &self.ends[..self.count];
         let text = &self.fields[..ends.last().copied().unwrap_or(0)];
         let text = std::str::from_utf8(text).map_err(|_| FaultKind::NotUtf8)?;
         let begins = [0].into_iter().chain(ends.iter().copied());
-        // Delimiters and quotes are ASCII, so that no field begins within a character.
+        // Delimiters and quotes are ASCII, so no field starts inside a character.
         Ok(begins.zip(ends).filter_map(|(begin, end)| text.get(begin..*end)))
     }
 
-    /// The names in the row just split; without a header `c1`, `c2` …
+    /// Returns the column names in the row just split; `c1`, `c2` … without a header.
     fn columns(&self) -> Result<Vec<String>, Vec<FaultKind>> {
         if !self.header {
             return Ok((1..=self.count).map(|number| format!("c{number}")).collect());
@@ -206,7 +207,7 @@ impl RowFormat for CsvRows {
             Err(fault) => return Beginning::Faults(vec![fault]),
         };
         let before = sep + line_ends(&rest[sep..]);
-        // The names may be quoted, whatever they are known to be.
+        // Names may be quoted, so the plain path for known columns must not apply.
         self.keys.clear();
         let row = match self.split(&rest[before..], eof) {
             Split::Row(len) => len,
@@ -251,7 +252,7 @@ impl RowFormat for CsvRows {
             self.feed(input, &mut written)
         });
         match fed {
-            // The parser ends a row at CR and would leave the LF to the next.
+            // The parser ends a row at CR, which would leave the LF to the next row.
             Some(len) if rest[len - 1] == b'\r' && rest.get(len) == Some(&b'\n') => Split::Row(len + 1),
             Some(len) => Split::Row(len),
             None if input.len() == ROW_LOOK_MAX => {
@@ -261,7 +262,7 @@ impl RowFormat for CsvRows {
                 self.restart();
                 Split::More
             }
-            // A line end completes the last row, unless it stands inside quotes.
+            // A line end completes the last row, unless it is inside quotes.
             None if self.feed(b"\n", &mut written).is_some() => Split::Row(rest.len()),
             None => Split::Fault(self.stray_quote(rest).unwrap_or(FaultKind::UnclosedQuote)),
         }
@@ -299,7 +300,7 @@ impl RowFormat for CsvRows {
             delimiter: self.delimiter,
             quote: self.quote,
         };
-        // Looked for once a block: what comes after the first call is a part of it.
+        // Checked once per block: later calls get a part of the same block.
         let is_clean = *self.is_clean.get_or_insert_with(|| format.is_clean(block));
         let simple = SimpleRows {
             format,
@@ -315,7 +316,7 @@ impl RowFormat for CsvRows {
     }
 }
 
-/// Whether a file begins as JSON does, and then whether with an array.
+/// Returns `Some` if the file starts like JSON, with true for an array.
 fn json_like(text: &[u8]) -> Option<bool> {
     let rest = text.trim_ascii_start();
     let (first, rest) = rest.split_first()?;
@@ -328,7 +329,7 @@ fn json_like(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// How many characters of line ends come first.
+/// Counts the line end characters at the start.
 fn line_ends(bytes: &[u8]) -> usize {
     bytes
         .iter()

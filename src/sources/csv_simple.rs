@@ -1,6 +1,6 @@
-//! CSV rows that need no state machine: their fields have no quote, or are quoted whole without one inside, and they end
-//! with LF or CRLF. All of a block's delimiters, line ends and quotes are found in one sweep, and each field is copied from
-//! where it stands. Whatever else there may be is left to the parser, which decides about all rows that are not as simple.
+//! Fast path for CSV rows that need no state machine: their fields have no quotes, or are quoted as a whole without
+//! quotes inside, and they end with LF or CRLF. One sweep finds all delimiters, line ends and quotes of a block, and
+//! each field is copied from its place. All other rows are left to the parser, which has the final word on them.
 
 use std::ops::Range;
 
@@ -9,26 +9,26 @@ use serde_json::Value;
 use super::fault::FaultKind;
 use super::json_rows::{JsonRows, SHORT};
 
-/// What ends a row, behind its last field.
+/// Text after the last field of a row.
 pub(super) const ROW_END: &[u8] = b"\"}";
-/// The same with room behind it.
+/// `ROW_END` with padding, for a copy of fixed length.
 const ROW_END_PADDED: &[u8; 2 + SHORT] = b"\"}                                ";
 
-/// Bytes are looked at by words: an iterator of memchr begins anew at each byte that it finds, which here is each seventh.
+/// Bytes examined at once. A memchr iterator restarts after each match, which here is about every seventh byte.
 const WORD: usize = 8;
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// The highest bit of each byte that is zero (<https://graphics.stanford.edu/~seander/bithacks.html#ZeroInWord>, without false
-/// finds).
+/// Returns the high bit of each zero byte (<https://graphics.stanford.edu/~seander/bithacks.html#ZeroInWord>, the
+/// version without false positives).
 const fn zeros(word: u64) -> u64 {
     const LOW: u64 = ONES * 0x7f;
     !(((word & LOW) + LOW) | word | LOW)
 }
 
-/// What stands before the text of a column: `{"a":"`, `","b":"`.
+/// JSON text before the value of a column: `{"a":"`, `","b":"`.
 #[derive(Debug)]
 pub(super) struct Key {
-    /// With room behind it, so that it is copied at once.
+    /// Text with padding, for a copy of fixed length.
     padded: Vec<u8>,
     len: usize,
 }
@@ -47,7 +47,7 @@ impl Key {
     }
 }
 
-/// What separates fields and what encloses them; both are ASCII and not NUL, with which the last word is filled up.
+/// Delimiter and quote. Both are ASCII and not NUL, which pads the last word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SimpleFormat {
     pub delimiter: u8,
@@ -55,8 +55,8 @@ pub(super) struct SimpleFormat {
 }
 
 impl SimpleFormat {
-    /// Whether fields of this block that are not quoted are the same in JSON. Without a way out of the loop many bytes are
-    /// looked at at a time.
+    /// True if unquoted fields of this block need no JSON escapes. The loop has no early exit, so that many bytes are
+    /// checked at once.
     pub(super) fn is_clean(self, block: &[u8]) -> bool {
         let (delimiter, is_quoting) = (self.delimiter, self.quote == Some(b'"'));
         let is_odd = |byte: u8| {
@@ -67,33 +67,33 @@ impl SimpleFormat {
     }
 }
 
-/// Cuts the rows of a block, one after the other.
+/// Splitter for the simple rows of a block.
 pub(super) struct SimpleRows<'a> {
     pub format: SimpleFormat,
     pub keys: &'a [Key],
     pub block: &'a [u8],
-    /// As [`SimpleFormat::is_clean`] says of the block.
+    /// Result of [`SimpleFormat::is_clean`] for the block.
     pub is_clean: bool,
 }
 
-/// How far a row is.
+/// Parsing position within a row.
 #[derive(Default)]
 struct Place {
-    /// Where it begins, and its field.
+    /// Start of the row, and of its current field.
     row: usize,
     field: usize,
-    /// The number of the field's column.
+    /// Column number of the field.
     column: usize,
-    /// What the field has between its quotes, up to where that is known.
+    /// Range between the field's quotes, as far as known.
     quoted: Option<Range<usize>>,
-    /// They are not closed yet.
+    /// True until the closing quote.
     is_open: bool,
-    /// There is a line end or such a thing between them.
+    /// True if the quoted text has a line end or another character to escape.
     is_escaped: bool,
 }
 
 impl Place {
-    /// Opens or closes a field; not where a quote does neither.
+    /// Opens or closes a quoted field. False if the quote does neither.
     fn quote(&mut self, at: usize) -> bool {
         match &mut self.quoted {
             None if at == self.field => {
@@ -111,7 +111,7 @@ impl Place {
 }
 
 impl SimpleRows<'_> {
-    /// Writes rows up to the first that isn't simple, and says where that begins.
+    /// Writes rows up to the first that isn't simple, and returns where that starts.
     pub(super) fn write(&self, rows: &mut JsonRows) -> Result<usize, FaultKind> {
         let SimpleFormat { delimiter, quote } = self.format;
         let wanted = [delimiter, b'\n', quote.unwrap_or(b'\n')].map(|byte| ONES * u64::from(byte));
@@ -134,7 +134,7 @@ impl SimpleRows<'_> {
         Ok(place.row)
     }
 
-    /// Takes in a delimiter, a line end or a quote; not where the row isn't simple.
+    /// Handles a delimiter, a line end or a quote. False if the row isn't simple.
     #[inline]
     fn take(&self, at: usize, place: &mut Place, rows: &mut JsonRows) -> Result<bool, FaultKind> {
         let byte = self.block[at];
@@ -142,7 +142,7 @@ impl SimpleRows<'_> {
             return Ok(place.quote(at));
         }
         if place.is_open {
-            // A delimiter that is printed needs no escape.
+            // A printable delimiter needs no escape.
             place.is_escaped |= byte < b' ';
             return Ok(true);
         }
@@ -162,13 +162,13 @@ impl SimpleRows<'_> {
         Ok(true)
     }
 
-    /// Where the text before a delimiter or a line end ends.
+    /// Returns the end of the text before a delimiter or line end.
     fn field_end(&self, place: &Place, at: usize) -> usize {
         let is_crlf = self.block[at] == b'\n' && at > place.field && self.block[at - 1] == b'\r';
         if is_crlf { at - 1 } else { at }
     }
 
-    /// Writes a field; not where it isn't simple, or isn't one of a column.
+    /// Writes a field. False if it isn't simple or has no column.
     #[inline]
     fn write_field(&self, place: &mut Place, end: usize, rows: &mut JsonRows) -> Result<bool, FaultKind> {
         let Some(key) = self.keys.get(place.column) else {
@@ -181,9 +181,9 @@ impl SimpleRows<'_> {
                 true => rows.push_of(self.block, text),
                 false => write_field(&self.block[text], rows)?,
             },
-            // Behind the closing quote stands something else, such as another quote.
+            // Something follows the closing quote, for example another quote.
             Some(_) => return Ok(false),
-            // A line without any character is no row.
+            // An empty line is not a row.
             None if place.row == end && self.block[end] != self.format.delimiter => return Ok(false),
             None if self.is_clean => rows.push_of(self.block, place.field..end),
             None => {
@@ -198,7 +198,7 @@ impl SimpleRows<'_> {
     }
 }
 
-/// Appends what stands between the quotes of a JSON string.
+/// Appends text inside the quotes of a JSON string, with escapes.
 pub(super) fn write_field(text: &[u8], rows: &mut JsonRows) -> Result<(), FaultKind> {
     if has_escapes(text) {
         let text = std::str::from_utf8(text).map_err(|_| FaultKind::NotUtf8)?;
@@ -210,7 +210,7 @@ pub(super) fn write_field(text: &[u8], rows: &mut JsonRows) -> Result<(), FaultK
     Ok(())
 }
 
-/// Whether JSON writes any of it in another way. Without a way out of the loop many bytes are looked at at a time.
+/// True if any character needs a JSON escape. The loop has no early exit, so that many bytes are checked at once.
 fn has_escapes(text: &[u8]) -> bool {
     let is_escaped = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
     text.iter().fold(false, |found, byte| found | is_escaped(*byte))

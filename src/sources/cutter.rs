@@ -1,7 +1,7 @@
-//! Cuts a stream of bytes into rows and blocks: the work of the pass, for any format.
+//! Splits a byte stream into rows and blocks, for the indexing pass of any format.
 //!
-//! It holds the bytes of the open block and of one read. A block ends with the row (or the blank lines) that fill
-//! it; header, blank lines and what follows the last row belong to blocks too, so that these cover every byte.
+//! Holds the bytes of the open block and of one read. A block ends with the row or blank lines that fill it. Header,
+//! blank lines and anything after the last row belong to blocks too, so that blocks cover every byte.
 
 use std::io::Read;
 use std::mem;
@@ -16,18 +16,18 @@ use super::packing::Packing;
 use super::pass::{BlockLimits, IndexProgress, Indexed, ROW_BYTES_MAX, Watch};
 use super::rows::{BOM, Beginning, RowFormat, Split};
 
-/// One read. Unit: bytes. (Large enough that reading costs nothing beside parsing.)
+/// Size of a read, in bytes; large enough that reading costs nothing compared to parsing.
 const READ_BYTES: usize = 256 * 1024;
 
-/// One pass while it runs.
+/// State of a running pass.
 pub(super) struct Cutter<F> {
     format: F,
     limits: BlockLimits,
-    /// Bytes that are not yet in a closed block, from `block_start` on; parsed up to `cursor`.
+    /// Bytes not yet in a closed block, from `block_start` on; parsed up to `cursor`.
     buffer: Vec<u8>,
     block_start: usize,
     cursor: usize,
-    /// Where the open block begins in the file, the line there, and what it holds so far.
+    /// Start of the open block: its offset, line, and contents so far.
     offset: u64,
     line: u64,
     block_rows: u32,
@@ -39,15 +39,15 @@ pub(super) struct Cutter<F> {
     bytes: u64,
     checksum: Xxh3,
     faults: Vec<Fault>,
-    /// A fault after which nothing can be read.
+    /// True after a fault that makes further reading impossible.
     broken: bool,
     buffered_max: usize,
-    /// Compresses the blocks for whoever keeps them.
+    /// Compresses the blocks, if they are to be kept.
     packer: Option<Packer>,
 }
 
 impl<F: RowFormat> Cutter<F> {
-    /// A pass that has read nothing yet.
+    /// Creates a pass before its first byte.
     pub(super) fn new(format: F, limits: BlockLimits) -> Cutter<F> {
         Cutter {
             format,
@@ -72,13 +72,13 @@ impl<F: RowFormat> Cutter<F> {
         }
     }
 
-    /// The same, of which each block is also compressed.
+    /// Also compresses each block.
     pub(super) fn packing(mut self, packer: Option<Packer>) -> Cutter<F> {
         self.packer = packer;
         self
     }
 
-    /// Reads to the end, or to the fault that makes reading on pointless. `header`: the format has one.
+    /// Reads to the end, or to a fault that makes further reading pointless. `header`: the format has one.
     ///
     /// # Errors
     /// See `index_bytes`.
@@ -108,7 +108,7 @@ impl<F: RowFormat> Cutter<F> {
         }
     }
 
-    /// Gives away the blocks that were compressed, and at the end their table.
+    /// Writes out the blocks compressed so far, and after the last one their table.
     fn hand_over(&mut self, watch: &mut Watch<'_>, is_last: bool) -> Result<(), IndexError> {
         let (Some(packer), Some(keep)) = (&mut self.packer, &mut watch.keep) else {
             return Ok(());
@@ -124,13 +124,14 @@ impl<F: RowFormat> Cutter<F> {
         self.broken || self.faults.len() >= FAULTS_MAX
     }
 
-    /// How many bytes are looked at in one go: as many as wait for the end of their row at least, so that a long row
-    /// is not looked at over and over. Where blocks end depends on it, so whoever feeds a pass gives exactly so many.
+    /// Returns the number of bytes to process at once: at least as many as are waiting for the end of their row, so
+    /// that a long row isn't scanned repeatedly. Block ends depend on this, so a caller that feeds a pass must pass
+    /// exactly this many.
     pub(super) fn wanted(&self) -> usize {
         READ_BYTES.max(self.buffer.len() - self.cursor)
     }
 
-    /// Reads on and says whether that was the end.
+    /// Reads more bytes. True at the end of the input.
     fn fill(&mut self, reader: &mut impl Read) -> Result<bool, IndexError> {
         let wanted = self.wanted();
         self.buffer.drain(..self.block_start);
@@ -146,10 +147,10 @@ impl<F: RowFormat> Cutter<F> {
         Ok(read < wanted)
     }
 
-    /// Takes the next bytes, which are as many as are wanted.
+    /// Processes the next bytes, exactly as many as wanted.
     ///
     /// # Errors
-    /// The fault that makes more bytes pointless.
+    /// Fails on a fault that makes more bytes pointless.
     pub(super) fn feed(mut self, mut bytes: &[u8]) -> Result<Cutter<F>, IndexError> {
         self.fill(&mut bytes)?;
         self.take_rows(false)?;
@@ -160,7 +161,7 @@ impl<F: RowFormat> Cutter<F> {
         }
     }
 
-    /// Takes the last bytes, which are fewer than are wanted.
+    /// Processes the last bytes, fewer than wanted.
     ///
     /// # Errors
     /// See `index_bytes`.
@@ -170,7 +171,7 @@ impl<F: RowFormat> Cutter<F> {
         self.finish(true, header)
     }
 
-    /// Cuts as many rows as the buffer holds.
+    /// Splits off all complete rows in the buffer.
     fn take_rows(&mut self, eof: bool) -> Result<(), IndexError> {
         if self.columns.is_none() && !self.begin(eof)? {
             return Ok(());
@@ -204,7 +205,7 @@ impl<F: RowFormat> Cutter<F> {
         self.advance(len);
     }
 
-    /// Moves on behind parsed bytes and closes the block once it is full.
+    /// Advances past parsed bytes, and closes the block once it is full.
     fn advance(&mut self, len: usize) {
         self.cursor += len;
         self.block_weight += len;
@@ -214,7 +215,7 @@ impl<F: RowFormat> Cutter<F> {
         }
     }
 
-    /// Reads what stands before the first row; says whether it is complete.
+    /// Reads everything before the first row. True if that is complete.
     fn begin(&mut self, eof: bool) -> Result<bool, IndexError> {
         if let Some(kind) = disguise(&self.buffer) {
             return Err(IndexError::NotText(kind));
@@ -243,7 +244,7 @@ impl<F: RowFormat> Cutter<F> {
         self.note(kind);
     }
 
-    /// Notes a fault of the row at the cursor; a header may have blank lines before it.
+    /// Records a fault of the row at the cursor. A header may have blank lines before it.
     fn note(&mut self, kind: FaultKind) {
         let rest = &self.buffer[self.cursor..];
         let blank = rest
@@ -306,7 +307,7 @@ impl<F: RowFormat> Cutter<F> {
     }
 }
 
-/// The first faults in the order of their lines; of several of one line that about its text.
+/// Returns the first faults in line order. For several on one line, the fault of its text wins.
 fn bad_rows(mut faults: Vec<Fault>, ended_early: bool) -> IndexError {
     faults.sort_by_key(|fault| (fault.line, fault.kind != FaultKind::NotUtf8));
     faults.dedup_by(|later, first| later.line == first.line && first.kind == FaultKind::NotUtf8);
@@ -319,7 +320,7 @@ fn lines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// Notes each line that is not UTF-8, up to the most that are listed.
+/// Records each line that isn't UTF-8, up to the limit of listed faults.
 fn find_bad_text(mut bytes: &[u8], mut line: u64, faults: &mut Vec<Fault>) {
     while let Err(error) = std::str::from_utf8(bytes) {
         line += lines(&bytes[..error.valid_up_to()]);
@@ -335,7 +336,7 @@ fn find_bad_text(mut bytes: &[u8], mut line: u64, faults: &mut Vec<Fault>) {
     }
 }
 
-/// What a file is that was meant to be text, by its first bytes.
+/// Recognizes a non-text file by its first bytes.
 fn disguise(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16"),

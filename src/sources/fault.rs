@@ -1,4 +1,4 @@
-//! What can be wrong with the rows of a source, and why an index pass ends without an index.
+//! Faults in the rows of a source, and reasons why a pass ends without an index.
 
 use std::fmt;
 use std::io;
@@ -6,73 +6,73 @@ use std::io;
 use super::pass::ROW_BYTES_MAX;
 use super::unpack_error::UnpackError;
 
-/// How many faults a pass lists before it ends. (All faults at once, but one screen.)
+/// Maximum number of faults before a pass ends: all at once, but not more than a screen.
 pub(super) const FAULTS_MAX: usize = 10;
 
-/// One row that can't be an item.
+/// A row that can't be an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The 1-based line of the file on which the row begins; for text that isn't UTF-8, the line of the bad byte.
+    /// Line of the file where the row starts, from 1; for invalid UTF-8, the line of the bad byte.
     pub line: u64,
-    /// What is wrong.
+    /// Kind of the fault.
     pub kind: FaultKind,
 }
 
-/// What is wrong with a row.
+/// Kind of fault in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// More or fewer fields than columns.
+    /// The number of fields differs from the number of columns.
     Ragged {
-        /// The number of columns.
+        /// Number of columns in the file.
         expected: usize,
-        /// The number of fields.
+        /// Number of fields in the row.
         actual: usize,
     },
-    /// Bytes that are no UTF-8.
+    /// The bytes are not valid UTF-8.
     NotUtf8,
-    /// A line that is not one JSON value; the parser's words, and what the line looks like.
+    /// The line is not a single JSON value; with the parser's message and the likely form of the line.
     NotJson(String, Looks),
-    /// A NUL byte in a line of text: most likely items that NULs separate, as `find -print0` writes them.
+    /// A line of text contains NUL. Most likely the items are separated by NUL, as `find -print0` writes them.
     Nul,
-    /// The header of a CSV file that begins as JSON does: one value a line, or (true) an array over lines.
+    /// The header of a CSV file starts like JSON: one value per line, or (true) an array over several lines.
     LikeJson(bool),
     /// The row is longer than [`ROW_BYTES_MAX`].
     TooLong,
-    /// A quote was opened and the file ended.
+    /// A quote was opened and never closed.
     UnclosedQuote,
-    /// A quote inside an unquoted field, so many lines below the row's first.
+    /// A quote is inside an unquoted field.
     QuoteInText {
-        /// Lines.
+        /// Number of lines below the row's first.
         below: usize,
     },
-    /// Text behind the closing quote of a field, so many lines below the row's first.
+    /// Text follows the closing quote of a field.
     TextBehindQuote {
-        /// Lines.
+        /// Number of lines below the row's first.
         below: usize,
     },
-    /// A first line `sep=;` as Excel writes it, with another delimiter than the file is read with.
+    /// The first line is `sep=;`, as written by Excel, with another delimiter than the format's.
     SepLine(char),
-    /// A column name comes twice.
+    /// A column name occurs twice.
     DuplicateColumn(String),
-    /// A block whose bytes are those of the index holds another number of rows: a mistake of this program.
+    /// The block's bytes match the index but its number of rows doesn't: a bug in this program.
     RowCount {
-        /// As the index says.
+        /// Number of rows in the index.
         expected: u64,
-        /// As parsed.
+        /// Number of rows that were parsed.
         actual: u64,
     },
 }
 
-/// What a line looks like that is not one JSON value.
+/// Likely form of a line that isn't a single JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looks {
-    /// A row of CSV.
+    /// A row of a CSV file.
     Csv,
-    /// The beginning of an array that goes on in the next line.
+    /// The start of an array that continues on the next line.
     Array,
-    /// The beginning of an object that goes on in the next line.
+    /// The start of an object that continues on the next line.
     Object,
-    /// Nothing that is known.
+    /// No form that is recognized.
     Other,
 }
 
@@ -116,7 +116,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// A line of a row that goes over several.
+/// Offset of a line within a row that spans several lines.
 struct Below(usize);
 
 impl fmt::Display for Below {
@@ -130,10 +130,10 @@ impl fmt::Display for Below {
 }
 
 impl FaultKind {
-    /// What a person may try.
+    /// Returns a suggestion for people.
     fn hint(&self) -> &'static str {
         match self {
-            // One column is most often several, cut at the wrong character.
+            // A single column is usually several, split at the wrong character.
             FaultKind::Ragged { expected: 1, .. } => {
                 "name what stands between the fields, such as --delimiter ';' or --delimiter tab; quote fields with commas in them"
             }
@@ -173,48 +173,48 @@ impl FaultKind {
     }
 }
 
-/// A pass ended without an index.
+/// Error of a pass that ended without an index.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// Rows that can't be items; the first ones, in the order of their lines.
+    /// Some rows can't be items. Lists the first ones in line order.
     #[error("{}", list(.faults, *.more))]
     BadRows {
-        /// At most ten.
+        /// Faults found, at most ten.
         faults: Vec<Fault>,
-        /// Whether the pass ended early, so that there may be others.
+        /// True if the pass ended early, so that there may be more.
         more: bool,
     },
-    /// Nothing at all, where a header is expected.
+    /// The input is empty, although a header is expected.
     #[error("it is empty, without even a header")]
     NoHeader,
-    /// Nothing at all, or nothing but a header.
+    /// The input has no rows, or nothing but a header.
     #[error("{}", if *.header { "it has a header and no rows" } else { "it has no rows" })]
     NoRows {
-        /// Whether a header was found.
+        /// True if a header was found.
         header: bool,
     },
-    /// The first bytes are those of another kind of file.
+    /// The first bytes are those of another file type.
     #[error("it is {0}, not text")]
     NotText(&'static str),
-    /// The delimiter or the quote can't be used.
+    /// The delimiter or the quote is not allowed.
     #[error("{0}")]
     BadFormat(String),
-    /// The file was written to while it was read.
+    /// The file was written to during the pass.
     #[error("it was changed while it was being read")]
     ChangedMeanwhile,
-    /// Reading failed.
+    /// The input can't be read.
     #[error("reading failed: {0}")]
     Unreadable(#[from] io::Error),
-    /// Its compressed bytes can't be unpacked.
+    /// The compressed data can't be unpacked.
     #[error(transparent)]
     Packed(UnpackError),
-    /// Whoever asked for the pass ended it.
+    /// The pass was cancelled by its caller.
     #[error("indexing was cancelled")]
     Cancelled,
 }
 
 impl IndexError {
-    /// Why reading failed after so many rows.
+    /// Converts a read error that occurred after `rows` rows.
     pub(super) fn of_read(error: io::Error, rows: u64) -> IndexError {
         match error.downcast::<UnpackError>() {
             Ok(error) => IndexError::Packed(UnpackError { rows, ..error }),
@@ -222,7 +222,7 @@ impl IndexError {
         }
     }
 
-    /// What a person may try.
+    /// Returns a suggestion for people.
     pub fn hint(&self) -> &'static str {
         match self {
             IndexError::BadRows { faults, .. } => {
@@ -251,7 +251,7 @@ impl IndexError {
     }
 }
 
-/// Lines that aren't JSON are most often all of them: the first says it.
+/// Formats the faults. If a line isn't JSON, usually none is, so the first is enough.
 fn list(faults: &[Fault], more: bool) -> String {
     let is_json = |fault: &Fault| !matches!(fault.kind, FaultKind::NotJson(..));
     let mut told: Vec<String> = (faults.iter().enumerate())

@@ -1,9 +1,9 @@
-//! Reads blocks of an indexed file and compares them with the index before one of their rows leaves.
+//! Reads blocks of an indexed file, and checks each against the index before any of its rows is used.
 //!
-//! The file is opened once and its descriptor kept, so that a file which is deleted or replaced by renaming goes
-//! on serving the bytes that were indexed; the next start notices the new one. After an I/O error (a network file
-//! system came back) the path is opened again: what is read is compared anyway. Bytes appended behind the indexed
-//! ones are never looked at, and the rows before them stay valid.
+//! The file is opened once and its descriptor kept. A file that is deleted or replaced by renaming thus keeps serving
+//! the indexed bytes, and the next start notices the new one. After an I/O error (a network file system came back)
+//! the path is opened again, which is safe because reads are checked. Bytes appended after the indexed ones are
+//! ignored, and the rows before them stay valid.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -28,7 +28,7 @@ use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_engine::ports::sources::store::IndexedSource;
 
-/// The rows of an indexed file.
+/// Rows of an indexed file.
 #[derive(Debug)]
 pub struct FileSource {
     inner: Arc<Inner>,
@@ -37,21 +37,21 @@ pub struct FileSource {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    /// The compressed file whose unpacked copy `path` is, and where its blocks lie.
+    /// Name of the compressed file whose unpacked copy is at `path`, with the copy's frames.
     copy: Option<(String, Frames)>,
     format: Format,
     columns: Vec<String>,
     rows: u64,
     index: BlockIndex,
-    /// None after an I/O error, until the path could be opened again.
+    /// `None` after an I/O error, until the path can be opened again.
     file: Mutex<Option<Arc<File>>>,
 }
 
 impl FileSource {
-    /// Opens a file that was indexed.
+    /// Opens an indexed file.
     ///
     /// # Errors
-    /// When the path is not a readable regular file.
+    /// Fails if the path is not a readable regular file.
     pub fn open(
         path: &Path,
         format: Format,
@@ -62,7 +62,7 @@ impl FileSource {
         Ok(FileSource::over(file, path.to_owned(), format, indexed, index))
     }
 
-    /// Reads from an open file; `path` is for messages and for opening it again.
+    /// Reads from an open file. `path` is used in messages and to open it again.
     pub(super) fn over(
         file: File,
         path: PathBuf,
@@ -85,7 +85,7 @@ impl FileSource {
         }
     }
 
-    /// Reads from the unpacked copy of a compressed file, which `name` is for messages.
+    /// Reads from the unpacked copy of a compressed file. `name` is used in messages.
     pub(super) fn over_copy(
         (file, path, frames): (File, PathBuf, Frames),
         name: String,
@@ -120,7 +120,7 @@ impl Source for FileSource {
         &self.inner.columns
     }
 
-    /// Cancel safe: a read that nobody waits for ends by itself and changes nothing.
+    /// Cancel safe: a read without a waiter finishes on its own and changes nothing.
     fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
@@ -228,7 +228,7 @@ impl Inner {
     }
 }
 
-/// The rows of a block whose bytes are those that were indexed.
+/// Parses the rows of a block whose bytes match the index.
 pub(super) fn parse(
     format: &Format,
     columns: &[String],
@@ -282,7 +282,7 @@ fn parse_block<F: RowFormat>(mut format: F, block: &[u8], place: &Located) -> Re
     Ok(rows.into_chunk(ItemIndex(place.rows.start)))
 }
 
-/// Opens a regular file and nothing else: a pipe or a device would block or never end.
+/// Opens regular files only: a pipe or device would block or never end.
 pub(super) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -294,8 +294,8 @@ pub(super) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
     }
 }
 
-/// When a file last changed: the later of its modification and its status change, because programs that copy
-/// files set the former back. Unit: nanoseconds since the Unix epoch.
+/// Returns the time of the last change, in nanoseconds since the Unix epoch: the later of modification and status
+/// change, because programs that copy files reset the former.
 pub(super) fn modified_ns(metadata: &Metadata) -> i64 {
     let ns = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
     ns(metadata.mtime(), metadata.mtime_nsec()).max(ns(metadata.ctime(), metadata.ctime_nsec()))

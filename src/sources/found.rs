@@ -1,4 +1,4 @@
-//! A file as it is found: open, regular, under its canonical path, with its first bytes.
+//! A file found on disk: open, regular, under its canonical path, with its first bytes.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek};
@@ -9,13 +9,13 @@ use super::open_error::OpenSourceError;
 use super::packing::MAGIC_BYTES;
 use super::rows::BOM;
 
-/// An open regular file under its canonical path.
+/// Open regular file under its canonical path.
 pub(super) struct Found {
     pub(super) file: File,
     pub(super) metadata: Metadata,
     pub(super) path: PathBuf,
     pub(super) location: String,
-    /// The first bytes.
+    /// First bytes of the file, which tell its type.
     pub(super) first: Vec<u8>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn find(path: &Path) -> Result<Found, OpenSourceError> {
         },
     };
     let canonical = path.canonicalize().map_err(unreadable)?;
-    // Before it is opened: whoever waits to write into a pipe would take us for its reader.
+    // Checked before opening: a process waiting to write into a pipe would take us for its reader.
     if !canonical.metadata().map_err(unreadable)?.is_file() {
         return Err(OpenSourceError::NotAFile(path.to_owned()));
     }

@@ -1,8 +1,8 @@
-//! How unpacked rows are kept: each block of the index is a zstd frame of its own, so that one block is read without the
-//! ones before it. A table of the frames' sizes ends the file.
+//! Storage of unpacked rows: each block of the index is a separate zstd frame, so that a block can be read without
+//! the ones before it. A table of frame sizes ends the file.
 //!
-//! The layout is zstd's own "seekable format": `zstd -dc` reads such a file as any other. Whether the bytes are those that
-//! were indexed, the block's checksum says.
+//! The layout is zstd's "seekable format", which `zstd -dc` reads like any other file. The blocks' checksums show if
+//! the bytes are still those that were indexed.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::block_index::{BlockIndex, DamagedIndex, Located};
 
-/// zstd's fastest usual level: the copy is made while people wait, and read once or twice.
+/// Fastest regular level of zstd: people wait for the copy, and it is read once or twice.
 const LEVEL: i32 = 1;
-/// Begins a frame that readers of rows skip: the table.
+/// Magic number of a frame that readers of rows skip: the table.
 const SKIPPED: u32 = 0x184D_2A5E;
-/// Ends the table.
+/// Magic number at the end of the table.
 const SEEKABLE: u32 = 0x8F92_EAB1;
-/// What stands before the entries of the table, and behind them.
+/// Bytes before and after the entries of the table.
 const HEAD_BYTES: usize = 8;
 pub(super) const FOOT_BYTES: usize = 9;
 const ENTRY_BYTES: usize = 8;
 
-/// Compresses blocks one by one. Holds what nobody took yet, and eight bytes a block.
+/// Compressor of single blocks. Holds the output not yet taken, and eight bytes per block.
 pub(super) struct Packer {
     compressor: zstd::bulk::Compressor<'static>,
     table: Vec<u8>,
@@ -31,10 +31,10 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    /// Nothing is compressed yet.
+    /// Creates an empty packer.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Fails if memory runs out.
     pub(super) fn new() -> io::Result<Packer> {
         Ok(Packer {
             compressor: zstd::bulk::Compressor::new(LEVEL)?,
@@ -44,7 +44,7 @@ impl Packer {
         })
     }
 
-    /// Adds the next block. What fails is said by [`Packer::take`].
+    /// Compresses the next block. [`Packer::take`] reports any failure.
     pub(super) fn add(&mut self, block: &[u8]) {
         match self.compressor.compress(block) {
             Ok(frame) => match (u32::try_from(frame.len()), u32::try_from(block.len())) {
@@ -59,10 +59,10 @@ impl Packer {
         }
     }
 
-    /// What was compressed since the last call.
+    /// Takes the output since the last call.
     ///
     /// # Errors
-    /// When a block could not be compressed.
+    /// Fails if a block could not be compressed.
     pub(super) fn take(&mut self) -> io::Result<Vec<u8>> {
         match self.failed.take() {
             Some(error) => Err(error),
@@ -70,7 +70,7 @@ impl Packer {
         }
     }
 
-    /// The table, which comes last.
+    /// Returns the table, to be written last.
     pub(super) fn table(&self) -> Vec<u8> {
         let count = u32::try_from(self.table.len() / ENTRY_BYTES).unwrap_or(u32::MAX);
         let size = u32::try_from(self.table.len() + FOOT_BYTES).unwrap_or(u32::MAX);
@@ -80,24 +80,24 @@ impl Packer {
     }
 }
 
-/// Where each frame ends, in the file and unpacked.
+/// End of each frame, in the file and in the unpacked data.
 #[derive(Debug)]
 pub(super) struct Frames(Vec<(u64, u64)>);
 
 impl Frames {
-    /// Reads the table of a file of `len` bytes; none where it has none.
+    /// Reads the table of a file with `len` bytes; `None` if it has none.
     pub(super) fn of_file(file: &File, len: u64) -> io::Result<Option<Frames>> {
         Frames::read(len, |bytes, at| file.read_exact_at(bytes, at))
     }
 
-    /// How many last bytes of a file hold its table, by its last [`FOOT_BYTES`].
+    /// Returns the size of the table, given the last [`FOOT_BYTES`] of the file.
     pub(super) fn tail_bytes(foot: &[u8]) -> Option<u64> {
         let [a, b, c, d, ..] = foot else { return None };
         let entries = u64::from(u32::from_le_bytes([*a, *b, *c, *d]));
         Some(entries * ENTRY_BYTES as u64 + FOOT_BYTES as u64)
     }
 
-    /// Reads the table of whatever has `len` bytes; none where it has none.
+    /// Reads the table at the end of any `len` bytes; `None` if there is none.
     pub(super) fn read(
         len: u64,
         read_at: impl Fn(&mut [u8], u64) -> io::Result<()>,
@@ -116,7 +116,7 @@ impl Frames {
         let (Some(table_at), SEEKABLE) = (table_at, u32::from_le_bytes(magic)) else {
             return Ok(None);
         };
-        // No larger than the file.
+        // Bounded by the file size.
         let mut table = vec![0; usize::try_from(size).unwrap_or(0)];
         read_at(&mut table, table_at)?;
         let (entries, _) = table.as_chunks::<ENTRY_BYTES>();
@@ -130,12 +130,12 @@ impl Frames {
         Ok((packed + HEAD_BYTES as u64 == table_at).then_some(Frames(ends)))
     }
 
-    /// All unpacked bytes.
+    /// Returns the total of unpacked bytes.
     pub(super) fn unpacked(&self) -> u64 {
         self.0.last().map_or(0, |(_, unpacked)| *unpacked)
     }
 
-    /// The first bytes of the first block, at most as many as are asked for.
+    /// Returns the first bytes of the first block, up to a maximum.
     pub(super) fn first(&self, file: &File, most: usize) -> io::Result<Vec<u8>> {
         let (packed, _) = self.0.first().copied().unwrap_or_default();
         let mut frame = vec![0; usize::try_from(packed).unwrap_or(0)];
@@ -146,10 +146,10 @@ impl Frames {
         Ok(first)
     }
 
-    /// Looks whether each frame is a block of the index.
+    /// Checks that each frame matches a block of the index.
     ///
     /// # Errors
-    /// When they belong to different files.
+    /// Fails if they belong to different files.
     pub(super) fn fit(&self, index: &BlockIndex) -> Result<(), DamagedIndex> {
         let blocks = index.blocks();
         let begins = std::iter::once(0).chain(self.0.iter().map(|(_, unpacked)| *unpacked));
@@ -167,27 +167,28 @@ impl Frames {
         }
     }
 
-    /// Where a block lies in the file.
+    /// Returns the byte range of a block in the file.
     pub(super) fn place(&self, block: &Located) -> std::ops::Range<u64> {
         let end = |number: usize| self.0.get(number).map_or(0, |(packed, _)| *packed);
         block.number.checked_sub(1).map_or(0, end)..end(block.number)
     }
 }
 
-/// See [`unpacked_bytes`].
+/// Bytes unpacked so far, for [`unpacked_bytes`].
 static UNPACKED: AtomicU64 = AtomicU64::new(0);
 
-/// How many bytes this process has unpacked, passes over whole files included: what compressed sources cost.
+/// Returns the number of bytes that this process has unpacked, including whole passes: the cost of compressed
+/// sources.
 pub fn unpacked_bytes() -> u64 {
     UNPACKED.load(Ordering::Relaxed)
 }
 
-/// Counts them.
+/// Adds to the count of unpacked bytes.
 pub(super) fn count_unpacked(bytes: usize) {
     UNPACKED.fetch_add(bytes as u64, Ordering::Relaxed);
 }
 
-/// The bytes of a block; none when they are no frame of `len` bytes.
+/// Unpacks a block; `None` if the bytes are not a frame of `len` bytes.
 pub(super) fn unpack(frame: &[u8], len: usize) -> Option<Vec<u8>> {
     let bytes = zstd::bulk::decompress(frame, len).ok()?;
     count_unpacked(bytes.len());

@@ -1,7 +1,8 @@
-//! Files that match a pattern, as items: `{"path":"in/a.png","name":"a.png","stem":"a","ext":"png","dir":"in","bytes":3}`.
+//! Files matching a pattern, as items:
+//! `{"path":"in/a.png","name":"a.png","stem":"a","ext":"png","dir":"in","bytes":3}`.
 //!
-//! The list is sorted by the bytes of its paths. It is made in constant memory: what doesn't fit is sorted in parts, which
-//! lie in files without a name and are merged while the list is read.
+//! The list is sorted by the bytes of its paths and built in constant memory: longer lists are sorted in parts, which
+//! are kept in unnamed files and merged while the list is read.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,12 +15,12 @@ use serde::Serialize;
 use super::glob_walk::{Hit, Pattern, Seen, Skipped};
 use super::open_error::OpenSourceError;
 
-/// What is sorted in memory. Unit: bytes of paths.
+/// Size of a part that is sorted in memory, in bytes of paths.
 const SORTED_BYTES: usize = 16 * 1024 * 1024;
-/// What a path costs beside its text, roughly. Unit: bytes.
+/// Approximate memory per path in addition to its text, in bytes.
 const PATH_COST: usize = 48;
 
-/// Its row.
+/// Row written for a file.
 #[derive(Serialize)]
 struct Row<'a> {
     path: &'a str,
@@ -30,11 +31,11 @@ struct Row<'a> {
     bytes: u64,
 }
 
-/// The list, to be read once: a row a line.
+/// Sorted list, read once as one row per line.
 #[derive(Debug)]
 pub(super) struct Listing {
     parts: Vec<Part>,
-    /// The next of each part.
+    /// Next file of each part.
     heads: BinaryHeap<Reverse<(Hit, usize)>>,
     line: io::Cursor<Vec<u8>>,
     skipped: Option<Skipped>,
@@ -48,10 +49,10 @@ enum Part {
 }
 
 impl Listing {
-    /// Finds and sorts the files; `dir` is where parts may lie. `strict`: nothing is skipped.
+    /// Finds and sorts the files. Parts are kept in `dir`; with `strict`, nothing is skipped.
     ///
     /// # Errors
-    /// `BadPattern`, `NoMatch`, `Unreadable` where the disk fails, `Unlisted`, `Spool`.
+    /// `BadPattern`, `NoMatch`, `Unreadable` if the disk fails, `Unlisted`, `Spool`.
     pub(super) fn of(pattern: &str, dir: &Path, strict: bool) -> Result<Listing, OpenSourceError> {
         let listing = Listing::within(pattern, dir, SORTED_BYTES)?;
         match listing.skipped {
@@ -60,7 +61,7 @@ impl Listing {
         }
     }
 
-    /// What was left out; none where all was listed.
+    /// Returns the skipped files, or `None` if all were listed.
     pub(super) fn skipped(&self) -> Option<Skipped> {
         self.skipped.clone()
     }
@@ -116,7 +117,7 @@ impl Listing {
         Ok(listing)
     }
 
-    /// Takes the next of a part.
+    /// Advances a part to its next file.
     fn pull(&mut self, part: usize) -> io::Result<()> {
         let next = match &mut self.parts[part] {
             Part::Memory(hits) => hits.next(),
@@ -144,7 +145,7 @@ impl Read for Listing {
     }
 }
 
-/// The tally with one more that can't be listed; the first one stays the example.
+/// Counts one more file that can't be listed, and keeps the first as the example.
 fn one_more(before: Option<Skipped>, first: PathBuf, why: String) -> Skipped {
     let count = before.as_ref().map_or(0, |skipped| skipped.count) + 1;
     Skipped {
@@ -153,7 +154,7 @@ fn one_more(before: Option<Skipped>, first: PathBuf, why: String) -> Skipped {
     }
 }
 
-/// A path holds any character but NUL.
+/// Writes a sorted part. NUL ends each path, being the only character that a path can't contain.
 fn write_part(dir: &Path, hits: Vec<Hit>) -> io::Result<BufReader<File>> {
     let mut out = BufWriter::new(tempfile::tempfile_in(dir)?);
     for hit in hits {

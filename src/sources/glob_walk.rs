@@ -1,4 +1,4 @@
-//! A pattern, and the walk over the files that match it.
+//! A file pattern, and the walk over the matching files.
 
 use std::fmt;
 use std::io;
@@ -10,18 +10,17 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::open_error::OpenSourceError;
 
-/// What makes a part of a path a pattern.
+/// Characters that make a path segment a pattern.
 const WILD: [char; 5] = ['*', '?', '[', '{', '\\'];
 
-/// Files that match a pattern and are left out of its list: links that lead nowhere, directories that may not be listed,
-/// names that are not UTF-8.
+/// Matching files that are not listed: dangling links, unreadable directories, names that aren't UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Files and directories that were skipped; at least one.
+    /// Number of skipped files and directories, at least one.
     pub count: u64,
-    /// The first one found.
+    /// First one that was found.
     pub first: PathBuf,
-    /// Why that can't be listed.
+    /// Reason why that one can't be listed.
     pub why: String,
 }
 
@@ -37,20 +36,20 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// What the walk comes across.
+/// Result of one step of the walk.
 pub(super) enum Seen {
     File(Hit),
     Skipped(PathBuf, String),
 }
 
-/// A file that was found.
+/// A matching file with its size.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hit {
     pub(super) path: String,
     pub(super) bytes: u64,
 }
 
-/// Where a pattern begins to be one, and what it matches.
+/// Fixed directory where the walk starts, and the pattern to match.
 pub(super) struct Pattern {
     root: PathBuf,
     depth_max: usize,
@@ -59,7 +58,8 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// `*` and `?` stay within a part of the path, `**` crosses parts, `{png,jpg}` are alternatives, as in shells.
+    /// Parses a pattern. `*` and `?` stay within a path segment, `**` crosses segments, `{png,jpg}` are alternatives,
+    /// as in shells.
     pub(super) fn parse(text: &str) -> Result<Pattern, String> {
         let start = if text.starts_with('/') { "/" } else { "" };
         let parts: Vec<&str> = text
@@ -101,8 +101,8 @@ impl Pattern {
         entry.depth() == 0 || self.takes_hidden || !entry.file_name().as_encoded_bytes().starts_with(b".")
     }
 
-    /// The files, in no order, and what can't be listed. Links that lead back are passed over: all they lead to is found
-    /// without them.
+    /// Walks the matching files, in no particular order, including those that can't be listed. Links that form a loop
+    /// are ignored: everything they lead to is found without them.
     pub(super) fn files(&self) -> impl Iterator<Item = Result<Seen, OpenSourceError>> + '_ {
         let walk = WalkDir::new(&self.root)
             .follow_links(true)
@@ -136,8 +136,8 @@ impl Pattern {
         }
     }
 
-    /// What can't be listed is skipped if it matches, or is a directory that may hold what does; nothing but a failing disk
-    /// and the directory where the pattern begins refuses the others.
+    /// Handles an entry that can't be listed. It is skipped if it matches, or is a directory that may contain
+    /// matches. Only a failing disk, or failing at the start directory, ends the walk.
     fn unlisted(&self, error: walkdir::Error) -> Result<Option<Seen>, OpenSourceError> {
         let path = plain(error.path().unwrap_or(&self.root)).to_owned();
         let (depth, error) = (error.depth(), io::Error::from(error));
@@ -159,12 +159,12 @@ impl Pattern {
     }
 }
 
-/// A path as items have it.
+/// Returns the path as shown in items, without a leading `./`.
 fn plain(path: &Path) -> &Path {
     path.strip_prefix("./").unwrap_or(path)
 }
 
-/// True for the errors of a path that leads to no file for us, whatever the state of the disk.
+/// True for errors of a path that leads to no accessible file, as opposed to a failing disk.
 fn leads_nowhere(error: &io::Error) -> bool {
     let cause = error.get_ref().and_then(|inner| inner.source());
     let code = cause

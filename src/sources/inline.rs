@@ -1,4 +1,4 @@
-//! A short list of items that came with the task itself.
+//! Short list of items that is part of the task itself.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_engine::ports::sources::resolver::INLINE_BYTES_MAX;
 use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 
-/// A list in memory.
+/// Item list in memory.
 #[derive(Clone, Debug)]
 pub struct InlineSource {
     chunk: Arc<RowChunk>,
@@ -23,24 +23,24 @@ pub struct InlineSource {
 }
 
 impl InlineSource {
-    /// The items of a JSON array in their order; none when they are longer than [`INLINE_BYTES_MAX`], or it is no array.
+    /// Creates a list from a JSON array; `None` if it is longer than [`INLINE_BYTES_MAX`] or not an array.
     pub fn new(items: &RawValue) -> Option<InlineSource> {
         let mut reader = serde_json::Deserializer::from_str(items.get());
         let Rows { buffer, ends } = reader.deserialize_seq(Rows::default()).ok()?;
-        // The ends take part: ["12"] and ["1","2"] are different lists.
+        // The ends are part of it, because ["12"] and ["1","2"] are different lists.
         let shape: Vec<u8> = ends.iter().flat_map(|end| end.to_le_bytes()).collect();
         let checksum = xxh3_64(&buffer) ^ xxh3_64(&shape).rotate_left(32);
         let chunk = Arc::new(RowChunk::new(ItemIndex(0), Bytes::from(buffer), ends));
         Some(InlineSource { chunk, checksum })
     }
 
-    /// Checksum over all items.
+    /// Returns the checksum over all items.
     pub fn checksum(&self) -> u64 {
         self.checksum
     }
 }
 
-/// The items as they are read, one behind the other: however many there are, none is a value of its own.
+/// Builder that appends items to one buffer as they are read, without a separate value for each.
 #[derive(Default)]
 struct Rows {
     buffer: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The rows of a block as JSON, one behind the other.
+//! Rows of a block as JSON, in one buffer.
 
 use std::ops::Range;
 
@@ -8,22 +8,22 @@ use super::fault::FaultKind;
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::sources::source::RowChunk;
 
-/// So many bytes are copied at once where a text has at most as many: a copy of a known length is two instructions, and one of
-/// an unknown length a call.
+/// Length of a fixed-size copy for texts up to this size. A copy of known length takes two instructions, one of
+/// unknown length is a call.
 pub(super) const SHORT: usize = 32;
 
-/// Rows that are being written.
+/// Buffer for rows being written.
 #[derive(Debug)]
 pub(super) struct JsonRows {
-    /// Room, of which `len` bytes are written.
+    /// Buffer of which `len` bytes are written.
     buffer: Vec<u8>,
     len: usize,
-    /// One past the last byte of each row.
+    /// End of each row, exclusive.
     ends: Vec<u32>,
 }
 
 impl JsonRows {
-    /// Room for so many rows in so many bytes; there may be more.
+    /// Creates a buffer with room for this many rows and bytes; it can grow.
     pub(super) fn with_room(rows: usize, bytes: usize) -> JsonRows {
         JsonRows {
             buffer: vec![0; bytes + SHORT],
@@ -32,7 +32,7 @@ impl JsonRows {
         }
     }
 
-    /// Appends a text to the row.
+    /// Appends text to the open row.
     pub(super) fn push(&mut self, text: &[u8]) {
         let end = self.len + text.len();
         if end > self.buffer.len() {
@@ -42,7 +42,7 @@ impl JsonRows {
         self.len = end;
     }
 
-    /// Appends a part of a text to the row.
+    /// Appends a range of a text to the open row.
     #[inline(always)]
     pub(super) fn push_of(&mut self, text: &[u8], part: Range<usize>) {
         let from = text.get(part.start..).and_then(<[u8]>::first_chunk::<SHORT>);
@@ -59,27 +59,27 @@ impl JsonRows {
         }
     }
 
-    /// Ends the row.
+    /// Ends the open row.
     ///
     /// # Errors
-    /// When there are more bytes than a chunk may have.
+    /// Fails if there are more bytes than a chunk may have.
     pub(super) fn end_row(&mut self) -> Result<(), FaultKind> {
         self.ends
             .push(u32::try_from(self.len).map_err(|_| FaultKind::TooLong)?);
         Ok(())
     }
 
-    /// Takes back what was written of a row that isn't ended.
+    /// Discards the open row.
     pub(super) fn drop_open_row(&mut self) {
         self.len = self.ends.last().map_or(0, |end| *end as usize);
     }
 
-    /// How many rows are ended.
+    /// Returns the number of ended rows.
     pub(super) fn count(&self) -> u64 {
         self.ends.len() as u64
     }
 
-    /// All of them, from this index on.
+    /// Converts all rows to a chunk that starts at an index.
     pub(super) fn into_chunk(mut self, first: ItemIndex) -> RowChunk {
         self.buffer.truncate(self.len);
         RowChunk::new(first, Bytes::from(self.buffer), self.ends)

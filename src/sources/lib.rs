@@ -1,17 +1,17 @@
-//! Sources: ranges, inline lists, CSV, NDJSON and lines of text.
+//! Item sources: ranges, inline lists, CSV, NDJSON and lines of text.
 //!
-//! A file is read once from end to end before its task begins (`pass`, `cutter`): rows are counted, checked, and cut into
-//! blocks whose place and checksum are remembered (`block_index`). Later `FileSource` reads any block by its
-//! index and compares it before one of its rows leaves. What is piped in is spooled to a file in the same pass.
-//! Both directions use one parser per format (`rows`: `csv`, `ndjson`, `lines`), so they can't disagree on what a row is.
-//! What is compressed is unpacked in that pass (`unpack`), and kept so that a block is read alone (`frames`, `open_packed`).
-//! [`open()`] puts it together from a task's [`SourceSpec`].
+//! A file is read once from end to end before its task begins (`pass`, `cutter`): rows are counted, checked, and
+//! grouped into blocks whose place and checksum are remembered (`block_index`). Later `FileSource` reads any block by
+//! its index, and checks it before any of its rows is used. Piped input is spooled to a file in the same pass. Both
+//! directions use the same parser per format (`rows`: `csv`, `ndjson`, `lines`), so they can't disagree on rows.
+//! Compressed data is unpacked in that pass (`unpack`), and kept so that single blocks can be read (`frames`,
+//! `open_packed`). [`open()`] puts this together for a task's [`SourceSpec`].
 //!
-//! A long-lived node has three more kinds: what was appended to an open task (`appended`), uploads (`receive`, `receive_packed`, `upload`), whose bytes lie in the store in
-//! parts, and redrives (`redrive`), whose items are failures of another task. `resolver` makes descriptions of what people ask for,
-//! and `stored` opens descriptions again.
+//! A long-lived node has three more kinds: items appended to an open task (`appended`), uploads (`receive`,
+//! `receive_packed`, `upload`), which are stored in parts, and redrives (`redrive`), whose items are failures of
+//! another task. `resolver` turns requests into descriptions, and `stored` opens stored descriptions.
 //!
-//! Never: holds a whole file in memory, repairs a row, or serves bytes that differ from those of the pass.
+//! Never holds a whole file in memory, repairs a row, or serves bytes that differ from those of the pass.
 
 mod appended;
 mod block_index;

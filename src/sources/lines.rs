@@ -1,30 +1,30 @@
-//! Lines of text: each is an item `{"line":"…"}`, to the character as it stands in the file.
+//! Lines of text: each is an item `{"line":"…"}`, exactly as in the file.
 //!
-//! A line ends with LF or CRLF; the last one needs no end. Lines without any character are skipped, as `xargs` skips them
-//! and as the other formats do; blanks are characters and stay. Texts that a NUL ends (`find -print0`) are cut only there
-//! and hold any other character.
+//! A line ends with LF or CRLF; the last one needs no end. Empty lines are skipped, as by `xargs` and the other
+//! formats; whitespace counts as text and is kept. Strings terminated by NUL (`find -print0`) are split only at NUL
+//! and may contain any other character.
 
 use super::csv_simple::{ROW_END, write_field};
 use super::fault::FaultKind;
 use super::json_rows::JsonRows;
 use super::rows::{Beginning, RowFormat, Split, without_bom};
 
-/// The one member of an item.
+/// Name of the only member of an item.
 const COLUMN: &str = "line";
-/// What stands before its text.
+/// JSON text before the line's text.
 const BEFORE: &[u8] = br#"{"line":""#;
 
-/// The end of each text: LF or NUL.
+/// Splitter at LF or NUL.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextLines(u8);
 
 impl TextLines {
-    /// Lines of text.
+    /// Lines of text, ended by LF.
     pub(super) const LF: TextLines = TextLines(b'\n');
-    /// Texts that a NUL ends.
+    /// Strings terminated by NUL.
     pub(super) const NUL: TextLines = TextLines(0);
 
-    /// A row without its end.
+    /// Returns a row without its end.
     fn text<'a>(&self, row: &'a [u8]) -> &'a [u8] {
         let row = row.strip_suffix(&[self.0]).unwrap_or(row);
         match self.0 {
@@ -58,7 +58,7 @@ impl RowFormat for TextLines {
         }
     }
 
-    /// Lines without a NUL are items; UTF-8 is checked for all formats alike.
+    /// Refuses lines with a NUL. UTF-8 is checked elsewhere, for all formats.
     fn check(&self, row: &[u8]) -> Result<(), FaultKind> {
         match memchr::memchr(0, self.text(row)) {
             Some(_) => Err(FaultKind::Nul),

@@ -1,4 +1,4 @@
-//! NDJSON: one JSON value per line. Blank lines are skipped; the last line needs no line end.
+//! NDJSON: one JSON value per line. Blank lines are skipped, and the last line needs no line end.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::fault::{FaultKind, Looks};
 use super::json_rows::JsonRows;
 use super::rows::{Beginning, RowFormat, Split, without_bom};
 
-/// Cuts and checks lines; has no state.
+/// Stateless splitter and checker of lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NdjsonRows;
 
@@ -48,7 +48,7 @@ impl RowFormat for NdjsonRows {
         Ok(())
     }
 
-    /// Where no carriage return stands, a row has no line end within.
+    /// Without a carriage return, no row contains a line end.
     fn write_ahead(&mut self, block: &[u8], rows: &mut JsonRows) -> Result<usize, FaultKind> {
         let plain = memchr::memchr(b'\r', block).unwrap_or(block.len());
         let mut start = 0;
@@ -68,7 +68,7 @@ impl RowFormat for NdjsonRows {
     }
 }
 
-/// What a line looks like in which the parser found fault.
+/// Returns the likely form of a line that the parser rejects.
 fn looks(row: &[u8], error: &serde_json::Error) -> Looks {
     match row.first() {
         Some(b'[') if error.is_eof() => Looks::Array,
@@ -79,7 +79,7 @@ fn looks(row: &[u8], error: &serde_json::Error) -> Looks {
     }
 }
 
-/// The parser's words, with the column in place of its own line, which is always 1.
+/// Returns the parser's message, with only the column, since its line is always 1.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let words = text.split(" at line ").next().unwrap_or(&text);
@@ -90,8 +90,8 @@ fn trim(line: &[u8]) -> &[u8] {
     line.trim_ascii()
 }
 
-/// JSON text with its line breaks as spaces. They can only stand between its tokens: strings escape them.
-/// Handlers read lines, and some readers of lines take a lone carriage return for a line end.
+/// Replaces line breaks in JSON text with spaces. Breaks can occur only between tokens, since strings escape them.
+/// Handlers read lines, and some line readers treat a lone carriage return as a line end.
 pub(super) fn on_one_line(json: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr2(b'\n', b'\r', json).is_none() {
         return Cow::Borrowed(json);

@@ -1,4 +1,4 @@
-//! Long work on threads for such work, which ends when nobody waits for it any more.
+//! Long work on blocking threads, cancelled when nobody waits for it any more.
 
 use std::io;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     })
 }
 
-/// Ends a pass when whoever waits for it goes away.
+/// Guard that cancels a pass when its waiter is dropped.
 pub(super) struct CancelOnDrop(Option<Arc<AtomicBool>>);
 
 impl CancelOnDrop {

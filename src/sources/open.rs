@@ -1,8 +1,8 @@
-//! Opens the source that a task describes: indexes it, or takes the index of an earlier pass.
+//! Opens the source described by a task: indexes it, or uses the index of an earlier pass.
 //!
-//! An index is used again when size and time of change are those of the pass; nothing is read then. Clocks of
-//! file systems are coarse: a file that had changed just before its pass could change again at what they call the
-//! same time, so its index isn't used again. What escapes both is noticed when the changed block is read.
+//! An index is reused if size and time of change are those of the pass; nothing is read then. File system clocks are
+//! coarse: a file that had changed just before its pass could change again at the same clock time, so its index isn't
+//! reused. Changes that escape both checks are noticed when the block is read.
 
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -30,20 +30,20 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 
-/// The coarsest clock of a file system in use. Unit: nanoseconds. (FAT counts in 2 s; ext4 in some ms.)
+/// Coarsest clock of a file system in use, in nanoseconds. FAT counts in 2 s, ext4 in a few ms.
 const CLOCK_COARSE_NS: i64 = 2_000_000_000;
 
-/// Follows a pass and can end it.
+/// Observer of a pass, which can also cancel it.
 #[derive(Clone)]
 pub struct IndexWatch {
     /// Called after each read of 256 KiB, on the blocking thread.
     pub progress: Arc<dyn Fn(IndexProgress) + Send + Sync>,
-    /// Set it to end the pass. A read of standard input that waits for data is not interrupted.
+    /// Set to cancel the pass. A read of standard input that is waiting for data is not interrupted.
     pub cancel: Arc<AtomicBool>,
 }
 
 impl Default for IndexWatch {
-    /// Says nothing, never ends.
+    /// Creates a watch that reports nothing and never cancels.
     fn default() -> IndexWatch {
         IndexWatch {
             progress: Arc::new(|_| {}),
@@ -52,28 +52,28 @@ impl Default for IndexWatch {
     }
 }
 
-/// What opening needs.
+/// Parameters for opening a source.
 pub struct Opening<'a> {
-    /// Remembers indexes.
+    /// Store of the indexes.
     pub store: &'a dyn SourceStore,
-    /// Where piped input is kept; made if it isn't there.
+    /// Directory for piped input; created if missing.
     pub spool: &'a Path,
-    /// Follows the pass.
+    /// Observer of the pass.
     pub watch: IndexWatch,
-    /// Whether an earlier pass may stand in for one now.
+    /// True if the index of an earlier pass may be reused.
     pub reuse: bool,
-    /// How much compressed bytes may become.
+    /// Limit on the unpacked size of compressed data.
     pub expansion: Expansion,
-    /// The time at which opening begins.
+    /// Time when opening begins.
     pub now: WallMs,
 }
 
 /// Opens a source; `-` is this process's standard input.
 ///
-/// Cancel safe: a pass that nobody waits for ends by itself and stores nothing.
+/// Cancel safe: a pass without a waiter ends on its own and stores nothing.
 ///
 /// # Errors
-/// Each cause of [`OpenSourceError`].
+/// All causes of [`OpenSourceError`].
 pub async fn open(spec: &SourceSpec, opening: &Opening<'_>) -> Result<OpenedSource, OpenSourceError> {
     let piped = matches!(
         spec,
@@ -88,7 +88,7 @@ pub async fn open(spec: &SourceSpec, opening: &Opening<'_>) -> Result<OpenedSour
     open_piped(spec, opening, io::stdin()).await
 }
 
-/// Opens a source; `-` is what `piped` reads.
+/// Opens a source, with `piped` as the input for `-`.
 ///
 /// # Errors
 /// As [`open`].
@@ -193,13 +193,13 @@ async fn open_file(
     Ok(finish_file(spec, found, format, indexed, index, true))
 }
 
-/// A file's time of change, or 0 when it is too young to tell a later change by.
+/// Returns a file's time of change, or 0 if it is too recent to detect a later change.
 pub(super) fn steady_ns(modified_ns: i64, now: WallMs) -> i64 {
     let age_ns = now.0.saturating_mul(1_000_000).saturating_sub(modified_ns);
     if age_ns > CLOCK_COARSE_NS { modified_ns } else { 0 }
 }
 
-/// Lists files, once and for all starts of a job.
+/// Lists the matching files, once for all starts of a job.
 async fn open_glob(
     pattern: &str,
     strict: bool,
@@ -217,7 +217,7 @@ async fn open_glob(
     Ok(OpenedSource { skipped, ..opened })
 }
 
-/// Keeps what can be read only once, under a name that begins so; `what` is its name for messages.
+/// Spools input that can be read only once, in a file with a name prefix. `what` names the input in messages.
 pub(super) async fn keep(
     format: &Format,
     opening: &Opening<'_>,
@@ -235,7 +235,7 @@ pub(super) async fn keep(
     })
     .await?;
     guard.disarm();
-    // However young: nobody but us writes into the spool.
+    // Valid however recent, since nobody else writes into the spool.
     let modified = modified_ns(&found.metadata);
     let (indexed, index) = save(indexed, &found, format, modified, opening.store).await?;
     let spec = SourceSpec::File {
@@ -278,7 +278,7 @@ async fn remembered(
     }
 }
 
-/// The blocks of an indexed source of so many bytes, unpacked ones where it is compressed, if its stored parts are sound.
+/// Returns the block index of a source with this many (unpacked) bytes, if its stored parts are intact.
 pub(super) async fn index_of(
     id: i64,
     indexed: &IndexedSource,

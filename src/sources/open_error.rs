@@ -1,4 +1,4 @@
-//! Why a source can't be opened, in the three parts that every surface shows: what, because, what to try.
+//! Errors of opening a source, in the three parts that every surface shows: what, because, what to try.
 
 use std::fmt;
 use std::io;
@@ -9,63 +9,63 @@ use super::glob_walk::Skipped;
 use windrow_engine::ports::sources::resolver::INLINE_BYTES_MAX;
 use windrow_engine::ports::{ErrorClass, StoreError};
 
-/// A source can't be opened. Nothing was stored.
+/// Reason why a source can't be opened. Nothing was stored.
 #[derive(Debug)]
 pub enum OpenSourceError {
-    /// The description is wrong.
+    /// The description is invalid.
     BadSpec(String),
-    /// There is nothing to do.
+    /// The source has no items.
     NoItems,
     /// No file matches the pattern.
     NoMatch(String),
-    /// A file that matches the pattern can't be listed, and none may be skipped or no other is left.
+    /// A matching file can't be listed, and skipping isn't allowed or no other file is left.
     Unlisted(Skipped),
-    /// The pattern is none.
+    /// The pattern is invalid.
     BadPattern {
-        /// As it was written.
+        /// Pattern as it was written.
         pattern: String,
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
-    /// There is no such file.
+    /// The file doesn't exist.
     NotFound(PathBuf),
-    /// A directory, pipe, device or socket.
+    /// The path is a directory, pipe, device or socket.
     NotAFile(PathBuf),
-    /// The path is no UTF-8 and so can't be stored.
+    /// The path isn't UTF-8 and can't be stored.
     OddPath(PathBuf),
-    /// No permission, or the disk fails.
+    /// Permission is denied, or the disk fails.
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's words.
+        /// Error of the operating system.
         error: io::Error,
     },
     /// Standard input is a terminal.
     Terminal,
     /// The inline list is longer than [`INLINE_BYTES_MAX`].
     InlineTooLong,
-    /// The rows can't be items.
+    /// Some rows can't be items.
     Index {
-        /// The file, or standard input.
+        /// Name of the file, or standard input.
         name: String,
-        /// Why.
+        /// Cause of the failure.
         error: IndexError,
     },
-    /// Piped or unpacked input can't be kept.
+    /// Piped or unpacked input can't be spooled.
     Spool {
-        /// The file, or standard input.
+        /// Name of the file, or standard input.
         name: String,
-        /// The spool directory.
+        /// Path of the spool directory.
         path: PathBuf,
-        /// The system's words.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// The store failed.
+    /// The store can't be read or written.
     Store(StoreError),
 }
 
 impl OpenSourceError {
-    /// What can't be done.
+    /// Returns what failed, for people.
     pub fn what(&self) -> String {
         match self {
             OpenSourceError::BadSpec(_) => "the source's description can't be used".to_owned(),
@@ -87,7 +87,7 @@ impl OpenSourceError {
         }
     }
 
-    /// Why.
+    /// Returns the cause, for people.
     pub fn because(&self) -> String {
         match self {
             OpenSourceError::BadSpec(reason) => reason.clone(),
@@ -109,7 +109,7 @@ impl OpenSourceError {
         }
     }
 
-    /// What a person may try.
+    /// Returns a suggestion for people.
     pub fn hint(&self) -> &'static str {
         match self {
             OpenSourceError::BadSpec(_) => "compare it with the documentation of sources",
@@ -136,7 +136,7 @@ impl OpenSourceError {
 }
 
 impl OpenSourceError {
-    /// True where the source is sound and has no items: nothing is to be done, and nothing failed.
+    /// True if the source is valid and empty: there is nothing to do, and nothing failed.
     pub fn is_nothing(&self) -> bool {
         matches!(
             self,
@@ -149,7 +149,7 @@ impl OpenSourceError {
         )
     }
 
-    /// Whether another try of the same thing may help.
+    /// Returns `Transient` if a retry of the same operation may help.
     pub fn class(&self) -> ErrorClass {
         match self {
             OpenSourceError::Store(error) => error.class(),

@@ -1,8 +1,9 @@
-//! Opens compressed files and streams: unpacked in the one pass and kept in the spool, a frame for each block; from then on
-//! rows are read from there.
+//! Opens compressed files and streams. They are unpacked in the single pass and kept in the spool with one frame per
+//! block; from then on rows are read from there.
 //!
-//! A file is the same as long as its size and its time of change are; after that it is unpacked again, and what counts is
-//! what comes out: a file that was only compressed again is the same source. There is one copy of each path and format.
+//! A file counts as unchanged while its size and time of change are. After that it is unpacked again, and the
+//! unpacked data decides: a file that was only compressed anew is the same source. There is one copy per path and
+//! format.
 
 use std::fs;
 use std::fs::File;
@@ -32,7 +33,7 @@ use super::unpack_error::Expansion;
 use windrow_core::ids::ItemCount;
 use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 
-/// Unpacked rows that are kept.
+/// Unpacked rows in the spool.
 struct Copy {
     file: File,
     path: PathBuf,
@@ -40,14 +41,14 @@ struct Copy {
     has_bom: bool,
 }
 
-/// What is known of a source, and its copy.
+/// A source's stored facts, with its copy.
 struct Kept {
     indexed: IndexedSource,
     index: BlockIndex,
     copy: Copy,
 }
 
-/// Opens a compressed file.
+/// Opens a compressed file, reusing an earlier copy if allowed.
 pub(super) async fn open_packed(
     spec: SourceSpec,
     found: Found,
@@ -71,7 +72,7 @@ pub(super) async fn open_packed(
     })
 }
 
-/// Opens a compressed stream.
+/// Opens a compressed stream by unpacking it into the spool.
 pub(super) async fn open_packed_pipe(
     format: &Format,
     opening: &Opening<'_>,
@@ -91,7 +92,7 @@ pub(super) async fn open_packed_pipe(
     })
     .await?;
     guard.disarm();
-    // However young: nobody but us writes into the spool.
+    // Valid however recent, since nobody else writes into the spool.
     let modified = modified_ns(&found.metadata);
     let kept = save(indexed, &found, copy, format, modified, opening.store).await?;
     let spec = SourceSpec::File {
@@ -105,7 +106,7 @@ pub(super) async fn open_packed_pipe(
     })
 }
 
-/// Opens what a compressed stream was kept as.
+/// Opens the spooled copy of a compressed stream.
 pub(super) async fn open_container(
     spec: &SourceSpec,
     format: &Format,
@@ -147,7 +148,7 @@ pub(super) async fn open_container(
     Ok(finish(spec.clone(), name, format, kept, true))
 }
 
-/// Unpacks a file into the spool and takes the place of an earlier copy.
+/// Unpacks a file into the spool, replacing an earlier copy.
 async fn unpacked(
     found: Found,
     packing: Packing,
@@ -186,7 +187,7 @@ async fn unpacked(
     save(indexed, &found, copy, format, modified, opening.store).await
 }
 
-/// One pass over what unpacks, with the progress of the compressed bytes.
+/// Runs one pass over the unpacked data, with progress in compressed bytes.
 fn unpack_into(
     dir: &Path,
     packed: impl Read,
@@ -208,13 +209,13 @@ fn unpack_into(
     spool_packed(dir, unpacker, format, progress, &watch.cancel, name_of)
 }
 
-/// Made of where the file lies and what is in it.
+/// Returns the copy's name, built from the file's location and content.
 fn copy_name(location: &str, format: &Format, checksum: u64) -> String {
     let place = xxh3_64(format!("{location}\n{}", format.to_text()).as_bytes());
     format!("unpacked-{place:016x}-{checksum:016x}.{}.zst", format.kind())
 }
 
-/// Removes the copies that a file had with another content. Whoever reads one holds it open.
+/// Removes copies of the file's earlier contents. Readers keep theirs open.
 fn remove_other_copies(dir: &Path, kept: &str) {
     let Some((place, _)) = kept.rsplit_once('-') else {
         return;
@@ -230,7 +231,8 @@ fn remove_other_copies(dir: &Path, kept: &str) {
     }
 }
 
-/// An earlier pass over the same file, if all of it is still there; `copy` is that of a file that is one itself.
+/// Returns an earlier pass over the same file, if all of it still exists. `copy` is given if the file is itself a
+/// copy.
 async fn remembered(
     found: &Found,
     copy: Option<Copy>,
@@ -293,8 +295,10 @@ fn damaged(name: &str, error: DamagedIndex) -> OpenSourceError {
 }
 
 impl Copy {
+    /// Opens an unpacked copy.
+    ///
     /// # Errors
-    /// `NotFound` and others of `find`; `Index` when it is no copy.
+    /// `NotFound` and other errors of `find`; `Index` if it is not a copy.
     fn open(path: &Path) -> Result<Copy, OpenSourceError> {
         let found = find(path)?;
         let failed = |error: io::Error| OpenSourceError::Unreadable {

@@ -1,4 +1,4 @@
-//! A source that was opened, for whoever makes a task of it.
+//! An opened source, ready to create a task from.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use super::spec::SourceSpec;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::sources::store::IndexedSource;
 
-/// A source that is ready, and what is known of it.
+/// Opened source with its properties.
 pub struct OpenedSource {
-    /// Reads the items.
+    /// Reader of the items.
     pub source: Arc<dyn Source>,
-    /// The description to store with the task: paths are absolute, piped input is the spooled file.
+    /// Description to store with the task: absolute paths, and the spooled file in place of piped input.
     pub spec: SourceSpec,
-    /// What the pass found; none without a file.
+    /// Facts found by the pass; `None` without a file.
     pub indexed: Option<IndexedSource>,
-    /// See `NewTask::meaning`.
+    /// Fingerprint of the items, stored as `NewTask::meaning`.
     pub meaning: u64,
-    /// Whether a pass was run now.
+    /// True if a pass was run for this opening.
     pub fresh: bool,
-    /// Whether the file begins with a byte order mark, which is no part of its first row.
+    /// True if the file starts with a byte order mark, which is not part of its first row.
     pub has_bom: bool,
-    /// How the file is compressed; none where it isn't, and for what is kept.
+    /// Compression of the file; `None` if uncompressed, and for spooled input.
     pub packing: Option<Packing>,
-    /// Files that a pattern matches and that are no items; none where all are.
+    /// Matching files that are not items; `None` if all are.
     pub skipped: Option<Skipped>,
 }
 

@@ -1,34 +1,34 @@
-//! How a file is compressed: its first bytes say it, its name may say something else.
+//! Detection of a file's compression by its first bytes, whatever its name.
 
 use std::fmt;
 use std::path::Path;
 
-/// How many first bytes tell what a file is.
+/// Number of first bytes needed to detect the type of a file.
 pub(super) const MAGIC_BYTES: usize = 10;
 
-/// How bytes are compressed.
+/// Compression format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// RFC 1952, also of several members (`cat a.gz b.gz`, `bgzip`).
+    /// gzip (RFC 1952), including several members (`cat a.gz b.gz`, `bgzip`).
     Gzip,
-    /// RFC 8878, also of several frames.
+    /// zstd (RFC 8878), including several frames.
     Zstd,
-    /// bzip2, also of several streams (`pbzip2`).
+    /// bzip2, including several streams (`pbzip2`).
     Bzip2,
-    /// xz, also of several streams.
+    /// xz, including several streams.
     Xz,
 }
 
 impl Packing {
     const ALL: [Packing; 4] = [Packing::Gzip, Packing::Zstd, Packing::Bzip2, Packing::Xz];
 
-    /// What a file is by its first [`MAGIC_BYTES`], or by all of a shorter one.
+    /// Detects the format by the first [`MAGIC_BYTES`], or all bytes of a shorter file.
     pub(super) fn of(first: &[u8]) -> Option<Packing> {
         match first {
             [0x1f, 0x8b, ..] => Some(Packing::Gzip),
-            // The second is a frame to be skipped, with which seekable files and those of pzstd may begin.
+            // The second pattern is a skippable frame, with which seekable files and those of pzstd may start.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Packing::Zstd),
-            // A text may begin with BZh9, but hardly with the number that follows; the second is an empty stream's.
+            // Text may start with BZh9, but hardly with the number after it; the second pattern is an empty stream.
             [
                 b'B',
                 b'Z',
@@ -60,7 +60,7 @@ impl Packing {
         }
     }
 
-    /// What a file was to become that ends before it can be told, by its name.
+    /// Returns the format indicated by the name, for a file too short to detect.
     pub(super) fn begun(first: &[u8], path: &Path) -> Option<Packing> {
         let magic: &[u8] = match Packing::of_name(path)? {
             Packing::Gzip => &[0x1f, 0x8b],
@@ -73,14 +73,14 @@ impl Packing {
         Packing::of_name(path).filter(|_| is_begun && is_its)
     }
 
-    /// What a file is by its name.
+    /// Returns the format indicated by the file name.
     pub fn of_name(path: &Path) -> Option<Packing> {
         let ending = path.extension()?.to_str()?;
         let is_its = |packing: &Packing| packing.ending().eq_ignore_ascii_case(ending);
         Packing::ALL.into_iter().find(is_its)
     }
 
-    /// `gz`, `zst`, `bz2` or `xz`.
+    /// Returns the file extension: `gz`, `zst`, `bz2` or `xz`.
     pub fn ending(self) -> &'static str {
         match self {
             Packing::Gzip => "gz",

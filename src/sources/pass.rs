@@ -1,7 +1,7 @@
-//! The one pass over a source before its task begins: what it is asked and what it answers. `cutter` does it.
+//! Interface of the single pass over a source before its task begins; `cutter` does the work.
 //!
-//! Blocking; memory is bounded by a block, a row and a read, whatever the size of the file, plus 24 bytes per
-//! block. The outcome depends on the bytes and the format only, so that the same file gives the same index.
+//! Blocking. Memory is bounded by a block, a row and a read, whatever the size of the file, plus 24 bytes per block.
+//! The outcome depends only on the bytes and the format, so the same file gives the same index.
 
 use std::fs::{File, Metadata};
 use std::io::{Read, Write};
@@ -19,22 +19,23 @@ use super::ndjson::NdjsonRows;
 use super::spec::Format;
 use windrow_engine::ports::sources::store::IndexedSource;
 
-/// The longest row. Unit: bytes. (A row travels in one callback; `body_limit` of `config.toml` is of this size.)
+/// Maximum length of a row, in bytes. A row travels in one callback; `body_limit` of `config.toml` is of this size.
 pub const ROW_BYTES_MAX: usize = 1024 * 1024;
 
-/// How large blocks may grow. A block ends with the row that reaches either bound.
+/// Maximum size of blocks. A block ends with the row that reaches either limit.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockLimits {
-    /// Rows of a block.
+    /// Maximum rows per block.
     pub rows: u32,
-    /// Bytes of a block's rows as JSON, roughly: raw bytes and the column names that each row repeats.
+    /// Approximate bytes of a block's rows as JSON: raw bytes plus the column names repeated in each row.
     pub bytes: usize,
-    /// From this byte of the file on blocks may be sixteen times the rows and four times the bytes.
+    /// File offset from which on blocks may have sixteen times the rows and four times the bytes.
     pub far: u64,
 }
 
 impl Default for BlockLimits {
-    /// 4,096 rows or 1 MiB; beyond 4 GiB 65,536 rows or 4 MiB, which keeps the index of a terabyte at some megabytes.
+    /// Returns 4,096 rows or 1 MiB; beyond 4 GiB, 65,536 rows or 4 MiB, which keeps the index of a terabyte at a few
+    /// megabytes.
     fn default() -> BlockLimits {
         BlockLimits {
             rows: 4096,
@@ -45,7 +46,7 @@ impl Default for BlockLimits {
 }
 
 impl BlockLimits {
-    /// The most rows and bytes of a block that begins at `offset`.
+    /// Returns the maximum rows and bytes of a block that starts at `offset`.
     pub(super) fn at(&self, offset: u64) -> (u32, usize) {
         if offset < self.far {
             (self.rows, self.bytes)
@@ -55,40 +56,40 @@ impl BlockLimits {
     }
 }
 
-/// How far a pass is.
+/// Progress of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexProgress {
-    /// Bytes read.
+    /// Number of bytes read so far.
     pub bytes: u64,
-    /// All bytes, when known.
+    /// Total number of bytes, if known.
     pub bytes_total: Option<u64>,
-    /// Rows counted.
+    /// Number of rows counted so far.
     pub rows: u64,
 }
 
-/// What a pass learned.
+/// Result of a pass.
 #[derive(Debug)]
 pub struct Indexed {
-    /// The blocks.
+    /// Index of the blocks.
     pub index: BlockIndex,
-    /// Rows.
+    /// Total number of rows.
     pub rows: u64,
-    /// Bytes.
+    /// Total number of bytes.
     pub bytes: u64,
     /// XXH3 (64 bits) of all bytes.
     pub checksum: u64,
-    /// Column names of a CSV, `line` of lines; empty otherwise.
+    /// Column names of a CSV, or `line` for lines; otherwise empty.
     pub columns: Vec<String>,
-    /// The most rows that a block has.
+    /// Maximum number of rows in any block.
     pub stride: u32,
-    /// The most bytes of the source that were in memory at once.
+    /// Maximum bytes of the source held in memory at once.
     pub buffered_max: usize,
 }
 
-/// Indexes a regular file and refuses one that is written to meanwhile.
+/// Indexes a regular file, and refuses one that is written to meanwhile.
 ///
 /// # Errors
-/// Each cause of [`IndexError`]; nothing is kept then.
+/// All causes of [`IndexError`]; nothing is kept then.
 pub fn index_file(
     path: &Path,
     format: &Format,
@@ -105,7 +106,7 @@ pub fn index_file(
     ))
 }
 
-/// Indexes an open regular file; `before` is what was known of it when it was opened.
+/// Indexes an open regular file. `before` is its metadata when it was opened.
 pub(super) fn index_open_file(
     file: &File,
     before: &Metadata,
@@ -130,10 +131,10 @@ pub(super) fn index_open_file(
 }
 
 impl Indexed {
-    /// The same, of a source that must have rows.
+    /// Checks that the source has rows.
     ///
     /// # Errors
-    /// `NoRows`.
+    /// `NoRows` if it has none.
     pub(super) fn with_rows(self, format: &Format) -> Result<Indexed, IndexError> {
         let header = matches!(format, Format::Csv(csv) if csv.header);
         match self.rows {
@@ -142,7 +143,7 @@ impl Indexed {
         }
     }
 
-    /// The same as the store remembers it, and the index.
+    /// Splits into the form that the store keeps and the index.
     pub fn into_source(
         self,
         format: &Format,
@@ -164,10 +165,10 @@ impl Indexed {
     }
 }
 
-/// Indexes whatever can be read. `bytes_total` is for the progress only.
+/// Indexes any reader. `bytes_total` is used only for the progress.
 ///
 /// # Errors
-/// Each cause of [`IndexError`] but `ChangedMeanwhile`.
+/// All causes of [`IndexError`] except `ChangedMeanwhile`.
 pub fn index_bytes(
     reader: impl Read,
     bytes_total: Option<u64>,
@@ -185,7 +186,7 @@ pub fn index_bytes(
     run(reader, format, limits, watch, None)?.with_rows(format)
 }
 
-/// Indexes whatever can be read, and keeps its blocks compressed, a frame each. It may have no rows.
+/// Indexes any reader and keeps its blocks compressed, one frame each. The source may have no rows.
 pub(super) fn index_packed(
     reader: impl Read,
     format: &Format,
@@ -233,7 +234,7 @@ fn run(
     }
 }
 
-/// A pass that is fed: between its bytes, which may be long in coming, it holds no thread.
+/// Pass that is fed with bytes. While waiting for them, which may take long, it holds no thread.
 pub(super) enum FedPass {
     Csv(Box<Cutter<CsvRows>>, bool),
     Ndjson(Box<Cutter<NdjsonRows>>),
@@ -241,10 +242,10 @@ pub(super) enum FedPass {
 }
 
 impl FedPass {
-    /// A pass without bytes yet.
+    /// Creates a pass before its first byte.
     ///
     /// # Errors
-    /// When the format can't be used.
+    /// Fails if the format is invalid.
     pub(super) fn begin(format: &Format) -> Result<FedPass, IndexError> {
         format.check().map_err(IndexError::BadFormat)?;
         let limits = BlockLimits::default();
@@ -258,7 +259,7 @@ impl FedPass {
         })
     }
 
-    /// How many bytes it takes in one go.
+    /// Returns the number of bytes it takes at once.
     pub(super) fn wanted(&self) -> usize {
         match self {
             FedPass::Csv(cutter, _) => cutter.wanted(),
@@ -267,10 +268,10 @@ impl FedPass {
         }
     }
 
-    /// Takes the next bytes: exactly as many as are wanted.
+    /// Processes the next bytes, exactly as many as wanted.
     ///
     /// # Errors
-    /// Each cause of [`IndexError`] for which more bytes are pointless.
+    /// All causes of [`IndexError`] that make more bytes pointless.
     pub(super) fn feed(self, bytes: &[u8]) -> Result<FedPass, IndexError> {
         Ok(match self {
             FedPass::Csv(cutter, header) => FedPass::Csv(Box::new(cutter.feed(bytes)?), header),
@@ -279,7 +280,7 @@ impl FedPass {
         })
     }
 
-    /// Takes the last bytes, fewer than are wanted. There may be no rows, but a header where one is expected.
+    /// Processes the last bytes, fewer than wanted. There may be no rows, but an expected header must exist.
     ///
     /// # Errors
     /// As [`index_bytes`].
@@ -292,11 +293,11 @@ impl FedPass {
     }
 }
 
-/// Who follows a pass.
+/// Observer of a pass.
 pub(super) struct Watch<'a> {
     pub(super) bytes_total: Option<u64>,
     pub(super) progress: &'a mut dyn FnMut(IndexProgress),
     pub(super) cancel: &'a AtomicBool,
-    /// Takes the compressed blocks.
+    /// Destination of the compressed blocks.
     pub(super) keep: Option<&'a mut dyn Write>,
 }

@@ -1,5 +1,5 @@
-//! What gives its bytes only once, under any name: standard input, named pipes, `/dev/stdin`, `<(…)` of a shell. It is kept in
-//! the spool directory, and known by its content.
+//! Inputs that can be read only once, under any name: standard input, named pipes, `/dev/stdin`, `<(…)` of a shell.
+//! They are kept in the spool directory and identified by their content.
 
 use std::fs::File;
 use std::io::{Cursor, IsTerminal, Read};
@@ -23,13 +23,13 @@ pub fn read_once(path: &Path) -> bool {
     })
 }
 
-/// True for a file of size 0, which may have content all the same, as those of /proc do.
+/// True for a file of size 0, which may have content nevertheless, like those in /proc.
 pub(super) fn tells_no_size(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|seen| seen.is_file() && seen.len() == 0)
 }
 
-/// Waits for whoever writes into a named pipe.
+/// Opens a named pipe, waiting for its writer.
 pub(super) async fn open_pipe(
     path: &str,
     format: &Format,
@@ -61,7 +61,7 @@ pub(super) async fn keep_piped(
     keep(format, opening, ("stdin", name.to_owned()), piped).await
 }
 
-/// What is piped in, and how it is compressed by its first bytes.
+/// Reads the first bytes and detects the compression. Returns the whole input with it.
 fn sniff<R: Read>(
     mut piped: R,
     name: &str,

@@ -7,14 +7,14 @@ use futures_util::future::BoxFuture;
 use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 
-/// So many items without data.
+/// A number of items without data.
 #[derive(Clone, Copy, Debug)]
 pub struct RangeSource {
     total: ItemCount,
 }
 
 impl RangeSource {
-    /// `total` items.
+    /// Creates a source of `total` items.
     pub fn new(total: ItemCount) -> RangeSource {
         RangeSource { total }
     }

@@ -1,8 +1,8 @@
-//! Takes in an upload: its bytes go into the store in parts while one pass counts, checks and indexes them.
+//! Receives an upload: stores its bytes in parts while one pass counts, checks and indexes the rows.
 //!
-//! Memory is bounded by one part, a chunk of the body, and what the pass holds. Each part is a transaction of its own, and
-//! the pass works in short jobs, so a sender that is slow, or goes away, holds neither locks nor threads. What is compressed
-//! is unpacked on the way in (`receive_packed`), which has a thread of its own for as long as it arrives.
+//! Memory is bounded by one part, a chunk of the body, and the state of the pass. Each part is its own transaction,
+//! and the pass works in short jobs, so a sender that is slow or disconnects holds neither locks nor threads.
+//! Compressed uploads are unpacked on arrival (`receive_packed`), which occupies a thread for as long as they take.
 
 use std::io;
 use std::sync::Arc;
@@ -25,44 +25,44 @@ use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::sources::uploads::{PART_BYTES, UploadDone, UploadId, UploadStore};
 
-/// Jobs of all passes at once.
+/// Maximum concurrent jobs of all passes.
 pub(super) static JOBS: Semaphore = Semaphore::const_new(2);
-/// Rows in a sample.
+/// Number of rows in a sample.
 const SAMPLE_ROWS: u64 = 3;
-/// The longest row that is shown in a sample. Unit: bytes.
+/// Maximum length of a row in a sample, in bytes.
 const SAMPLE_ROW_BYTES: usize = 4096;
 
-/// An upload was not taken in; nothing is kept of it.
+/// Reason why an upload failed; nothing of it is kept.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
-    /// Its rows can't be items.
+    /// Some rows can't be items.
     #[error(transparent)]
     Rows(#[from] IndexError),
-    /// It is longer than is taken. Unit: bytes.
+    /// The upload exceeds the limit, given in bytes.
     #[error("it is longer than {0} bytes")]
     TooLarge(u64),
-    /// What comes out of it is longer than is taken. Unit: bytes.
+    /// The unpacked data exceeds the limit, given in bytes.
     #[error("unpacked, it is longer than {0} bytes (http.upload_limit)")]
     UnpacksTooLarge(u64),
-    /// The sender has stored as much as they may. Unit: bytes.
+    /// The sender has used up the storage quota.
     #[error("the uploads of this business take {stored} bytes; it may store {quota} (http.upload_quota)")]
     OverQuota {
-        /// What is stored.
+        /// Bytes stored by the sender.
         stored: u64,
-        /// What may be.
+        /// Quota of the sender, in bytes.
         quota: u64,
     },
-    /// The sender stopped in the middle.
+    /// The sender disconnected before the end.
     #[error("it ended in the middle: {0}")]
     Broken(String),
-    /// The store failed.
+    /// The store can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Takes in a whole body and makes it a ready upload.
+/// Receives a whole body and turns it into a ready upload.
 ///
-/// Cancel safe: an upload whose sender went away stays open, and is removed with the others that nobody took.
+/// Cancel safe: if the sender disconnects, the upload stays open and is deleted with other unused ones.
 ///
 /// # Errors
 /// See [`ReceiveError`].
@@ -91,7 +91,7 @@ pub async fn receive(
     outcome.map(|()| id)
 }
 
-/// The first bytes, as many as tell what they are, and the rest.
+/// Returns the first bytes, enough to detect the format, and the rest of the body.
 async fn begin<B>(mut body: B) -> Result<(Bytes, B), ReceiveError>
 where
     B: Stream<Item = Result<Bytes, String>> + Unpin,
@@ -144,11 +144,11 @@ async fn take_in_plain(
     Ok(pass.end().await?)
 }
 
-/// What is stored of an upload, part by part.
+/// Writer of an upload's parts.
 pub(super) struct Parts<'a> {
     uploads: &'a dyn UploadStore,
     id: UploadId,
-    /// Whose it is.
+    /// Owner of the upload.
     pub(super) sender: &'a Sender<'a>,
     part: Vec<u8>,
     number: u32,
@@ -167,10 +167,10 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Takes the next bytes; stores what makes a whole part.
+    /// Adds bytes, and stores each part that is complete.
     ///
     /// # Errors
-    /// `OverQuota`, or the store's.
+    /// `OverQuota`, or an error of the store.
     pub(super) async fn add(&mut self, mut rest: Bytes) -> Result<(), ReceiveError> {
         self.bytes += rest.len() as u64;
         while self.part.len() + rest.len() >= PART_BYTES {
@@ -178,14 +178,14 @@ impl<'a> Parts<'a> {
                 .extend_from_slice(&rest.split_to(PART_BYTES - self.part.len()));
             self.uploads.append(self.id, self.number, &self.part).await?;
             (self.part, self.number) = (Vec::new(), self.number + 1);
-            // Others of the same sender may arrive at the same time.
+            // Other uploads of the same sender may be arriving at the same time.
             refuse_full(self.uploads, self.sender, 0).await?;
         }
         self.part.extend_from_slice(&rest);
         Ok(())
     }
 
-    /// Stores what is left; says how many bytes there are.
+    /// Stores the rest and returns the total number of bytes.
     async fn end(self) -> Result<u64, ReceiveError> {
         if !self.part.is_empty() {
             self.uploads.append(self.id, self.number, &self.part).await?;
@@ -195,7 +195,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Refuses a sender whose uploads, with `more`, are more than they may store.
+/// Refuses a sender whose uploads, with `more` bytes, exceed the quota.
 async fn refuse_full(uploads: &dyn UploadStore, sender: &Sender<'_>, more: u64) -> Result<(), ReceiveError> {
     let Some(quota) = sender.quota else { return Ok(()) };
     let stored = uploads.stored_by(sender.by).await?;
@@ -233,7 +233,7 @@ async fn finish(
     Ok(uploads.finish(id, &done).await?)
 }
 
-/// The first rows as a JSON array; a long row is shown as its beginning, as a string.
+/// Formats the first rows as a JSON array. A long row is cut and shown as a string.
 fn sample(chunk: &RowChunk) -> String {
     let rows = (0..SAMPLE_ROWS).filter_map(|row| chunk.row(ItemIndex(row)));
     let shown = rows.map(|row| {
@@ -246,15 +246,15 @@ fn sample(chunk: &RowChunk) -> String {
     format!("[{}]", shown.collect::<Vec<_>>().join(","))
 }
 
-/// The pass over what arrives. Its work is done in short jobs on threads for such work, never while it waits for the
-/// network: a slow sender holds some memory, and no thread.
+/// Pass over arriving bytes. It works in short jobs on blocking threads, never while waiting for the network: a slow
+/// sender holds some memory but no thread.
 struct Pass {
     state: Option<State>,
-    /// What the pass doesn't take yet.
+    /// Bytes that the pass doesn't accept yet.
     pending: Vec<u8>,
 }
 
-/// What goes from job to job.
+/// State handed from job to job.
 struct State {
     pass: FedPass,
     hash: Sha256,
@@ -305,11 +305,11 @@ impl Pass {
     }
 }
 
-/// Short work of a pass, a few at a time: many senders that are quick leave the other threads their share.
+/// Runs a short job of a pass. Their number is limited, so that many fast senders leave threads for others.
 async fn job<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, IndexError> + Send + 'static,
 ) -> Result<T, IndexError> {
-    // It is never closed.
+    // Never fails: the semaphore is never closed.
     let _turn = JOBS.acquire().await;
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(IndexError::Unreadable(io::Error::other(error))))

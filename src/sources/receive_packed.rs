@@ -1,10 +1,10 @@
-//! Unpacks an upload while it arrives: its rows are counted and indexed, and stored a frame for each block, as `windrow run`
+//! Unpacks an upload on arrival: its rows are counted, indexed, and stored with one frame per block, as `windrow run`
 //! keeps them.
 //!
-//! Decoders read, so an upload has a thread as long as it arrives; there are at most `http.max_uploads`. The thread works
-//! in turns, of which there are as many as of other passes: one with a lot to unpack holds the others up for one block at
-//! most, and one that waits for its sender or for the store has no turn. Memory: two chunks of the body, some blocks, and
-//! what the decoder needs, at most 32 MiB.
+//! Decoders are blocking readers, so each upload has a thread while it arrives; there are at most `http.max_uploads`.
+//! The threads take turns, sharing the limit on jobs with other passes. One with a lot to unpack holds the others up
+//! for at most one block, and one waiting for its sender or for the store gives its turn up. Memory: two chunks of
+//! the body, some blocks, and the decoder's needs, at most 32 MiB.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Write};
@@ -26,13 +26,13 @@ use super::spec::Format;
 use super::unpack::{MemoryLog, Unpacker};
 use super::unpack_error::Expansion;
 
-/// Chunks, and pieces of frames, that wait on either side of the thread.
+/// Capacity of the queues of chunks and compressed pieces on either side of the thread.
 const WAITING: usize = 2;
 
-/// Takes in a compressed body; the blocks are stored by the time it answers. Cancel safe: the thread ends by itself.
+/// Receives a compressed body; its blocks are stored when this returns. Cancel safe: the thread ends on its own.
 ///
 /// # Errors
-/// See [`ReceiveError`]; what comes out is bounded by what the sender may send.
+/// See [`ReceiveError`]; the unpacked size has the same limit as the body.
 pub(super) async fn take_in_packed(
     parts: &mut Parts<'_>,
     (format, packing): (&Format, Packing),
@@ -58,7 +58,7 @@ pub(super) async fn take_in_packed(
             if bytes > most {
                 return Err(ReceiveError::TooLarge(most));
             }
-            // Nobody listens any more: the thread says why.
+            // The thread has ended and will report why.
             if chunks.send(Fed::Chunk(chunk)).await.is_err() {
                 return Ok(());
             }
@@ -80,13 +80,13 @@ pub(super) async fn take_in_packed(
     done.unwrap_or_else(|error| Err(IndexError::Unreadable(io::Error::other(error)).into()))
 }
 
-/// What the thread is sent.
+/// Message to the unpacking thread.
 enum Fed {
     Chunk(Bytes),
     End,
 }
 
-/// Ends the thread when nobody waits for it any more.
+/// Guard that ends the thread when its waiter is dropped.
 #[derive(Default)]
 struct EndOnDrop(Arc<AtomicBool>);
 
@@ -96,11 +96,11 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// What the thread does.
+/// Work of the unpacking thread.
 struct UnpackingPass {
     packing: Packing,
     format: Format,
-    /// Unit: bytes.
+    /// Limit on the unpacked size, in bytes.
     unpacked_max: u64,
     is_ended: Arc<AtomicBool>,
     turn: Turn,
@@ -139,7 +139,7 @@ impl UnpackingPass {
     }
 }
 
-/// The right to work now.
+/// Permit to work now, shared with other passes.
 struct Turn {
     runtime: Handle,
     held: Cell<Option<SemaphorePermit<'static>>>,
@@ -151,14 +151,14 @@ impl Turn {
         Turn { runtime, held }
     }
 
-    /// Lets those go first who wait; they do so in the order in which they came.
+    /// Lets waiting passes go first, in order of arrival.
     fn next(&self) {
         self.held.set(None);
-        // It is never closed.
+        // Never fails: the semaphore is never closed.
         self.held.set(self.runtime.block_on(JOBS.acquire()).ok());
     }
 
-    /// Waits for something else meanwhile.
+    /// Gives the turn up while waiting for something else.
     fn pause<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.held.set(None);
         let waited = wait();
@@ -167,7 +167,7 @@ impl Turn {
     }
 }
 
-/// The body, as a decoder reads it. It has an end only if its sender said so.
+/// Body as a blocking reader. It ends only if the sender sent its end.
 struct Arrived<'a> {
     chunks: Receiver<Fed>,
     chunk: Bytes,
@@ -179,7 +179,7 @@ struct Arrived<'a> {
 impl Read for Arrived<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.chunk.is_empty() && !self.has_all {
-            // A turn for each chunk: there are bytes from which nothing comes, however many they are.
+            // One turn per chunk, because any number of bytes may unpack to nothing.
             match self.turn.pause(|| self.chunks.blocking_recv()) {
                 Some(Fed::Chunk(chunk)) => {
                     self.hash.borrow_mut().update(&chunk);
@@ -195,7 +195,7 @@ impl Read for Arrived<'_> {
     }
 }
 
-/// Where compressed blocks go.
+/// Writer of the compressed blocks.
 struct Kept<'a> {
     keep: Sender<Bytes>,
     turn: &'a Turn,

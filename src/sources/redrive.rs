@@ -1,8 +1,8 @@
 //! Failures of another task as items: position `p` is the `p`-th failure of the description.
 //!
-//! A block is at most 256 positions. Its indexes come from the places of failures, which never change, and its rows from
-//! the origin's own source, so that nothing is copied when a redrive is made. Each row brings the index that it has in
-//! the first task; where the origin is a redrive itself, that is the index of *its* origin.
+//! A block has at most 256 positions. Its indexes come from the places of failures, which never change, and its rows
+//! from the origin's own source, so creating a redrive copies nothing. Each row carries its index in the original
+//! task; if the origin is itself a redrive, that is the index in *its* origin.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,12 +15,12 @@ use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_engine::ports::tasks::failure_list::FailureList;
 
-/// Positions of a block: each may need another block of the origin.
+/// Positions per block; each may need a different block of the origin.
 const BLOCK: u64 = 256;
-/// Blocks of the origin that are kept for the next reads.
+/// Number of the origin's blocks cached for the next reads.
 const KEPT: usize = 4;
 
-/// See the module.
+/// Source of a redrive, over failures of another task.
 pub struct RedriveSource {
     spec: RedriveSpec,
     total: u64,
@@ -30,7 +30,7 @@ pub struct RedriveSource {
 }
 
 impl RedriveSource {
-    /// Failures of a task whose items come from `origin`.
+    /// Creates a source over a task's failures, with items read from `origin`.
     pub fn new(spec: RedriveSpec, failures: Arc<dyn FailureList>, origin: Arc<dyn Source>) -> RedriveSource {
         let total = spec.parts.iter().map(RedrivePart::count).sum();
         RedriveSource {
@@ -42,7 +42,7 @@ impl RedriveSource {
         }
     }
 
-    /// The origin's items at positions `[first, end)`.
+    /// Returns the origin's items at positions `[first, end)`.
     async fn items(&self, first: u64, end: u64) -> Result<Vec<ItemIndex>, SourceError> {
         let mut items = Vec::with_capacity(usize::try_from(end - first).unwrap_or(0));
         let mut begins = 0;
@@ -57,7 +57,7 @@ impl RedriveSource {
         Ok(items)
     }
 
-    /// Adds `count` items of a part, from its `skip`-th on.
+    /// Adds `count` items of a group, starting with its `skip`-th.
     async fn add(
         &self,
         part: &RedrivePart,
@@ -93,7 +93,7 @@ impl RedriveSource {
         let first = at.0 - at.0 % BLOCK;
         let items = self.items(first, self.total.min(first + BLOCK)).await?;
         let mut rows = vec![(Vec::new(), 0); items.len()];
-        // In the origin's order, so that each of its blocks is read once.
+        // In the order of the origin, so that each of its blocks is read once.
         let mut order: Vec<usize> = (0..items.len()).collect();
         order.sort_unstable_by_key(|at| items[*at]);
         for at in order {
@@ -110,7 +110,7 @@ impl RedriveSource {
         Ok(Arc::new(chunk.of_origins(origins)))
     }
 
-    /// An item's data, empty without, and the index it has in the first task.
+    /// Returns an item's data, empty if it has none, and its index in the original task.
     async fn row(&self, item: ItemIndex) -> Result<(Vec<u8>, u64), SourceError> {
         if !self.origin.has_data() {
             return Ok((Vec::new(), item.0));
@@ -150,7 +150,7 @@ impl Source for RedriveSource {
         ItemCount(self.total)
     }
 
-    /// Also over a range: each row says which index its item has in the first task.
+    /// True even over a range: each row carries its item's index in the original task.
     fn has_data(&self) -> bool {
         true
     }
@@ -159,7 +159,7 @@ impl Source for RedriveSource {
         self.origin.columns()
     }
 
-    /// Cancel safe.
+    /// Cancel safe: a dropped read has no effect.
     fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
         Box::pin(self.read_block(at))
     }

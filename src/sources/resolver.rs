@@ -1,4 +1,4 @@
-//! Makes the description that is stored with a task out of what a request asks for.
+//! Turns the source of a request into the description stored with a task.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadState, UploadStore};
 use windrow_net::Fetcher;
 
-/// See the module.
+/// Resolver of requested sources.
 pub struct Resolver {
-    /// Remembers indexes.
+    /// Store of the indexes.
     pub sources: Arc<dyn SourceStore>,
-    /// The bytes of uploads.
+    /// Store of the uploads.
     pub uploads: Arc<dyn UploadStore>,
-    /// Fetches files.
+    /// Downloads files from URLs.
     pub fetcher: Fetcher,
 }
 
@@ -63,7 +63,7 @@ impl SourceResolver for Resolver {
             SourceRequest::Range { total } => finish(&SourceSpec::Range { total: *total }, 0, *total),
             SourceRequest::Inline { items } => {
                 let items = items.clone();
-                // Millions of short items take tens of milliseconds.
+                // Parsing millions of short items takes tens of milliseconds.
                 let read = tokio::task::spawn_blocking(move || of_list(items)).await;
                 read.unwrap_or_else(|error| {
                     Err(ResolveError::Refused(format!("the list was not read: {error}")))

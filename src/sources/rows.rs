@@ -1,69 +1,70 @@
-//! What a format is: how bytes are cut into rows, and how a row becomes JSON. `csv` and `ndjson` implement it.
+//! Interface of a format: splitting bytes into rows, and converting rows to JSON. `csv`, `ndjson` and `lines`
+//! implement it.
 
 use super::fault::FaultKind;
 use super::json_rows::JsonRows;
 
-/// UTF-8's byte order mark, which some programs write at the start of a file.
+/// UTF-8 byte order mark, which some programs write at the start of a file.
 pub const BOM: &[u8] = "\u{feff}".as_bytes();
 
-/// What lies at the beginning of some bytes.
+/// Result of looking for a row at the start of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Split {
-    /// A whole row of so many bytes, with its line end.
+    /// A whole row of this length, including its line end.
     Row(usize),
-    /// So many bytes without a row.
+    /// Bytes without a row, of this length.
     Blank(usize),
-    /// No whole row; more bytes are needed.
+    /// The row is incomplete; more bytes are needed.
     More,
-    /// Nothing from here on can be read.
+    /// Nothing can be read from here on.
     Fault(FaultKind),
 }
 
-/// What lies before the first row.
+/// Result of reading what precedes the first row.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// So many bytes, which name these columns.
+    /// A beginning of this length, with these columns.
     Read { len: usize, columns: Vec<String> },
-    /// More bytes are needed.
+    /// The beginning is incomplete; more bytes are needed.
     More,
-    /// Not a beginning; each fault is of the header.
+    /// The beginning is invalid; all faults are in the header.
     Faults(Vec<FaultKind>),
 }
 
-/// A format. The bytes that it is given one after the other must follow each other.
+/// Row format. Bytes must be passed in order, without gaps.
 pub(super) trait RowFormat {
-    /// Reads what comes before the first row of a file. `eof`: there are no more bytes than `rest`.
+    /// Reads what precedes the first row of a file. `eof`: no bytes follow `rest`.
     fn begin(&mut self, rest: &[u8], eof: bool) -> Beginning;
 
-    /// Finds the row at the beginning of `rest`. `eof`: there are no more bytes than `rest`, which is not empty.
+    /// Finds the row at the start of `rest`, which is not empty. `eof`: no bytes follow `rest`.
     fn split(&mut self, rest: &[u8], eof: bool) -> Split;
 
-    /// Whether the row just split can be an item; UTF-8 aside.
+    /// Checks that the row just split can be an item, apart from UTF-8.
     ///
     /// # Errors
-    /// When it can't.
+    /// Returns the fault of the row.
     fn check(&self, row: &[u8]) -> Result<(), FaultKind>;
 
     /// Appends the row just split as one JSON value on one line.
     ///
     /// # Errors
-    /// When it can't be an item.
+    /// Fails if it can't be an item.
     fn write(&mut self, row: &[u8], rows: &mut JsonRows) -> Result<(), FaultKind>;
 
-    /// Writes rows at the beginning of a part of a block that ends with it, as long as they are simple enough; says how many
-    /// bytes they took. The first call has the whole block.
+    /// Writes leading rows as long as they are simple enough, and returns the number of bytes used. `_block` is the
+    /// rest of a block; the first call has the whole block.
     ///
     /// # Errors
-    /// When one can't be an item.
+    /// Fails if a row can't be an item.
     fn write_ahead(&mut self, _block: &[u8], _rows: &mut JsonRows) -> Result<usize, FaultKind> {
         Ok(0)
     }
 
-    /// How many bytes longer a row is as JSON, roughly.
+    /// Returns the approximate number of bytes that JSON adds to a row.
     fn overhead(&self) -> usize;
 }
 
-/// `bytes` without a byte order mark at its beginning, and the length of that.
+/// Returns `bytes` without a leading byte order mark, and the mark's length.
 pub(super) fn without_bom(bytes: &[u8]) -> (&[u8], usize) {
     match bytes.strip_prefix(BOM) {
         Some(rest) => (rest, BOM.len()),

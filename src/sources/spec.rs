@@ -1,4 +1,4 @@
-//! What a task's source is, as it is stored with the task and told by people.
+//! Description of a task's source, as stored with the task and given by people.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -9,85 +9,87 @@ use windrow_core::ids::ItemCount;
 use windrow_engine::ports::sources::resolver::RedriveSpec;
 use windrow_engine::ports::sources::uploads::UploadId;
 
-/// A source's description: `{"kind":"range","total":10}`, `{"kind":"inline","items":[…]}`,
+/// Description of a source: `{"kind":"range","total":10}`, `{"kind":"inline","items":[…]}`,
 /// `{"kind":"csv","path":"users.csv","format":{"delimiter":";"}}`, `{"kind":"ndjson","path":"-"}`,
-/// `{"kind":"ndjson","upload":7}`, `{"kind":"redrive","origin":42,"groups":[{"code":"TIMEOUT","first":0,"count":17}]}`.
+/// `{"kind":"ndjson","upload":7}`,
+/// `{"kind":"redrive","origin":42,"groups":[{"code":"TIMEOUT","first":0,"count":17}]}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "RawSpec", into = "RawSpec")]
 pub enum SourceSpec {
-    /// Numbers only.
+    /// Numbers only, without data.
     Range {
-        /// How many.
+        /// Number of items in the range.
         total: ItemCount,
     },
-    /// A list; kept as it was written.
+    /// Inline list, kept as it was written.
     Inline {
-        /// The items: a JSON array.
+        /// Items as a JSON array.
         items: Box<RawValue>,
     },
     /// Rows of a file.
     File {
-        /// Where the bytes come from.
+        /// Origin of the bytes.
         input: Input,
-        /// How bytes become rows.
+        /// Format of the rows.
         format: Format,
     },
     /// Failures of another task.
     Redrive(RedriveSpec),
-    /// What is appended to the task itself.
+    /// Items appended to the task itself.
     Appended,
 }
 
-/// Where the bytes of a file source come from.
+/// Origin of a file source's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Standard input, written `-`. Never stored: once spooled it is `Spooled`.
+    /// Standard input, written `-`. Never stored: after spooling it is `Spooled`.
     Stdin,
-    /// A local file.
+    /// Path of a local file.
     Path(String),
-    /// The local files that match a pattern, listed as NDJSON. Never stored: once listed it is `Spooled`.
+    /// Local files that match a pattern, listed as NDJSON. Never stored: after listing it is `Spooled`.
     Glob {
-        /// As shells write it.
+        /// Pattern in shell syntax.
         pattern: String,
-        /// Refuses what can't be listed instead of skipping it.
+        /// True to refuse files that can't be listed, instead of skipping them.
         strict: bool,
     },
-    /// What once was piped in, or listed: a file's name in the spool directory, made of its content's checksum.
+    /// Piped input or a file list, now a file in the spool directory named after the checksum of its content.
     Spooled(String),
-    /// What was sent to the façade.
+    /// Upload received by the API server.
     Upload(UploadId),
 }
 
-/// How bytes become rows.
+/// Format of the rows in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Comma-separated values and their relatives.
+    /// Comma-separated values and similar formats.
     Csv(CsvFormat),
     /// One JSON value per line.
     Ndjson,
-    /// One text per line.
+    /// One string per line.
     Lines,
-    /// Texts that a NUL ends, as `find -print0` writes them.
+    /// Strings terminated by NUL, as `find -print0` writes them.
     Nul,
 }
 
-/// The options of a CSV.
+/// Options of a CSV.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CsvFormat {
-    /// Between fields; one ASCII character.
+    /// Delimiter between fields; one ASCII character.
     pub delimiter: char,
-    /// Whether the first row names the columns; without they are `c1`, `c2` …
+    /// True if the first row holds the column names; without it they are `c1`, `c2` …
     pub header: bool,
-    /// Around fields; none reads quotes as text.
+    /// Quote around fields; `None` reads quotes as text.
     pub quote: Option<char>,
-    /// Takes rows whose quotes RFC 4180 doesn't have, as the parser reads them: fields may change, rows may be swallowed.
+    /// True to accept rows with quotes that RFC 4180 doesn't allow, as the parser reads them: fields may change, rows
+    /// may be swallowed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lenient: bool,
 }
 
 impl Default for CsvFormat {
-    /// As RFC 4180 has it, with a header.
+    /// Returns the format of RFC 4180, with a header.
     fn default() -> CsvFormat {
         CsvFormat {
             delimiter: ',',
@@ -99,7 +101,7 @@ impl Default for CsvFormat {
 }
 
 impl Format {
-    /// `csv`, `ndjson`, `lines` or `nul`.
+    /// Returns `csv`, `ndjson`, `lines` or `nul`.
     pub fn kind(&self) -> &'static str {
         match self {
             Format::Csv(_) => "csv",
@@ -109,7 +111,7 @@ impl Format {
         }
     }
 
-    /// The options as JSON text, the same for the same options.
+    /// Returns the options as JSON text; equal options give equal text.
     pub fn to_text(&self) -> String {
         match self {
             Format::Csv(csv) => serde_json::to_string(csv).expect("characters and flags are JSON"),
@@ -119,10 +121,10 @@ impl Format {
         }
     }
 
-    /// Whether the options can be used.
+    /// Checks the options.
     ///
     /// # Errors
-    /// Names the option that can't.
+    /// Names the invalid option.
     pub fn check(&self) -> Result<(), String> {
         let Format::Csv(csv) = self else { return Ok(()) };
         let usable = |c: char| c.is_ascii() && !matches!(c, '\n' | '\r' | '\0');
@@ -140,20 +142,20 @@ impl Format {
 }
 
 impl SourceSpec {
-    /// The description as JSON text, as it is stored.
+    /// Returns the description as JSON text, as it is stored.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("a source's description is JSON")
     }
 
-    /// Reads a description.
+    /// Parses a description.
     ///
     /// # Errors
-    /// When it isn't one; says what is wrong.
+    /// Description of the fault.
     pub fn parse(text: &str) -> Result<SourceSpec, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// `range`, `inline`, `csv`, `ndjson`, `lines`, `redrive` or `appended`.
+    /// Returns `range`, `inline`, `csv`, `ndjson`, `lines`, `redrive` or `appended`.
     pub fn kind(&self) -> &'static str {
         match self {
             SourceSpec::Range { .. } => "range",
@@ -164,7 +166,7 @@ impl SourceSpec {
         }
     }
 
-    /// What a task with this source means: the same for the same items, wherever they are read from.
+    /// Returns a fingerprint of the items: equal for the same items, wherever they are read from.
     pub fn meaning(&self, checksum: u64, total: ItemCount) -> u64 {
         let format = match self {
             SourceSpec::File { format, .. } => format.to_text(),

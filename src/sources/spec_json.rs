@@ -1,4 +1,4 @@
-//! The JSON form of a source's description. Each kind has its own members and takes no others.
+//! JSON form of a source's description. Each kind accepts only its own members.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -8,7 +8,7 @@ use windrow_core::ids::{INDEX_MAX, ItemCount, TaskId};
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::sources::uploads::UploadId;
 
-/// Every member of every kind.
+/// All members of all kinds.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawSpec {
@@ -37,7 +37,7 @@ pub(super) struct RawSpec {
     indexes: Option<Vec<(u64, u64)>>,
 }
 
-/// Places of a group.
+/// Range of places in a failure group.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawGroup {
@@ -47,7 +47,7 @@ struct RawGroup {
 }
 
 impl RawSpec {
-    /// The members that are there, in the order of the struct.
+    /// Returns the names of the members that are present, in struct order.
     fn members(&self) -> Vec<&'static str> {
         let present = [
             ("total", self.total.is_some()),
@@ -107,7 +107,7 @@ impl TryFrom<RawSpec> for SourceSpec {
     }
 }
 
-/// Whether a JSON value is an array.
+/// True if a JSON value is an array.
 pub(super) fn is_list(value: &RawValue) -> bool {
     value.get().starts_with('[')
 }

@@ -1,8 +1,9 @@
-//! Keeps what is piped in, so that it can be read again: written to a file while it is indexed, then treated as one.
+//! Storage for piped input, so that it can be read again: written to a file while it is indexed, then treated like
+//! any file.
 //!
-//! The file is named after its content's checksum: the same input piped in again is the same source, and its file
-//! takes the place of the earlier one, byte for byte the same. Only one process uses a spool directory (the state
-//! directory is locked), so half-written files of other processes are leftovers of a crash and are removed.
+//! The file is named after the checksum of its content. The same input piped again is the same source, and its file
+//! replaces the earlier one, which is identical. Only one process uses a spool directory (the state directory is
+//! locked), so half-written files of other processes are remains of a crash and are removed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
@@ -17,10 +18,10 @@ use super::spec::Format;
 const INCOMING: &str = "incoming-";
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Spooling ended without a file; nothing is left behind.
+/// Error of spooling; no file is left behind.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SpoolError {
-    /// What came in can't be items.
+    /// The input can't be items.
     #[error(transparent)]
     Index(#[from] IndexError),
     /// The spool directory can't be written.
@@ -28,7 +29,7 @@ pub(super) enum SpoolError {
     Write(io::Error),
 }
 
-/// Copies `reader` into `dir` while indexing it; returns the file's name, which is safe on disk by then.
+/// Copies `reader` into `dir` while indexing it. Returns the file's name, once the file is synced to disk.
 pub(super) fn spool(
     dir: &Path,
     reader: impl Read,
@@ -58,8 +59,8 @@ pub(super) fn spool(
     Ok((name, indexed))
 }
 
-/// Unpacks `reader` into `dir` while indexing it, and keeps its blocks compressed; `name_of` says what the file is called, or
-/// that it isn't to be kept. As safe as the other.
+/// Unpacks `reader` into `dir` while indexing it, and keeps its blocks compressed. `name_of` returns the file's name,
+/// or an error to discard it. Synced like `spool`.
 pub(super) fn spool_packed(
     dir: &Path,
     reader: impl Read,
@@ -89,7 +90,7 @@ pub(super) fn spool_packed(
     Ok((name, indexed))
 }
 
-/// A file that is removed unless it is kept.
+/// File that is removed unless it is kept.
 struct Incoming {
     file: File,
     path: PathBuf,
@@ -104,7 +105,7 @@ impl Incoming {
             NEXT.fetch_add(1, Ordering::Relaxed)
         );
         let path = dir.join(name);
-        // Only for the owner: items may be personal data.
+        // Only for the owner, because items may be personal data.
         let file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -149,11 +150,11 @@ fn remove_leftovers(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what it reads.
+/// Reader that also writes the bytes it reads.
 struct Tee<R, W> {
     reader: R,
     writer: W,
-    /// Why writing failed, to tell it from a failure of reading.
+    /// Error of writing, to distinguish it from a failed read.
     failed: Option<io::Error>,
 }
 
@@ -168,7 +169,7 @@ impl<R: Read, W: Write> Read for Tee<R, W> {
     }
 }
 
-/// Writes, and remembers why that failed, to tell it from a failure of reading.
+/// Writer that remembers its error, to distinguish it from a failed read.
 struct Keep<W> {
     writer: W,
     failed: Option<io::Error>,

@@ -1,5 +1,5 @@
-//! Opens the sources that tasks were made with: files, uploads, redrives. Keeps the last ones open, so that previews and
-//! runs of the same task index nothing again.
+//! Opens the sources of stored tasks: files, uploads, redrives. Keeps the most recent ones open, so that previews and
+//! runs of the same task don't index again.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -28,60 +28,60 @@ use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_engine::ports::{ErrorClass, StoreError};
 
-/// Sources that stay open. (The index of a terabyte is some megabytes.)
+/// Maximum number of open sources. The index of a terabyte takes a few megabytes.
 const OPEN_MAX: usize = 64;
-/// Redrives of redrives of … that are followed.
+/// Maximum depth of redrives of redrives.
 const DEPTH_MAX: usize = 16;
 
-/// The source of a task can't be opened.
+/// Reason why a task's source can't be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoredSourceError {
-    /// It is not what it was when the task was made.
+    /// The source has changed since the task was created.
     #[error("{0}")]
     Changed(String),
-    /// The file isn't where it was, on this node at least.
+    /// The file is no longer in its place, at least on this node.
     #[error("{text}")]
     Missing {
-        /// Its path.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the fault.
         text: String,
     },
-    /// Not now; worth another try.
+    /// Temporarily unavailable; a retry may help.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// What opening needs.
+/// Opener of the sources of stored tasks.
 pub struct StoredSources {
-    /// Remembers indexes.
+    /// Store of the indexes.
     pub sources: Arc<dyn SourceStore>,
-    /// The bytes of uploads.
+    /// Store of the uploads.
     pub uploads: Arc<dyn UploadStore>,
-    /// The failures that redrives do again.
+    /// Store of the failures that redrives repeat.
     pub failures: Arc<dyn FailureList>,
-    /// The items that were appended to open tasks.
+    /// Store of the items appended to open tasks.
     pub appended: Arc<dyn AppendStore>,
-    /// The tasks that failed.
+    /// Store of the origin tasks of redrives.
     pub tasks: Arc<dyn TaskStore>,
-    /// Where piped input was kept.
+    /// Spool directory with piped input.
     pub spool: PathBuf,
-    /// Time.
+    /// Clock for opening sources.
     pub clock: Arc<dyn Clock>,
-    /// The oldest first.
+    /// Open sources, oldest first.
     open: Mutex<VecDeque<Open>>,
 }
 
-/// A source that is open.
+/// An open source of a task.
 struct Open {
     task: TaskId,
-    /// The description that it was opened by: a hook may change it.
+    /// Description used for opening; a hook may change the task's.
     json: String,
     source: Arc<dyn Source>,
 }
 
 impl StoredSources {
-    /// Nothing is open yet.
+    /// Creates an opener without open sources.
     pub fn new(
         sources: Arc<dyn SourceStore>,
         uploads: Arc<dyn UploadStore>,
@@ -103,7 +103,7 @@ impl StoredSources {
         }
     }
 
-    /// The source of a task.
+    /// Opens the source of a task.
     ///
     /// # Errors
     /// See [`StoredSourceError`].
@@ -111,8 +111,9 @@ impl StoredSources {
         self.open_within(task, DEPTH_MAX).await
     }
 
-    /// Whether items succeeded in one of the tasks whose failures a task does again, of those that `counts` takes: what
-    /// fails there again is the items, since all of them are bad ones. Of no other task.
+    /// True if items succeeded in one of the tasks whose failures this task redrives, among those accepted by
+    /// `counts`. All its items have failed before, so further failures are then the items' fault. False for other
+    /// tasks.
     ///
     /// # Errors
     /// See [`StoredSourceError`].
@@ -137,7 +138,7 @@ impl StoredSources {
         Ok(false)
     }
 
-    /// Boxed, since a redrive opens its origin.
+    /// Boxed, since a redrive recursively opens its origin.
     fn open_within<'a>(
         &'a self,
         task: &'a TaskView,
@@ -149,7 +150,7 @@ impl StoredSources {
             }
             let spec = SourceSpec::parse(&task.source).map_err(|why| damaged(task, &why))?;
             let source: Arc<dyn Source> = match spec {
-                // It grows, and is open already.
+                // Can grow, and needs no opening.
                 SourceSpec::Appended => {
                     let blocks = self.appended.clone();
                     return Ok(Arc::new(AppendedSource::new(blocks, task.id, task.total)));
@@ -167,7 +168,7 @@ impl StoredSources {
                             .map_err(failed)?,
                     )
                 }
-                // One of no items, which no file may be.
+                // An empty list, while files must have items.
                 SourceSpec::Inline { items } if task.total == ItemCount(0) => {
                     let source = InlineSource::new(&items);
                     Arc::new(source.ok_or_else(|| damaged(task, "it is no list"))?)
@@ -187,7 +188,7 @@ impl StoredSources {
         } = spec
             && read_once(Path::new(path))
         {
-            // Nobody may be there to write into a pipe that took the file's place.
+            // A pipe that took the file's place may have no writer.
             return Err(failed(OpenSourceError::NotAFile(PathBuf::from(path))));
         }
         let (store, now) = (self.sources.as_ref(), self.clock.wall());
@@ -258,7 +259,7 @@ fn damaged(task: &TaskView, why: &str) -> StoredSourceError {
     StoredSourceError::Changed(format!("the source of {} can't be understood: {why}", task.id))
 }
 
-/// Only a store that doesn't answer, or a disk that fails, is worth another try.
+/// Classifies an error: only an unresponsive store or a failing disk is worth a retry.
 fn failed(error: OpenSourceError) -> StoredSourceError {
     let text = format!("{}: {}; try: {}", error.what(), error.because(), error.hint());
     if let OpenSourceError::NotFound(path) = error {

@@ -1,7 +1,7 @@
-//! Compressed bytes become plain ones while they are read: gzip, zstd, bzip2, xz, each with all of its members.
+//! Streaming decompression: gzip, zstd, bzip2, xz, each with all of its members.
 //!
-//! Memory is bounded whatever the bytes ask for, and so is how much comes out of how little. Data that end early are a
-//! fault: what came before is never taken for the whole.
+//! Memory and the expansion of the data are bounded, whatever the bytes ask for. Truncated data is a fault: the part
+//! before it is never taken for the whole.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::frames::count_unpacked;
 use super::packing::Packing;
 use super::unpack_error::{Expansion, UnpackError, UnpackFault};
 
-/// What a decoder may need at most, as a power of two in bytes: the window of zstd, all of xz.
+/// Memory limit of a decoder, as a power of two in bytes: the window of zstd, all of xz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MemoryLog(u32);
 
 impl MemoryLog {
-    /// 128 MiB for who reads files of their own: `zstd --long=27`, `xz -9`.
+    /// 128 MiB for users reading their own files: `zstd --long=27`, `xz -9`.
     pub(super) const OWN: MemoryLog = MemoryLog(27);
-    /// 32 MiB for each of those who send to a node at once: `zstd -19`, `xz -8`.
+    /// 32 MiB for each concurrent upload to a node: `zstd -19`, `xz -8`.
     pub(super) const SENT: MemoryLog = MemoryLog(25);
 
     fn mib(self) -> u32 {
@@ -30,10 +30,10 @@ impl MemoryLog {
     }
 }
 
-/// One read of compressed bytes. Unit: bytes.
+/// Size of a read of compressed bytes, in bytes.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Reads what compressed bytes unpack to. Faults are [`UnpackError`]s inside of `io::Error`s.
+/// Reader of the unpacked data. Faults are [`UnpackError`]s inside of `io::Error`s.
 pub(super) struct Unpacker<R: Read> {
     decoder: Decoder<Below<R>>,
     packing: Packing,
@@ -51,10 +51,10 @@ enum Decoder<R: BufRead> {
 }
 
 impl<R: Read> Unpacker<R> {
-    /// Reads from the beginning of `packed`.
+    /// Creates a reader at the start of `packed`.
     ///
     /// # Errors
-    /// When the decoder can't be made: there is no memory.
+    /// Fails if there is no memory for the decoder.
     pub(super) fn new(
         packing: Packing,
         packed: R,
@@ -87,7 +87,7 @@ impl<R: Read> Unpacker<R> {
         })
     }
 
-    /// How many compressed bytes have been read; goes on counting.
+    /// Returns a live counter of the compressed bytes read.
     pub(super) fn progress(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.read)
     }
@@ -111,7 +111,7 @@ impl<R: Read> Unpacker<R> {
         })
     }
 
-    /// A decoder's error, unless it is one of the bytes below it.
+    /// Converts an error of the decoder; errors of the input below pass unchanged.
     fn told(&mut self, error: io::Error) -> io::Error {
         if error.get_ref().is_some_and(|inner| inner.is::<BelowError>()) {
             return error;
@@ -120,7 +120,7 @@ impl<R: Read> Unpacker<R> {
         self.fault(match error.kind() {
             io::ErrorKind::OutOfMemory => UnpackFault::Memory(self.memory.mib()),
             io::ErrorKind::UnexpectedEof => UnpackFault::Truncated,
-            // The words of the zstd library, and of the xz decoder where the next stream is cut off.
+            // Messages of the zstd library, and of the xz decoder if the next stream is truncated.
             _ if words.contains("too much memory") => UnpackFault::Memory(self.memory.mib()),
             _ if words.contains("incomplete") => UnpackFault::Truncated,
             _ => UnpackFault::Corrupt(words),
@@ -150,13 +150,13 @@ impl<R: Read> Read for Unpacker<R> {
     }
 }
 
-/// The compressed bytes.
+/// Input of the decoder: the compressed bytes.
 type Below<R> = BufReader<Counted<R>>;
 
-/// Counts what is read.
+/// Reader that counts its bytes.
 struct Counted<R>(R, Arc<AtomicU64>);
 
-/// An error of the bytes below, which is none of the data, whatever its kind.
+/// Error of the input below, whatever its kind, as opposed to a fault of the data.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct BelowError(io::Error);
@@ -169,7 +169,7 @@ impl<R: Read> Read for Counted<R> {
                     self.1.fetch_add(read as u64, Ordering::Relaxed);
                     return Ok(read);
                 }
-                // No decoder has to know of it.
+                // Retried here, so that no decoder has to handle it.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(io::Error::new(error.kind(), BelowError(error))),
             }

@@ -1,21 +1,21 @@
-//! Why compressed bytes can't be unpacked, and how much may come out of how little.
+//! Errors of unpacking, and limits on the expansion of compressed data.
 
 use std::fmt;
 
 use super::packing::Packing;
 
-/// How much may come out of how little. Files that people have grow tenfold, logs hundredfold; those that are made to fill
-/// disks grow without an end.
+/// Limit on the expansion of compressed data. Ordinary files grow tenfold, logs hundredfold; files made to fill disks
+/// grow without end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expansion {
-    /// So much may come out of anything. Unit: bytes.
+    /// Unpacked bytes that are always allowed.
     pub free: u64,
-    /// Beyond that, at most so many times the compressed bytes.
+    /// Beyond that, maximum factor over the compressed bytes.
     pub ratio: u64,
 }
 
 impl Expansion {
-    /// No bound, for what was bounded before.
+    /// No limit, for data that was limited before.
     pub(super) const NONE: Expansion = Expansion {
         free: u64::MAX,
         ratio: u64::MAX,
@@ -23,7 +23,7 @@ impl Expansion {
 }
 
 impl Default for Expansion {
-    /// 1 GiB, then 250-fold.
+    /// Returns 1 GiB, then 250-fold.
     fn default() -> Expansion {
         Expansion {
             free: 1 << 30,
@@ -32,31 +32,31 @@ impl Default for Expansion {
     }
 }
 
-/// Compressed bytes that can't be unpacked.
+/// Error of unpacking compressed data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnpackError {
-    /// How they are compressed.
+    /// Compression format of the data.
     pub packing: Packing,
-    /// What is wrong.
+    /// Kind of the fault.
     pub kind: UnpackFault,
-    /// Compressed bytes read by then, of which the last 64 KiB may not have been looked at.
+    /// Compressed bytes read so far, of which the last 64 KiB may not have been processed.
     pub read: u64,
-    /// Bytes that came out before.
+    /// Number of bytes unpacked before the fault.
     pub unpacked: u64,
-    /// Whole rows that came out before.
+    /// Number of whole rows unpacked before the fault.
     pub rows: u64,
 }
 
-/// What is wrong with compressed bytes.
+/// Kind of fault in compressed data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnpackFault {
-    /// They end before their end.
+    /// The data is truncated.
     Truncated,
-    /// They are damaged, or followed by something else; the decoder's words.
+    /// The data is damaged or followed by something else; with the decoder's message.
     Corrupt(String),
-    /// Unpacking them takes more memory than this. Unit: MiB.
+    /// Unpacking needs more memory than this, in MiB.
     Memory(u32),
-    /// More comes out than [`Expansion`] allows.
+    /// The data expands beyond [`Expansion`].
     Expansion(Expansion),
 }
 
@@ -98,7 +98,7 @@ impl fmt::Display for UnpackError {
 impl std::error::Error for UnpackError {}
 
 impl UnpackError {
-    /// What is wrong in one word, which stays the same.
+    /// Returns a stable one-word reason.
     pub fn reason(&self) -> &'static str {
         match self.kind {
             UnpackFault::Truncated => "truncated",
@@ -108,7 +108,7 @@ impl UnpackError {
         }
     }
 
-    /// What a person may try.
+    /// Returns a suggestion for people.
     pub(super) fn hint(&self) -> &'static str {
         match (&self.kind, self.packing) {
             (UnpackFault::Truncated, _) => {

@@ -1,5 +1,5 @@
-//! Reads blocks of an upload out of its parts and compares them with the index, as `file` does with a file. Of one that was
-//! sent compressed each block is a frame, and the table of the frames is read when it is opened.
+//! Reads blocks of an upload from its parts and checks them against the index, as `file` does for files. For a
+//! compressed upload each block is a frame, and the frame table is read on opening.
 
 use std::io;
 use std::ops::Range;
@@ -23,15 +23,15 @@ use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 use windrow_engine::ports::sources::uploads::{PART_BYTES, Upload, UploadId, UploadStore};
 
-/// Where the index of an upload is kept in the store of sources.
+/// Returns the location under which the source store keeps an upload's index.
 pub(super) fn location(id: UploadId) -> String {
     format!("upload:{}", id.0)
 }
 
-/// The member of an upload's format that says how it was compressed.
+/// Member of an upload's format with the compression.
 const PACKING: &str = "compressed";
 
-/// How the bytes of an upload became rows, as it is stored.
+/// Returns the row format and compression of an upload as stored.
 pub(super) fn format_text(format: &Format, packing: Option<Packing>) -> String {
     let text = format.to_text();
     match (packing, serde_json::from_str(&text)) {
@@ -43,7 +43,7 @@ pub(super) fn format_text(format: &Format, packing: Option<Packing>) -> String {
     }
 }
 
-/// The same, read: the format, and how the upload was compressed. None when it can't be understood.
+/// Parses a stored format into the row format and the compression; `None` if invalid.
 pub(super) fn stored_format(upload: &Upload) -> Option<(Format, Option<String>)> {
     let mut options: Value = serde_json::from_str(&upload.format).ok()?;
     let packing = options.as_object_mut()?.remove(PACKING);
@@ -58,21 +58,21 @@ pub(super) fn stored_format(upload: &Upload) -> Option<(Format, Option<String>)>
     Some((format, packing))
 }
 
-/// The rows of an upload that is ready.
+/// Rows of a ready upload.
 pub struct UploadSource {
     bytes: Stored,
     indexed: Arc<IndexedSource>,
     format: Format,
     index: Arc<BlockIndex>,
-    /// Where the blocks lie of one that was compressed.
+    /// Frames of the blocks, for a compressed upload.
     frames: Option<Frames>,
 }
 
 impl UploadSource {
-    /// Finds the index of an upload.
+    /// Opens an upload with its index.
     ///
     /// # Errors
-    /// `BadSpec` when there is no such upload, or it isn't ready.
+    /// `BadSpec` if the upload doesn't exist or isn't ready.
     pub async fn open(
         uploads: Arc<dyn UploadStore>,
         sources: &dyn SourceStore,
@@ -105,12 +105,12 @@ impl UploadSource {
         })
     }
 
-    /// What the pass found.
+    /// Returns the result of the pass.
     pub fn indexed(&self) -> &IndexedSource {
         &self.indexed
     }
 
-    /// The bytes of a block, as they are stored.
+    /// Reads the bytes of a block as stored.
     async fn read_block(&self, block: &Located) -> Result<Vec<u8>, SourceError> {
         let place = match &self.frames {
             Some(frames) => frames.place(block),
@@ -161,14 +161,14 @@ impl UploadSource {
     }
 }
 
-/// The bytes of an upload, in parts.
+/// Bytes of an upload, stored in parts.
 struct Stored {
     uploads: Arc<dyn UploadStore>,
     id: UploadId,
 }
 
 impl Stored {
-    /// Some of them; none when a part is gone. Fewer than asked for where the last part ends.
+    /// Reads a range; `None` if a part is missing. Shorter than requested at the end of the last part.
     async fn read(&self, place: Range<u64>) -> Result<Option<Vec<u8>>, StoreError> {
         let (mut bytes, size) = (Vec::new(), PART_BYTES as u64);
         for number in place.start / size..place.end.div_ceil(size) {
@@ -183,7 +183,7 @@ impl Stored {
         Ok(Some(bytes))
     }
 
-    /// The table of the frames, which ends the `len` bytes of one that was compressed.
+    /// Reads the frame table at the end of a compressed upload with `len` bytes.
     async fn frames(&self, len: u64) -> Result<Frames, OpenSourceError> {
         let last = |most: u64| len.saturating_sub(most)..len;
         let gone = || {
@@ -227,7 +227,7 @@ impl Source for UploadSource {
         &self.indexed.columns
     }
 
-    /// Cancel safe.
+    /// Cancel safe: a dropped read has no effect.
     fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
         Box::pin(self.read_rows(at))
     }

@@ -1,4 +1,4 @@
-//! Folders that all nodes of a store share: for the bytes of results, and for tasks that are archived.
+//! Folders shared by all nodes of a store: one for result bytes, one for archived tasks.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -14,31 +14,31 @@ use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::result_bytes::ResultBytes;
 
-/// How the names of files begin that are not whole yet.
+/// Name prefix of files that are still being written.
 const HALF: &str = ".half";
-/// Between two looks for halves.
+/// Interval between two scans for partial files.
 const LOOK_EVERY_MS: i64 = 3_600_000;
-/// zstd's usual level.
+/// Default compression level of zstd.
 const PACKED_LEVEL: i32 = 3;
 
-/// What a folder is for.
+/// Purpose of a shared folder, with the names that belong to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FolderKind {
-    /// The key of the configuration that names it.
+    /// Configuration key that names the folder.
     pub(crate) setting: &'static str,
-    /// The fact of the store that its folder must know.
+    /// Fact in the store's `meta` table whose value must equal the marker's content.
     pub(crate) fact: &'static str,
-    /// The file that says whose folder it is: one that isn't mounted has none.
+    /// Marker file that identifies the folder; missing while the folder is not mounted.
     marker: &'static str,
 }
 
-/// The bytes of results.
+/// Folder for the bytes of results.
 pub(crate) const RESULTS: FolderKind = FolderKind {
     setting: "results.location",
     fact: "results_place",
     marker: "windrow-results",
 };
-/// Tasks that are deleted.
+/// Folder for tasks archived before deletion.
 pub(crate) const ARCHIVE: FolderKind = FolderKind {
     setting: "archive.location",
     fact: "archive_place",
@@ -46,7 +46,7 @@ pub(crate) const ARCHIVE: FolderKind = FolderKind {
 };
 
 impl FolderKind {
-    /// A folder isn't the one that the store knows.
+    /// Returns the error for a folder that is not the one this store knows.
     pub(crate) fn other(self, folder: &Path) -> StoreError {
         let (setting, place, marker) = (self.setting, folder.display(), self.marker);
         StoreError::Refused(format!(
@@ -56,20 +56,21 @@ impl FolderKind {
     }
 }
 
-/// See the module.
+/// Handle to an opened shared folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     kind: FolderKind,
     root: Arc<PathBuf>,
-    /// Up to when halves were looked for last. Unit: milliseconds since the Unix epoch.
+    /// Cutoff of the last scan for partial files, in milliseconds since the Unix epoch; shared by clones.
     looked: Arc<AtomicI64>,
 }
 
 impl Folder {
-    /// The folder, with what its marker says; a new one says `fresh`, and without that nothing.
+    /// Opens the folder and returns it with the content of its marker. A missing marker is written with `fresh`;
+    /// without `fresh` the content is empty.
     ///
     /// # Errors
-    /// `Refused` when it can't be made, read or written.
+    /// `Refused` if the folder cannot be created, read or written.
     pub(crate) fn open(
         kind: FolderKind,
         root: &Path,
@@ -97,7 +98,7 @@ impl Folder {
         }
     }
 
-    /// Whole or not at all: beside it first, on the disk, then under its name.
+    /// Writes atomically: to a temporary file in the same folder, synced, then renamed.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let parent = path.parent().unwrap_or(&self.root);
         let mut half = tempfile::Builder::new().prefix(HALF).tempfile_in(parent)?;
@@ -112,9 +113,9 @@ impl Folder {
         self.write(&path, bytes)
     }
 
-    /// The path of a name, in a folder that is there.
+    /// Returns the path for a name, creating its parent. Fails if the folder is not mounted.
     fn room_for(&self, name: &str) -> io::Result<PathBuf> {
-        // A folder that was unmounted looks empty: nothing may be written beneath it.
+        // An unmounted folder looks empty: never write beneath the mount point.
         fs::metadata(self.root.join(self.kind.marker))?;
         let path = self.root.join(name);
         if let Some(parent) = path.parent().filter(|parent| !parent.is_dir()) {
@@ -124,10 +125,10 @@ impl Folder {
         Ok(path)
     }
 
-    /// A file that gets this name once it is whole.
+    /// Begins a file that gets this name once it is complete.
     ///
     /// # Errors
-    /// `Unavailable` while the folder can't be written.
+    /// `Unavailable` while the folder cannot be written.
     pub(crate) async fn begin(&self, name: String) -> Result<PackedFile, StoreError> {
         let begun = self.blocking(move |folder| {
             let path = folder.room_for(&name)?;
@@ -153,18 +154,18 @@ impl Folder {
                 _ => {}
             }
             if let Some(parent) = path.parent() {
-                // It stays while there are others in it.
+                // Fails, and so keeps the folder, while other files are in it.
                 fs::remove_dir(parent).ok();
             }
         }
         Ok(())
     }
 
-    /// Removes the files that were begun and not written to since a time; looks once in [`LOOK_EVERY_MS`], since it reads the
-    /// names of all.
+    /// Removes partial files last written before a time. Scans at most once per [`LOOK_EVERY_MS`], since a scan lists
+    /// every file.
     ///
     /// # Errors
-    /// `Unavailable` while the folder can't be read or written.
+    /// `Unavailable` while the folder cannot be read or written.
     pub(crate) async fn remove_halves(&self, before: WallMs) -> Result<u64, StoreError> {
         let looked = self.looked.load(Ordering::Relaxed);
         if before.0.saturating_sub(looked) < LOOK_EVERY_MS {
@@ -206,7 +207,7 @@ impl Folder {
         Ok(found)
     }
 
-    /// Files are the business of threads that may block.
+    /// Runs file operations on a blocking thread.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(Folder) -> io::Result<T> + Send + 'static,
@@ -221,7 +222,7 @@ impl Folder {
     }
 }
 
-/// A file that is packed (zstd, with a checksum) as it is written. Dropped, it leaves nothing.
+/// File compressed as it is written (zstd, with a checksum). Nothing remains if it is dropped unfinished.
 pub(crate) struct PackedFile {
     folder: Folder,
     path: PathBuf,
@@ -229,10 +230,10 @@ pub(crate) struct PackedFile {
 }
 
 impl PackedFile {
-    /// Appends a text.
+    /// Appends text to the compressed stream.
     ///
     /// # Errors
-    /// `Unavailable` when it can't be written.
+    /// `Unavailable` if it cannot be written.
     pub(crate) async fn add(self, text: String) -> Result<PackedFile, StoreError> {
         let PackedFile {
             folder,
@@ -244,10 +245,10 @@ impl PackedFile {
         Ok(PackedFile { folder, path, packer })
     }
 
-    /// Gives it its name, when it is on the disk.
+    /// Syncs the file to disk, then gives it its name.
     ///
     /// # Errors
-    /// `Unavailable` when it can't be written.
+    /// `Unavailable` if it cannot be written.
     pub(crate) async fn finish(self) -> Result<(), StoreError> {
         let PackedFile { folder, path, packer } = self;
         let finished = folder.blocking(move |folder| {
@@ -260,7 +261,7 @@ impl PackedFile {
     }
 }
 
-/// What may still be written on the file system of a path. Unit: bytes.
+/// Returns the free space of the file system at a path, in bytes.
 pub(crate) fn free(path: &Path) -> io::Result<u64> {
     let found = rustix::fs::statvfs(path)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))

@@ -1,4 +1,4 @@
-//! The store over SQL, and leases and hints over Redis.
+//! Store over SQL, with leases and hints over Redis.
 //!
 //! | port | here |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Outputs as bytes: a line `INDEX JSON` for each in index order, as one zstd frame with a checksum.
+//! Outputs packed as bytes: one `INDEX JSON` line each, in index order, as one zstd frame with a checksum.
 
 use std::io::Read;
 
@@ -7,15 +7,15 @@ use windrow_core::items::output::OUTPUT_KEPT_MAX;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::results::{ItemOutput, SEGMENT_BYTES};
 
-/// zstd's fastest of the common levels: JSON of one shape shrinks to a fraction at any of them.
+/// Fastest of the common zstd levels: uniform JSON shrinks to a fraction at any of them.
 const LEVEL: i32 = 1;
-/// More than any segment has: one output beyond its size, and an index for each byte.
+/// Upper bound of an unpacked segment: one output beyond the segment size, plus an index per byte.
 const UNPACKED_MAX: u64 = (24 * SEGMENT_BYTES + OUTPUT_KEPT_MAX) as u64;
 
-/// The bytes of outputs.
+/// Packs outputs into bytes.
 ///
 /// # Errors
-/// When the compressor finds no memory.
+/// If the compressor runs out of memory.
 pub(crate) fn pack(outputs: &[ItemOutput]) -> Result<Vec<u8>, StoreError> {
     let bytes: usize = outputs.iter().map(|output| output.json.len() + 21).sum();
     let mut lines = String::with_capacity(bytes);
@@ -32,10 +32,10 @@ pub(crate) fn pack(outputs: &[ItemOutput]) -> Result<Vec<u8>, StoreError> {
     compressed.map_err(|error| StoreError::Refused(format!("results can't be packed: {error}")))
 }
 
-/// The outputs of bytes.
+/// Unpacks outputs from bytes.
 ///
 /// # Errors
-/// What is wrong with them.
+/// A description of the damage.
 pub(crate) fn unpack(body: &[u8]) -> Result<Vec<ItemOutput>, String> {
     let mut lines = String::new();
     zstd::stream::read::Decoder::with_buffer(body)

@@ -1,5 +1,6 @@
-//! The proxies that the environment names, by the rules of `curl`: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in
-//! small letters before capitals. (`HTTP_PROXY` isn't believed where this is a CGI program: there a request's header sets it.)
+//! Proxies that the environment names, by the rules of `curl`: `http_proxy`, `https_proxy`, `all_proxy` and
+//! `no_proxy`, lower case before upper case. (`HTTP_PROXY` is ignored in a CGI program, where a request's header sets
+//! it.)
 
 use std::fmt;
 
@@ -8,10 +9,10 @@ use hyper_util::client::proxy::matcher::Matcher;
 
 use super::proxy::Proxy;
 
-/// Stands for a proxy that can't be used, so that hosts which need none are told apart all the same.
+/// Placeholder for a proxy that can't be used, so that hosts which need none are still recognized.
 const UNUSABLE: &str = "http://unusable.invalid";
 
-/// Which calls go through which proxy.
+/// Rule of the environment for which calls use which proxy.
 #[derive(Clone)]
 pub struct EnvironmentProxies {
     matcher: std::sync::Arc<Matcher>,
@@ -19,7 +20,7 @@ pub struct EnvironmentProxies {
     https: Option<Named>,
 }
 
-/// A proxy and the variable that names it.
+/// Proxy with the variable that names it.
 #[derive(Clone, PartialEq, Eq)]
 struct Named {
     variable: &'static str,
@@ -27,14 +28,14 @@ struct Named {
 }
 
 impl Default for EnvironmentProxies {
-    /// Those of an environment that names none.
+    /// Returns the rule of an environment that names no proxies.
     fn default() -> EnvironmentProxies {
         EnvironmentProxies::read(|_| None)
     }
 }
 
 impl EnvironmentProxies {
-    /// Reads them; `variable` says what a variable of the environment is.
+    /// Reads the rule; `variable` returns the value of an environment variable.
     pub fn read<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> EnvironmentProxies {
         let first = |names: &[&'static str]| {
             let set = names.iter().filter_map(|name| Some((*name, variable(name)?)));
@@ -50,9 +51,9 @@ impl EnvironmentProxies {
         let http = first(of_http).or(all).map(Named::of);
         let https = first(&["https_proxy", "HTTPS_PROXY"]).or(all).map(Named::of);
         let none = first(&["no_proxy", "NO_PROXY"]).map_or("", |(_, hosts)| hosts);
-        // Blanks part hosts too.
+        // Blanks separate hosts too.
         let none = none.split_whitespace().collect::<Vec<_>>().join(",");
-        // The matcher takes it for names only, and not for addresses.
+        // The matcher applies it only to names, not to addresses.
         let is_off = none == "*";
         let place = |named: &Option<Named>| match named {
             Some(_) if !is_off => UNUSABLE.to_owned(),
@@ -70,10 +71,10 @@ impl EnvironmentProxies {
         }
     }
 
-    /// The proxy of a URL; none where it is called directly.
+    /// Returns the proxy for a URL; `None` if it is called directly.
     ///
     /// # Errors
-    /// A sentence that names the variable, where its proxy can't be used.
+    /// A sentence that names the variable, if its proxy can't be used.
     pub fn of(&self, url: &Uri) -> Result<Option<&Proxy>, String> {
         if self.matcher.intercept(url).is_none() {
             return Ok(None);

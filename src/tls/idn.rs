@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The URL with its host as requests name it: `https://bücher.example/x` has `xn--bcher-kva.example`. Any other URL, and one
-/// whose host is none, stays as it is.
+/// Returns the URL with its host as requests name it: `https://bücher.example/x` has `xn--bcher-kva.example`. Any
+/// other URL, and one without a valid host, stays as it is.
 pub fn with_ascii_host(url: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = url.split_once("://").filter(|_| !url.is_ascii()) else {
         return Cow::Borrowed(url);

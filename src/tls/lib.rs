@@ -1,6 +1,6 @@
-//! What it means when one side speaks TLS and the other doesn't, or when a handshake fails: judged here once, for
-//! handlers, for sources and for the command line's client. Nobody is shown the words of the TLS library, which are for
-//! programmers; they are in the log, at `debug`. And the proxies that stand between, which all three go through.
+//! Problems of TLS, if one side speaks it and the other doesn't, or if a handshake fails: judged here once, for
+//! handlers, for sources and for the command line's client. The words of the TLS library are for programmers and only
+//! in the log, at `debug`. Also the proxies in between, which all three use.
 
 pub mod environment;
 pub mod idn;
@@ -12,38 +12,38 @@ use std::io;
 
 use rustls::{AlertDescription, CertificateError, InvalidMessage};
 
-/// Why a connection can't be used.
+/// Reason why a connection can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// It was spoken to in plain HTTP.
+    /// Plain HTTP was sent to a TLS server.
     #[error("the server speaks TLS")]
     WantsHttps,
-    /// It was spoken to in TLS.
+    /// TLS was sent to a plain HTTP server.
     #[error("the server speaks plain http")]
     WantsHttp,
-    /// Its certificate is not to be believed.
+    /// The server's certificate can't be trusted.
     #[error("its certificate is refused: {0}")]
     Certificate(&'static str),
-    /// The two don't come to terms.
+    /// The TLS handshake with the server failed.
     #[error("{0}")]
     Handshake(&'static str),
 }
 
-/// An answer to plain HTTP was a record of TLS.
+/// Error for a TLS record in response to plain HTTP.
 #[derive(Debug, thiserror::Error)]
 #[error("the server speaks TLS")]
 struct SpokeTls;
 
-/// Whether an authority that is to be trusted helps against what a certificate was refused for.
+/// Reasons for refusing a certificate that a trusted authority would resolve.
 const STRANGE: [&str; 2] = [
     "it was issued by an authority that is not trusted here",
     "no authority that is trusted here signed it",
 ];
-/// A certificate for other names.
+/// Reason for a certificate that names other hosts.
 const ELSEWHERE: &str = "it is for another host";
 
 impl Trouble {
-    /// What helps against a refused certificate; `trust` is how an authority is named here.
+    /// Returns the remedy for a refused certificate; `trust` tells how to name an authority here.
     pub fn mend_certificate(why: &str, trust: &str) -> String {
         match why {
             _ if STRANGE.contains(&why) => format!("name the certificate's authority: {trust}"),
@@ -52,7 +52,7 @@ impl Trouble {
         }
     }
 
-    /// The trouble with TLS among the causes of a failed exchange; none where something else is wrong.
+    /// Returns the TLS problem among the causes of a failed exchange; `None` if something else is wrong.
     pub fn of(error: &(dyn Error + 'static)) -> Option<Trouble> {
         causes(error).find_map(|cause| {
             if cause.is::<SpokeTls>() {
@@ -93,7 +93,7 @@ fn alert_words(alert: AlertDescription) -> &'static str {
     }
 }
 
-/// What is wrong with a certificate, for those who have to mend it.
+/// Describes the problem of a certificate, for those who have to fix it.
 fn certificate(why: &CertificateError) -> &'static str {
     use CertificateError::{
         BadEncoding, BadSignature, Expired, ExpiredContext, InvalidPurpose, InvalidPurposeContext,
@@ -107,11 +107,11 @@ fn certificate(why: &CertificateError) -> &'static str {
         NotValidForName | NotValidForNameContext { .. } => ELSEWHERE,
         Revoked => "it was revoked",
         BadEncoding => "it is damaged",
-        // Of an authority that only has the name of a trusted one.
+        // From an authority that only has the name of a trusted one.
         BadSignature => STRANGE[1],
         InvalidPurpose | InvalidPurposeContext { .. } => "it was not issued for servers",
         UnhandledCriticalExtension => "it demands something that windrow doesn't know",
-        // (webpki has no public name for it in rustls.)
+        // (In rustls, webpki has no public name for it.)
         Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
             "it is an authority's certificate, not a server's; make one with openssl's -addext \
              basicConstraints=critical,CA:FALSE"
@@ -120,7 +120,7 @@ fn certificate(why: &CertificateError) -> &'static str {
     }
 }
 
-/// The error and what caused it, outermost first; looks into `io::Error`, whose `source` leaves its own cause out.
+/// Returns the error and its causes, outermost first; looks into `io::Error`, whose `source` omits its own cause.
 pub fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     let next = |error: &&'a (dyn Error + 'static)| match (*error).downcast_ref::<io::Error>() {
         Some(io) => io.get_ref().map(|inner| inner as &'a (dyn Error + 'static)),
@@ -129,7 +129,7 @@ pub fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a 
     std::iter::successors(Some(error), next)
 }
 
-/// The cause at the bottom, which says it best.
+/// Returns the innermost cause, which is the clearest.
 pub fn deepest(error: &(dyn Error + 'static)) -> String {
     causes(error)
         .last()

@@ -1,8 +1,8 @@
-//! A forward proxy: where it is, and the tunnel that https needs through it.
+//! Forward proxy: its address, and the tunnel that https needs through it.
 //!
 //! A call to `http://…` goes to the proxy with the whole URL in its first line; for `https://…` the proxy is asked to
-//! `CONNECT`, and TLS is spoken with the handler itself. The name in the handler's URL is resolved by the proxy, so
-//! the egress guard judges the proxy's address, and the handler's only where it is written as one.
+//! `CONNECT`, and TLS is spoken with the handler itself. The proxy resolves the name in the handler's URL, so the
+//! egress guard judges the proxy's address, and the handler's only if it is written as one.
 
 use std::fmt;
 
@@ -13,19 +13,19 @@ use hyper_util::client::proxy::matcher::Matcher;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The longest answer to `CONNECT` that is read. Unit: bytes.
+/// Maximum size of the response to `CONNECT`, in bytes.
 const ANSWER_BYTES_MAX: usize = 8 * 1024;
 
-/// Where a proxy listens. Its `Debug` shows no password.
+/// Address of a proxy. `Debug` shows no password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// Its host.
+    /// Host name or address of the proxy.
     pub host: String,
-    /// Its port.
+    /// Port of the proxy, 1 to 65535.
     pub port: u16,
-    /// `Basic …`, where it wants credentials.
+    /// `Basic …`, if the proxy wants credentials.
     authorization: Option<HeaderValue>,
-    /// The setting or variable that names it.
+    /// Setting or variable that names the proxy.
     named: &'static str,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Debug for Proxy {
 }
 
 impl Proxy {
-    /// Reads `http://host:port`, as the setting `proxy` has it.
+    /// Parses `http://host:port`, as in the setting `proxy`.
     ///
     /// # Errors
     /// A sentence for people, without passwords.
@@ -50,10 +50,10 @@ impl Proxy {
         Proxy::of(text, "`proxy`")
     }
 
-    /// Reads what a variable names: the scheme may be left out, and there may be a user and a password.
+    /// Parses the value of a variable: the scheme may be left out, and there may be a user and a password.
     ///
     /// # Errors
-    /// As [`Proxy::parse`].
+    /// As for [`Proxy::parse`].
     pub(crate) fn named(text: &str, variable: &'static str) -> Result<Proxy, String> {
         let text = text.trim();
         let text = match text.contains("://") {
@@ -67,7 +67,7 @@ impl Proxy {
             return Proxy::of(&text, variable);
         };
         let proxy = Proxy::of(&format!("http://{host}"), variable)?;
-        // Reads the credentials as other clients do, which take them percent-encoded.
+        // Parses the credentials like other clients, which take them percent-encoded.
         let matcher = Matcher::builder().http(format!("http://{user}@host")).build();
         let found = matcher.intercept(&Uri::from_static("http://any/"));
         let authorization = found.and_then(|found| found.basic_auth().cloned());
@@ -82,12 +82,12 @@ impl Proxy {
         }
     }
 
-    /// What `proxy-authorization` says to it.
+    /// Returns the value of `proxy-authorization` for it.
     pub fn authorization(&self) -> Option<&HeaderValue> {
         self.authorization.as_ref()
     }
 
-    /// The proxy and what names it, for messages.
+    /// Formats the proxy and its setting or variable, for messages.
     pub fn told(&self) -> String {
         format!("{}:{} ({})", self.host, self.port, self.named)
     }
@@ -136,7 +136,7 @@ fn unusable(why: &str) -> String {
 /// Asks the proxy at the other end for a tunnel to `host:port`.
 ///
 /// # Errors
-/// What the proxy said instead.
+/// The response of the proxy, if it refuses.
 pub async fn tunnel(proxy: &Proxy, stream: &mut TcpStream, host: &str, port: u16) -> Result<(), String> {
     let mut ask = format!("CONNECT {host}:{port} HTTP/1.1\r\nhost: {host}:{port}\r\n").into_bytes();
     if let Some(authorization) = &proxy.authorization {
@@ -148,7 +148,7 @@ pub async fn tunnel(proxy: &Proxy, stream: &mut TcpStream, host: &str, port: u16
     stream.write_all(&ask).await.map_err(|why| why.to_string())?;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
-        // One byte at a time: what follows the answer belongs to the handler.
+        // One byte at a time: everything after the response belongs to the handler.
         let byte = stream.read_u8().await.map_err(|_| "it hung up".to_owned())?;
         answer.push(byte);
         if answer.len() > ANSWER_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! A TCP connection of an HTTP client, which notices when plain HTTP is answered with TLS.
+//! TCP connection of an HTTP client, which notices if plain HTTP is answered with TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -11,20 +11,20 @@ use tokio::net::TcpStream;
 
 use super::SpokeTls;
 
-/// What is looked at of an answer. Unit: bytes. (The rest of an answer is read as it comes.)
+/// Number of bytes examined of a response. (The rest is read as it comes.)
 const LOOK_BYTES: usize = 64;
 
-/// A connection; a proxied one wants whole URLs in the first line of requests.
+/// Connection; a proxied one wants whole URLs in the first line of requests.
 #[derive(Debug)]
 pub struct Stream {
     io: TokioIo<TcpStream>,
     is_proxied: bool,
-    /// Plain HTTP is spoken, and nothing came back yet.
+    /// True while plain HTTP is spoken and nothing has come back yet.
     awaits_http: bool,
 }
 
 impl Stream {
-    /// A connection on which TLS is spoken, or plain HTTP.
+    /// Creates a connection on which TLS or plain HTTP is spoken.
     pub fn new(io: TokioIo<TcpStream>, is_https: bool) -> Stream {
         Stream {
             io,
@@ -33,18 +33,18 @@ impl Stream {
         }
     }
 
-    /// The same to a proxy, which is told the whole URL.
+    /// Marks it as a connection to a proxy, which gets the whole URL.
     pub fn proxied(self, is_proxied: bool) -> Stream {
         Stream { is_proxied, ..self }
     }
 
-    /// Closing throws away what hasn't left yet.
+    /// Makes closing discard what hasn't been sent yet.
     pub fn cut_off(&self) {
-        // A socket that can't be told is broken, and sends nothing more either.
+        // A socket that refuses the option is broken, and sends nothing more either.
         self.io.inner().set_zero_linger().ok();
     }
 
-    /// The beginning of the first answer, unless it is a record of TLS.
+    /// Reads the beginning of the first response, and fails if it is a TLS record.
     fn poll_first(
         &mut self,
         context: &mut Context<'_>,
@@ -63,7 +63,7 @@ impl Stream {
     }
 }
 
-/// Whether an answer begins as an alert or a handshake does, whatever the version.
+/// Returns true if a response begins like an alert or a handshake, of any TLS version.
 fn is_tls(answer: &[u8]) -> bool {
     matches!(answer, [0x15 | 0x16, 3, ..])
 }

@@ -433,16 +433,16 @@ async fn what_a_tried_call_comes_to_is_told_whatever_it_is() {
     business.becomes(|_| {
         Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "nobody"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "nobody"}),
         )
     });
-    let abandoned = verdict(&path, json!({"data": null})).await;
+    let failed = verdict(&path, json!({"data": null})).await;
     assert_eq!(
-        (&abandoned["result"], &abandoned["code"], &abandoned["message"]),
-        (&json!("abandoned"), &json!("NO_USER"), &json!("nobody"))
+        (&failed["result"], &failed["code"], &failed["message"]),
+        (&json!("failed"), &json!("NO_USER"), &json!("nobody"))
     );
     business.becomes(|_| Act::json(200, json!(["no", "contract"])));
-    assert_eq!(verdict(&path, json!({})).await["result"], "failed");
+    assert_eq!(verdict(&path, json!({})).await["result"], "broken");
     business.becomes(|_| Act::ok().after(std::time::Duration::from_secs(30)));
     let late = verdict(&path, json!({"timeout": "200ms"})).await;
     assert_eq!(late["result"], "retry", "{late:#}");

@@ -27,7 +27,7 @@ async fn outcome(node: &Node, name: &str, total: u64, more: Value, act: Act) -> 
 
 fn counts(view: &Value) -> (u64, u64, u64) {
     let count = |name: &str| view["counts"][name].as_u64().expect("a number");
-    (count("succeeded"), count("skipped"), count("abandoned"))
+    (count("succeeded"), count("skipped"), count("failed"))
 }
 
 #[tokio::test]
@@ -51,8 +51,8 @@ async fn each_status_and_result_of_a_single_call_has_its_outcome() {
             4,
         ),
         (
-            "abandon",
-            Act::json(200, json!({"result": "abandon", "code": "X"})),
+            "fail",
+            Act::json(200, json!({"result": "fail", "code": "X"})),
             (2, 0, 1),
             3,
         ),
@@ -159,7 +159,7 @@ async fn an_answer_that_ends_the_task_says_why() {
 #[tokio::test]
 async fn a_batch_is_answered_item_by_item() {
     let node = Node::start().await;
-    let reply = json!({"results": [{"index": 1, "result": "skip"}, {"index": 2, "result": "abandon", "code": "X"},
+    let reply = json!({"results": [{"index": 1, "result": "skip"}, {"index": 2, "result": "fail", "code": "X"},
         {"index": 3, "result": "retry", "code": "BUSY"}], "default": "ok"});
     let more = json!({"batch": 5, "concurrency": 5});
     let (view, business) = outcome(&node, "batch", 5, more.clone(), Act::json(200, reply)).await;

@@ -254,7 +254,7 @@ async fn a_reduce_that_fails_stops_its_task_and_leaves_the_old_generation() {
 #[tokio::test]
 async fn what_did_not_succeed_is_withheld_and_says_why() {
     let business = Business::start(|seen| match seen.items().as_slice() {
-        [(3, _)] => Act::json(200, json!({"result": "abandon", "code": "BOOM"})),
+        [(3, _)] => Act::json(200, json!({"result": "fail", "code": "BOOM"})),
         [(index, _)] => Act::json(200, json!({"result": "ok", "output": index})),
         _ => Act::status(500),
     })

@@ -90,7 +90,7 @@ async fn traces(node: &Node) -> Value {
             "progress",
             "live",
             "counts",
-            "low_water",
+            "watermark",
             "shard_list",
         ];
         for moving in moving {
@@ -151,7 +151,7 @@ async fn a_task_that_is_tried_is_what_then_comes_and_until_then_nothing() {
     let business = Business::start(|seen| match seen.items().as_slice() {
         [(2, _)] => Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
         ),
         [(index, _)] if *index > 4 => Act::ok().after(Duration::from_secs(60)),
         _ => Act::ok(),

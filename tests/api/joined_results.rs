@@ -10,7 +10,7 @@ fn script(failing: fn(u64) -> bool) -> impl Fn(&crate::business::Seen) -> Act {
     move |seen| match seen.items().as_slice() {
         [(index, _)] if failing(*index) => {
             let code = if index % 20 < 10 { "BOOM" } else { "BUSY" };
-            Act::json(200, json!({"result": "abandon", "code": code}))
+            Act::json(200, json!({"result": "fail", "code": code}))
         }
         [(index, _)] => Act::json(
             200,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use serde_json::{Value, json};
-use windrow_core::task::lifecycle::{Standing, Status, Verb, Wish, decide};
+use windrow_core::task::lifecycle::{Desired, Standing, Status, Verb, decide};
 
 use crate::business::{Act, Business};
 use crate::support::{Answer, Client, Node, Recipe, sum};
@@ -14,7 +14,7 @@ async fn a_task_goes_from_create_to_its_proof() {
     let business = Business::start(|seen| match seen.items().as_slice() {
         [(13, _)] => Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
         ),
         [(7, _)] => Act::json(200, json!({"result": "skip"})),
         _ => Act::ok(),
@@ -44,7 +44,7 @@ async fn a_task_goes_from_create_to_its_proof() {
     assert_eq!(sum(&done), 50);
     let counts = &done["counts"];
     assert_eq!(
-        (&counts["succeeded"], &counts["skipped"], &counts["abandoned"]),
+        (&counts["succeeded"], &counts["skipped"], &counts["failed"]),
         (&json!(48), &json!(1), &json!(1))
     );
     let call = business
@@ -219,15 +219,19 @@ async fn in_status(node: &Node, business: &Business, status: Status, nth: usize)
 }
 
 fn standing(status: Status) -> Standing {
-    let (wish, owned) = match status {
-        Status::Created => (Wish::Rest, false),
-        Status::Running => (Wish::Run, true),
-        Status::Stopping => (Wish::Stop, true),
-        Status::Stopped => (Wish::Stop, false),
-        Status::Cancelled => (Wish::Cancel, false),
-        _ => (Wish::Run, false),
+    let (desired, owned) = match status {
+        Status::Created => (Desired::Rest, false),
+        Status::Running => (Desired::Run, true),
+        Status::Stopping => (Desired::Stop, true),
+        Status::Stopped => (Desired::Stop, false),
+        Status::Cancelled => (Desired::Cancel, false),
+        _ => (Desired::Run, false),
     };
-    Standing { wish, status, owned }
+    Standing {
+        desired,
+        status,
+        owned,
+    }
 }
 
 #[tokio::test]
@@ -351,7 +355,7 @@ async fn a_task_finished_early_excludes_the_rest_and_adds_up() {
 #[tokio::test]
 async fn a_preview_calls_the_handler_and_records_nothing() {
     let business = Business::start(|seen| match seen.items().as_slice() {
-        [(2, _)] => Act::json(200, json!({"result": "abandon", "code": "NO_USER"})),
+        [(2, _)] => Act::json(200, json!({"result": "fail", "code": "NO_USER"})),
         _ => Act::ok(),
     })
     .await;
@@ -381,8 +385,8 @@ async fn a_preview_calls_the_handler_and_records_nothing() {
 #[tokio::test]
 async fn a_failed_part_is_redriven_with_its_own_indexes_and_keys() {
     let business = Business::start(|seen| match seen.items().as_slice() {
-        [(index, _)] if index % 10 == 3 => Act::json(200, json!({"result": "abandon", "code": "BOOM"})),
-        [(index, _)] if index % 10 == 5 => Act::json(200, json!({"result": "abandon", "code": "OTHER_CODE"})),
+        [(index, _)] if index % 10 == 3 => Act::json(200, json!({"result": "fail", "code": "BOOM"})),
+        [(index, _)] if index % 10 == 5 => Act::json(200, json!({"result": "fail", "code": "OTHER_CODE"})),
         _ => Act::ok(),
     })
     .await;
@@ -425,7 +429,7 @@ async fn a_failed_part_is_redriven_with_its_own_indexes_and_keys() {
         .expect(200);
     let net = &report["net"];
     assert_eq!(
-        (&net["made_good"], &net["still_failed"]),
+        (&net["recovered"], &net["still_failed"]),
         (&json!(10), &json!(10)),
         "{report:#}"
     );

@@ -24,7 +24,7 @@ async fn what_a_short_task_did_is_counted_to_the_last_item() {
     let business = Business::start(|seen| match seen.items().as_slice() {
         [(3, _)] => Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
         ),
         [(5, 1)] => Act::status(500),
         [(7, _)] => Act::json(200, json!({"result": "skip"})),
@@ -44,7 +44,7 @@ async fn what_a_short_task_did_is_counted_to_the_last_item() {
     };
     assert_eq!(attempts("ok", ""), Some(58.0), "{page}");
     assert_eq!(attempts("skip", ""), Some(1.0));
-    assert_eq!(attempts("abandon", "NO_USER"), Some(1.0));
+    assert_eq!(attempts("fail", "NO_USER"), Some(1.0));
     assert_eq!(attempts("retry", "HTTP_500"), Some(1.0), "{page}");
     let calls = r#"business="push",kind="http""#;
     assert_eq!(

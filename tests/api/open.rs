@@ -183,7 +183,7 @@ async fn what_an_open_task_can_t_have_is_told() {
 async fn failures_of_an_open_task_are_done_again_and_a_clone_begins_empty() {
     let (node, business) = place().await;
     business.becomes(|seen| match seen.body["item"]["data"]["bad"].as_bool() {
-        Some(true) => Act::json(200, json!({"result": "abandon", "code": "BAD"})),
+        Some(true) => Act::json(200, json!({"result": "fail", "code": "BAD"})),
         _ => Act::ok(),
     });
     let task = open(&node, json!({})).await;

@@ -125,7 +125,7 @@ async fn a_handler_that_nobody_answers_for_is_named_everywhere_and_nothing_is_lo
     events.until(up).await;
     let done = node.status(&task, "finished").await;
     assert_eq!(
-        (&done["counts"]["succeeded"], &done["counts"]["abandoned"]),
+        (&done["counts"]["succeeded"], &done["counts"]["failed"]),
         (&json!(40), &json!(0))
     );
     assert_eq!(
@@ -165,7 +165,7 @@ async fn an_api_that_refuses_everything_is_named_while_it_does_and_when_the_task
     let stopped = node.status(&task, "stopped").await;
     assert_eq!(stopped["stop_reason"], "handler_rejected", "{stopped:#}");
     assert!(text(&stopped["status_text"]).contains("400"), "{stopped:#}");
-    assert_eq!(stopped["counts"]["abandoned"], 0, "{stopped:#}");
+    assert_eq!(stopped["counts"]["failed"], 0, "{stopped:#}");
     let code = text(&failing["last_error"]["code"]).to_owned();
     if !code.is_empty() {
         assert_eq!(logged(&node, &task, &code).await.len(), 1);
@@ -236,7 +236,7 @@ async fn give_up(node: &Node, task: &str, body: Value) -> Value {
     loop {
         let answer = node
             .admin
-            .post(&format!("/v1/tasks/{task}/abandon"), body.clone())
+            .post(&format!("/v1/tasks/{task}/fail"), body.clone())
             .await;
         if answer.status == 202 {
             return answer.json();
@@ -253,16 +253,16 @@ async fn give_up(node: &Node, task: &str, body: Value) -> Value {
 async fn items_that_wait_are_given_up_by_their_code_while_the_task_runs() {
     let business = Business::willing().await;
     let (node, task) = four_that_wait(&Recipe::new(), &business).await;
-    let path = format!("/v1/tasks/{task}/abandon");
+    let path = format!("/v1/tasks/{task}/fail");
     let given_up = give_up(
         &node,
         &task,
         json!({"code": "NOT_YET", "reason": "they never will"}),
     )
     .await;
-    assert_eq!(given_up["given_up"]["code"], "NOT_YET", "{given_up:#}");
+    assert_eq!(given_up["marked"]["code"], "NOT_YET", "{given_up:#}");
     let seen = node
-        .until(&task, "two are given up", |view| view["counts"]["abandoned"] == 2)
+        .until(&task, "two are given up", |view| view["counts"]["failed"] == 2)
         .await;
     assert_eq!(
         (&seen["status"], &seen["counts"]["succeeded"]),
@@ -283,14 +283,14 @@ async fn items_that_wait_are_given_up_by_their_code_while_the_task_runs() {
         .await
         .expect(200);
     assert_eq!(
-        dry["would"]["given_up"],
+        dry["would"]["marked"],
         json!({"code": "BUSY", "items": 2}),
         "{dry:#}"
     );
     give_up(&node, &task, json!({"code": "BUSY"})).await;
     let done = node.status(&task, "finished").await;
     assert_eq!(
-        (&done["counts"]["abandoned"], &done["result"]),
+        (&done["counts"]["failed"], &done["result"]),
         (&json!(4), &json!("with_failures"))
     );
     let groups = node
@@ -313,7 +313,7 @@ async fn items_that_wait_are_given_up_by_their_code_while_the_task_runs() {
     let all = revisions["items"].as_array().unwrap();
     let told: Vec<&Value> = all
         .iter()
-        .filter(|entry| entry["action"] == "task.abandon")
+        .filter(|entry| entry["action"] == "task.fail")
         .collect();
     assert_eq!(
         (told.len(), &told[1]["reason"]),
@@ -335,7 +335,7 @@ async fn what_was_given_up_stays_so_although_the_node_is_killed_right_after_the_
     node.ended().await;
     let node = recipe.start().await;
     let seen = node
-        .until(&task, "two are given up", |view| view["counts"]["abandoned"] == 2)
+        .until(&task, "two are given up", |view| view["counts"]["failed"] == 2)
         .await;
     assert_eq!(seen["counts"]["succeeded"], 16, "{seen:#}");
     node.admin
@@ -345,7 +345,7 @@ async fn what_was_given_up_stays_so_although_the_node_is_killed_right_after_the_
     node.status(&task, "stopped").await;
     let told = give_up(&node, &task, json!({"code": "BUSY"})).await;
     assert_eq!(
-        (&told["status"], &told["given_up"]["items"]),
+        (&told["status"], &told["marked"]["items"]),
         (&json!("stopped"), &json!(2)),
         "{told:#}"
     );
@@ -354,7 +354,7 @@ async fn what_was_given_up_stays_so_although_the_node_is_killed_right_after_the_
         .await
         .expect(202);
     let done = node.status(&task, "finished").await;
-    assert_eq!(done["counts"]["abandoned"], 4, "{done:#}");
+    assert_eq!(done["counts"]["failed"], 4, "{done:#}");
     let calls = business
         .items()
         .into_iter()
@@ -380,7 +380,7 @@ async fn a_start_that_judges_items_gives_them_up_although_none_ever_succeeded() 
         .expect(202);
     let stopped = node.status(&task, "stopped").await;
     assert_eq!(
-        (&stopped["counts"]["abandoned"], &stopped["judge_after"]),
+        (&stopped["counts"]["failed"], &stopped["judge_after"]),
         (&json!(0), &json!("auto"))
     );
     let body = json!({"judge": "items", "reason": "we have seen their log"});
@@ -392,7 +392,7 @@ async fn a_start_that_judges_items_gives_them_up_although_none_ever_succeeded() 
     assert_eq!(started["judge_after"], "0s", "{started:#}");
     let done = node.status(&task, "finished").await;
     assert_eq!(
-        (&done["counts"]["abandoned"], &done["result"]),
+        (&done["counts"]["failed"], &done["result"]),
         (&json!(3), &json!("with_failures"))
     );
 }

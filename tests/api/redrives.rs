@@ -1,4 +1,4 @@
-//! Redrives beside and after others of the same task: nothing that was made good is done again, and the net is a number.
+//! Redrives beside and after others of the same task: nothing that was recovered is done again, and the net is a number.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ const FAILED: [u64; 10] = [3, 13, 23, 33, 43, 53, 63, 73, 83, 93];
 /// A finished task of a hundred items, of which every tenth failed.
 async fn failed(node: &Node) -> (Business, String) {
     let business = Business::start(|seen| match seen.items().as_slice() {
-        [(index, _)] if index % 10 == 3 => Act::json(200, json!({"result": "abandon", "code": "BOOM"})),
+        [(index, _)] if index % 10 == 3 => Act::json(200, json!({"result": "fail", "code": "BOOM"})),
         _ => Act::ok(),
     })
     .await;
@@ -24,9 +24,7 @@ async fn failed(node: &Node) -> (Business, String) {
 /// From now on these fail, and all others succeed.
 fn fails(business: &Business, failing: &'static [u64]) {
     business.becomes(|seen| match seen.items().as_slice() {
-        [(index, _)] if failing.contains(index) => {
-            Act::json(200, json!({"result": "abandon", "code": "STILL"}))
-        }
+        [(index, _)] if failing.contains(index) => Act::json(200, json!({"result": "fail", "code": "STILL"})),
         _ => Act::ok(),
     });
 }
@@ -88,34 +86,34 @@ async fn net(node: &Node, task: &str) -> (u64, u64, bool) {
         .expect(200);
     let number = |name: &str| report["net"][name].as_u64().expect("a number");
     (
-        number("made_good"),
+        number("recovered"),
         number("still_failed"),
         report["net"]["exact"] == true,
     )
 }
 
 #[tokio::test]
-async fn what_earlier_redrives_made_good_is_left_out_and_the_net_is_a_number() {
+async fn what_earlier_redrives_recovered_is_left_out_and_the_net_is_a_number() {
     let node = Node::start().await;
     let (business, task) = failed(&node).await;
     fails(&business, &[3, 13]);
     let (first, after) = done(&node, &task).await;
     assert_eq!(
-        (&after["total"], &after["counts"]["abandoned"]),
+        (&after["total"], &after["counts"]["failed"]),
         (&json!(10), &json!(2)),
         "{after:#}"
     );
     fails(&business, &[3]);
     let (second, after) = done(&node, &task).await;
     assert_eq!(
-        (&after["total"], &after["counts"]["abandoned"]),
+        (&after["total"], &after["counts"]["failed"]),
         (&json!(2), &json!(1)),
         "{after:#}"
     );
     assert_eq!(net(&node, &task).await, (9, 1, true));
     let shown = node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200);
     let listed = node.admin.get("/v1/tasks?sort=id").await.expect(200);
-    let redriven = json!({"made_good": 9, "still_failed": 1, "exact": true});
+    let redriven = json!({"recovered": 9, "still_failed": 1, "exact": true});
     assert_eq!(
         (&shown["redriven"], &listed["items"][0]["redriven"]),
         (&redriven, &redriven)
@@ -123,9 +121,9 @@ async fn what_earlier_redrives_made_good_is_left_out_and_the_net_is_a_number() {
     assert_eq!(
         after.get("redriven"),
         None,
-        "nobody went over what it abandoned: {after:#}"
+        "nobody went over what it failed: {after:#}"
     );
-    // A redrive of the first redrive: what its sibling made good is made good.
+    // A redrive of the first redrive: what its sibling recovered is recovered.
     fails(&business, &[]);
     let (third, after) = done(&node, &first).await;
     assert_eq!(
@@ -137,7 +135,7 @@ async fn what_earlier_redrives_made_good_is_left_out_and_the_net_is_a_number() {
     for task in [&task, &first, &second] {
         let why = refused(&node, task).await;
         assert!(
-            why.contains("nothing is left") && why.contains("made good by"),
+            why.contains("nothing is left") && why.contains("recovered by"),
             "{why}"
         );
     }
@@ -195,7 +193,7 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
             200,
             json!({"result": "retry", "retry_after": "1h", "code": "LATER"}),
         ),
-        [(23, _)] => Act::json(200, json!({"result": "abandon", "code": "STILL"})),
+        [(23, _)] => Act::json(200, json!({"result": "fail", "code": "STILL"})),
         _ => Act::ok(),
     });
     let some = json!({"filter": {"indexes": "13,23,33"}, "start": true, "error_budget": "none"});
@@ -203,7 +201,7 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
     let first = made["id"].as_str().expect("an id");
     let fits = |task: &Value| {
         let counts = &task["counts"];
-        ["succeeded", "parked", "abandoned"]
+        ["succeeded", "parked", "failed"]
             .iter()
             .all(|term| counts[term] == 1)
     };
@@ -241,12 +239,12 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
         "{advice}"
     );
     let why = why["errors"][0]["detail"].as_str().expect("said").to_owned();
-    assert!(why.contains(&format!("1 made good by {first}")), "{why}");
+    assert!(why.contains(&format!("1 recovered by {first}")), "{why}");
     assert!(
         why.contains(&format!("2 under way in {first}, {second}")),
         "{why}"
     );
-    // What is cancelled does nothing more: its items are free, but for the one that it made good.
+    // What is cancelled does nothing more: its items are free, but for the one that it recovered.
     for id in [first, second] {
         node.admin
             .post(&format!("/v1/tasks/{id}/cancel"), json!({}))

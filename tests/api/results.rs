@@ -8,7 +8,7 @@ use crate::support::{Answer, Node};
 /// Answers with its item's own number; gives every tenth up, skips every seventh, says nothing more of every fifth.
 async fn business() -> Business {
     Business::start(|seen| match seen.items().as_slice() {
-        [(index, _)] if index % 10 == 3 => Act::json(200, json!({"result": "abandon", "code": "BOOM"})),
+        [(index, _)] if index % 10 == 3 => Act::json(200, json!({"result": "fail", "code": "BOOM"})),
         [(index, _)] if index % 7 == 6 => Act::json(200, json!({"result": "skip"})),
         [(index, _)] if index % 5 == 4 => Act::ok(),
         [(index, _)] => Act::json(200, json!({"result": "ok", "output": {"n": index, "of": "me"}})),
@@ -80,7 +80,7 @@ async fn results_are_listed_in_index_order_and_go_on_behind_an_index() {
         (&json!("succeeded"), &json!(2))
     );
     node.admin.get(&item(9)).await.problem(404, "item-not-recorded");
-    assert_eq!(node.admin.get(&item(13)).await.expect(200)["state"], "abandoned");
+    assert_eq!(node.admin.get(&item(13)).await.expect(200)["state"], "failed");
 }
 
 #[tokio::test]

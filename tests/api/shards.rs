@@ -14,7 +14,7 @@ async fn a_task_of_four_shards_runs_as_one_and_proves_itself() {
     let business = Business::start(|seen| match seen.items().as_slice() {
         [(7 | 311, _)] => Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
         ),
         _ => Act::ok(),
     })
@@ -44,7 +44,7 @@ async fn a_task_of_four_shards_runs_as_one_and_proves_itself() {
     let ended = node.status(&task, "finished").await;
     assert_eq!(ended["result"], "with_failures");
     assert_eq!(
-        (&ended["counts"]["succeeded"], &ended["counts"]["abandoned"]),
+        (&ended["counts"]["succeeded"], &ended["counts"]["failed"]),
         (&json!(400), &json!(2))
     );
     assert!(
@@ -58,7 +58,7 @@ async fn a_task_of_four_shards_runs_as_one_and_proves_itself() {
     let runs = node.admin.get(&format!("{path}/runs")).await.expect(200);
     assert_eq!(runs["items"].as_array().map(Vec::len), Some(4), "{runs:#}");
     let failure = node.admin.get(&format!("{path}/items/311")).await.expect(200);
-    assert_eq!(failure["state"], "abandoned", "{failure:#}");
+    assert_eq!(failure["state"], "failed", "{failure:#}");
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ async fn what_was_done_is_told_by_day_business_and_task_and_outlives_its_task() 
     let business = Business::start(|seen| match seen.items().as_slice() {
         [(3, _)] => Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
         ),
         [(7, _)] => Act::json(200, json!({"result": "skip"})),
         _ => Act::ok(),
@@ -55,7 +55,7 @@ async fn what_was_done_is_told_by_day_business_and_task_and_outlives_its_task() 
         [
             "/items/succeeded",
             "/items/skipped",
-            "/items/abandoned",
+            "/items/failed",
             "/tasks/created",
             "/tasks/finished",
         ]
@@ -80,7 +80,7 @@ async fn what_was_done_is_told_by_day_business_and_task_and_outlives_its_task() 
     );
     assert_eq!(
         tasks["items"][0]["items"],
-        json!({"succeeded": 18, "skipped": 1, "abandoned": 1})
+        json!({"succeeded": 18, "skipped": 1, "failed": 1})
     );
     assert_eq!(tasks["items"][0]["tasks"], Value::Null);
 

@@ -1,4 +1,4 @@
-//! What a task did lately, as the façade says it.
+//! What a task did recent, as the façade says it.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ async fn the_past_of_a_task_is_whole_through_its_runs_and_after_its_end() {
     let business = Business::start(|seen| match seen.items().as_slice() {
         [(3, _)] => Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
         ),
         [(5, 1)] => Act::status(500),
         [(7, _)] => Act::json(200, json!({"result": "skip"})),
@@ -61,7 +61,7 @@ async fn the_past_of_a_task_is_whole_through_its_runs_and_after_its_end() {
     node.status(&task, "finished").await;
     let all = |stats: &Value| {
         let sums = &stats["sums"];
-        ["succeeded", "skipped", "abandoned"]
+        ["succeeded", "skipped", "failed"]
             .iter()
             .filter_map(|term| sums[term].as_u64())
             .sum::<u64>()
@@ -69,7 +69,7 @@ async fn the_past_of_a_task_is_whole_through_its_runs_and_after_its_end() {
     let stats = until(&node, &format!("{path}/stats"), |stats| all(stats) == 400).await;
     let (sums, series) = (&stats["sums"], &stats["series"]);
     assert_eq!(
-        (&sums["skipped"], &sums["abandoned"]),
+        (&sums["skipped"], &sums["failed"]),
         (&json!(1), &json!(1)),
         "{stats:#}"
     );
@@ -99,7 +99,7 @@ async fn the_past_of_a_task_is_whole_through_its_runs_and_after_its_end() {
         "p99",
         "errors",
         "in_flight",
-        "low_water",
+        "watermark",
         "window",
     ] {
         assert_eq!(

@@ -12,7 +12,7 @@ async fn fails_some() -> Business {
     Business::start(|seen| match seen.items().as_slice() {
         [(index, _)] if index % 10 == 3 => Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
         ),
         _ => Act::ok().after(Duration::from_millis(5)),
     })

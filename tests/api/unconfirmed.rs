@@ -8,7 +8,7 @@ use crate::support::Node;
 /// A finished task of twenty items: #3 is refused, and the last two failed when nothing else was left.
 async fn ended(node: &Node) -> (Business, String) {
     let business = Business::start(|seen| match seen.items().as_slice() {
-        [(3, _)] => Act::json(200, json!({"result": "abandon", "code": "BOOM"})),
+        [(3, _)] => Act::json(200, json!({"result": "fail", "code": "BOOM"})),
         [(18 | 19, _)] => Act::status(503),
         _ => Act::ok(),
     })
@@ -18,7 +18,7 @@ async fn ended(node: &Node) -> (Business, String) {
     let settings = json!({"start": true, "rate": "50/s", "judge_after": "1s", "retry": retry});
     let task = node.task("push", 20, settings).await;
     let done = node.status(&task, "finished").await;
-    assert_eq!(done["counts"]["abandoned"], 3, "{done:#}");
+    assert_eq!(done["counts"]["failed"], 3, "{done:#}");
     (business, task)
 }
 
@@ -119,10 +119,10 @@ async fn a_redrive_of_unconfirmed_failures_takes_those_and_holds_to_the_rules_of
     let mut called: Vec<u64> = business.items().iter().map(|(index, _)| *index).collect();
     called.sort_unstable();
     assert_eq!(called, [18, 19]);
-    // What a redrive made good is left out of this selection too.
+    // What a redrive recovered is left out of this selection too.
     let told = redrive(of(json!({"unconfirmed": true}))).await.expect(200);
     let detail = told["detail"].as_str().expect("said");
-    assert!(detail.contains("2 made good by"), "{detail}");
+    assert!(detail.contains("2 recovered by"), "{detail}");
     let again = json!({"filter": {"unconfirmed": true}, "again": true});
     let again = redrive(again).await.expect(201);
     assert_eq!(again["total"], 2, "{again:#}");

@@ -41,7 +41,7 @@ async fn a_window_shows_what_holds_it_who_waits_and_who_was_given_up() {
         [(0, _)] => Act::ok().after(Duration::from_secs(120)),
         [(2, _)] => Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
         ),
         [(4, _)] => Act::status(500),
         _ => Act::ok(),
@@ -58,7 +58,7 @@ async fn a_window_shows_what_holds_it_who_waits_and_who_was_given_up() {
     let answer = until(&node, &path, |shard| all(shard) && shard["high_water"] == 64).await;
     let shard = &answer["shards"][0];
     assert_eq!(
-        (&shard["low_water"], &shard["capacity"], &answer["reason"]),
+        (&shard["watermark"], &shard["capacity"], &answer["reason"]),
         (&json!(0), &json!(64), &json!(null))
     );
     assert_eq!(
@@ -96,7 +96,7 @@ async fn a_task_that_does_not_run_shows_where_it_stood_and_why_no_more() {
     let task = node.task("push", 10, json!({"skip_first": 3})).await;
     let path = format!("/v1/tasks/{task}/window");
     let answer = node.admin.get(&path).await.expect(200);
-    let rests = json!({"shard": 0, "low_water": 3, "high_water": 3, "capacity": null, "items_per_cell": 1,
+    let rests = json!({"shard": 0, "watermark": 3, "high_water": 3, "capacity": null, "items_per_cell": 1,
         "cells": "", "head": null, "node": null});
     assert_eq!(
         answer,
@@ -114,7 +114,7 @@ async fn a_task_that_does_not_run_shows_where_it_stood_and_why_no_more() {
     let answer = until(&node, &path, |shard| shard["capacity"].is_null()).await;
     assert_eq!(
         (
-            &answer["shards"][0]["low_water"],
+            &answer["shards"][0]["watermark"],
             &answer["shards"][0]["high_water"]
         ),
         (&json!(10), &json!(10))
@@ -127,7 +127,7 @@ async fn a_task_that_stopped_shows_what_was_saved() {
         [(1 | 5, _)] => Act::status(500),
         [(3, _)] => Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
         ),
         _ => Act::ok(),
     })
@@ -155,7 +155,7 @@ async fn a_task_that_stopped_shows_what_was_saved() {
     let shard = &answer["shards"][0];
     assert_eq!(answer["reason"], "not_running_here", "{answer:#}");
     assert_eq!(
-        (&shard["low_water"], &shard["high_water"], &shard["capacity"]),
+        (&shard["watermark"], &shard["high_water"], &shard["capacity"]),
         (&json!(1), &json!(20), &json!(null))
     );
     assert_eq!(shard["cells"], "P1S1A1S1P1S14", "{answer:#}");

@@ -38,7 +38,7 @@ async function open(path, timezoneId, time, answers = {}) {
   return { page, asked, context };
 }
 
-const row = (at, settled) => ({ day: at, items: { succeeded: settled, skipped: 0, abandoned: 0 }, tasks: { created: 1, finished: 1, cancelled: 0 } });
+const row = (at, settled) => ({ day: at, items: { succeeded: settled, skipped: 0, failed: 0 }, tasks: { created: 1, finished: 1, cancelled: 0 } });
 
 /** As the node answers: each day since then, the newest first, up to what the page takes for now. */
 const daily = (present) => (query) => {

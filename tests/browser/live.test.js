@@ -35,15 +35,15 @@ async function withWindow(page, shard, move = 0) {
   let moved = 0;
   await page.route('**/v1/tasks/*/window*', (route) => {
     moved += move;
-    const { low_water: low, high_water: high } = shard;
-    const now = { shard: 0, node: 'dev', items_per_cell: 1, head: null, ...shard, low_water: low + moved, high_water: high + moved };
+    const { watermark: low, high_water: high } = shard;
+    const now = { shard: 0, node: 'dev', items_per_cell: 1, head: null, ...shard, watermark: low + moved, high_water: high + moved };
     return route.fulfill({ json: { shards: [now], reason: null, unreachable: [] } });
   });
 }
 
 test('the strip paints each state in its colour', async () => {
   const page = await open('/settings');
-  await withWindow(page, { low_water: 100, high_water: 106, capacity: 6, cells: 'S1F1R1A1K1S1' });
+  await withWindow(page, { watermark: 100, high_water: 106, capacity: 6, cells: 'S1F1R1A1K1S1' });
   await page.goto(`${node.url}/tasks/${things.running}`);
   const canvas = page.locator('canvas.cells');
   await canvas.waitFor();
@@ -64,14 +64,14 @@ test('the strip paints each state in its colour', async () => {
   assert.deepEqual(found.edges, await Promise.all(['run-fill', 'warn-fill', 'bad-fill', 'park-fill'].map(colour)));
   assert.deepEqual(found.middles, await Promise.all(['bg', 'bg'].map(colour)));
   assert.deepEqual([found.settled, found.beyond], await Promise.all(['ok-fill', 'bg'].map(colour)));
-  assert.match(await canvas.getAttribute('aria-label'), /2 settled, 1 in flight, 1 parked, 1 waits for another attempt, 1 abandoned/);
+  assert.match(await canvas.getAttribute('aria-label'), /2 settled, 1 in flight, 1 parked, 1 waits for another attempt, 1 failed/);
   assert.deepEqual(page.faults, []);
   await page.context().close();
 });
 
 test('a strip of 20,000 cells is painted within a frame', async () => {
   const page = await open('/settings');
-  await withWindow(page, { low_water: 0, high_water: 20_000, capacity: 20_000, cells: 'S1F1R1A1K1'.repeat(4_000) }, 1);
+  await withWindow(page, { watermark: 0, high_water: 20_000, capacity: 20_000, cells: 'S1F1R1A1K1'.repeat(4_000) }, 1);
   await page.goto(`${node.url}/tasks/${things.running}`);
   const canvas = page.locator('canvas.cells');
   await canvas.waitFor();
@@ -154,7 +154,7 @@ test('with the keyboard alone: make, watch, change, stop, redrive', async () => 
   await page.locator('dialog').waitFor();
   await page.keyboard.press('Enter');
   await until('it runs', async () => (await status(id)) === 'running');
-  await until('something failed', async () => (await node.call('GET', `/v1/tasks/${id}`)).counts.abandoned >= 3);
+  await until('something failed', async () => (await node.call('GET', `/v1/tasks/${id}`)).counts.failed >= 3);
   await page.getByRole('button', { name: 'Stop', exact: true }).waitFor();
   await page.locator('body').press('s');
   await page.locator('dialog').waitFor();

@@ -19,7 +19,7 @@ let node, chrome, served, failures, results;
 /** Answers a batch: all of it fails, or all has an output. */
 function handler() {
   const verdict = (fails) => ({ index }) => (fails
-    ? { index, result: 'abandon', code: `CODE_${index % 3}`, message: `item ${index} is not wanted` }
+    ? { index, result: 'fail', code: `CODE_${index % 3}`, message: `item ${index} is not wanted` }
     : { index, result: 'ok', output: { doubled: index * 2, note: 'x'.repeat(40) } });
   const server = createServer((request, reply) => {
     const chunks = [];

@@ -63,8 +63,8 @@ test('cells are as large as all have room, and do not flicker', () => {
   assert.equal(strip.layout(1000, 60, 1_000_000).pitch, 3);
 });
 
-test('what is shown of a window begins at low water and ends with free places', () => {
-  const found = strip.shown({ cells: 'R1S2F1P96', low_water: 40, high_water: 44, capacity: 100, items_per_cell: 1 }, 20);
+test('what is shown of a window begins at watermark and ends with free places', () => {
+  const found = strip.shown({ cells: 'R1S2F1P96', watermark: 40, high_water: 44, capacity: 100, items_per_cell: 1 }, 20);
   assert.deepEqual([...found.cells.subarray(0, 5)], [4, 0, 0, 2, 1]);
   assert.equal(found.cells.length, 20);
   assert.deepEqual(found.counts, [2, 0, 1, 0, 1, 0]);
@@ -226,9 +226,9 @@ test('what is vendored is what VENDOR.md says', () => {
 
 test('a value stays one word of a command, whatever a handler or a person chose', () => {
   const hostile = "X;touch${IFS}/tmp/p;#`id`\n'";
-  const line = sh`windrow task abandon t1 --code ${hostile} ${[flag('call_timeout', '10s'), '', false, sh`--all`, 'a b']} ${''}`;
+  const line = sh`windrow task fail t1 --code ${hostile} ${[flag('call_timeout', '10s'), '', false, sh`--all`, 'a b']} ${''}`;
   const words = execFileSync('sh', ['-c', `for word in ${line}; do printf '%s\\0' "$word"; done`], { encoding: 'utf8' }).split('\0');
-  assert.deepEqual(words, ['windrow', 'task', 'abandon', 't1', '--code', hostile, '--call-timeout', '10s', '--all', 'a b', '', '']);
+  assert.deepEqual(words, ['windrow', 'task', 'fail', 't1', '--code', hostile, '--call-timeout', '10s', '--all', 'a b', '', '']);
 });
 
 test('no command is put together but by the template that quotes', () => {

@@ -19,7 +19,7 @@ function handler() {
     request.on('end', () => {
       const index = JSON.parse(Buffer.concat(chunks).toString() || '{}').item?.index ?? 0;
       const answer = index % 29 === 7
-        ? { result: 'abandon', ...(index % 2 ? { code: 'NO_USER', message: 'nobody has this number any more' } : { code: 'BLOCKED', message: 'the user wants no messages' }) }
+        ? { result: 'fail', ...(index % 2 ? { code: 'NO_USER', message: 'nobody has this number any more' } : { code: 'BLOCKED', message: 'the user wants no messages' }) }
         : { result: 'ok', output: { message: `m-${index}` } };
       setTimeout(() => {
         reply.setHeader('content-type', 'application/json');

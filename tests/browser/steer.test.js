@@ -47,8 +47,8 @@ test('redrives stand below the task whose failures they do again', () => {
   assert.equal(ids([task('t9', 't1'), task('t8')]), 't9 t8');
 });
 
-test('failures that a redrive made good are told as that', async () => {
-  let answer = { result: 'abandon', code: 'GONE', message: 'not there yet' };
+test('failures that a redrive recovered are told as that', async () => {
+  let answer = { result: 'fail', code: 'GONE', message: 'not there yet' };
   const server = createServer((request, reply) => {
     request.resume().on('end', () => reply.setHeader('content-type', 'application/json').end(JSON.stringify(answer)));
   });
@@ -61,11 +61,11 @@ test('failures that a redrive made good are told as that', async () => {
   const redrive = await node.call('POST', `/v1/tasks/${id}/redrives`, { filter: { codes: ['GONE'] }, start: true });
   await ended(redrive.id);
   await open('/tasks?q=to-be-mended');
-  await page.getByText('finished, failures made good').waitFor();
+  await page.getByText('finished, failures recovered').waitFor();
   await open(`/tasks/${id}`);
-  await page.getByText('4 made good by redrives').waitFor();
+  await page.getByText('4 recovered by redrives').waitFor();
   await open('/');
-  await page.locator('section', { hasText: 'Ended lately' }).last().getByText('finished, failures made good').waitFor();
+  await page.locator('section', { hasText: 'Recently ended' }).last().getByText('finished, failures recovered').waitFor();
   server.close();
 });
 
@@ -187,7 +187,7 @@ test('a business is called once, and the page shows what went and what came', as
   await trial.getByLabel('Item #').fill('3');
   await trial.getByRole('button', { name: 'Call it once' }).click();
   await trial.getByText('NO_USER').waitFor();
-  assert.match(await said.innerText(), /abandoned/);
+  assert.match(await said.innerText(), /failed/);
   assert.ok((await read('/v1/tasks?business=push')).items.every((one) => one.source.type !== 'inline' || one.name === 'created'));
   assert.deepEqual((await read('/v1/audit?action=handler.try')).items.map((one) => one.source), ['ui', 'ui']);
 });

@@ -15,7 +15,7 @@ export function handler() {
       const index = body.item?.index ?? body.index ?? 0;
       const isBad = index % 7 === 3;
       reply.setHeader('content-type', 'application/json');
-      if (isBad) reply.end(JSON.stringify({ result: 'abandon', code: index % 2 ? 'NO_USER' : 'BLOCKED', message: `<b>item ${index}</b> is not wanted` }));
+      if (isBad) reply.end(JSON.stringify({ result: 'fail', code: index % 2 ? 'NO_USER' : 'BLOCKED', message: `<b>item ${index}</b> is not wanted` }));
       else reply.end(JSON.stringify({ result: 'ok', output: { doubled: index * 2, html: '<img src=x onerror=alert(1)>' } }));
     });
   });

@@ -35,10 +35,10 @@ const SHARD: [(&str, &str); 15] = [
     ("seq", "ckpt_seq"),
     ("first", "first_index"),
     ("end", "end_index"),
-    ("low", "low_water"),
+    ("low", "watermark"),
     ("succeeded", "succeeded"),
     ("skipped", "skipped"),
-    ("abandoned", "abandoned"),
+    ("failed", "failed"),
     ("parked", "parked"),
     ("blob", "ckpt_blob"),
 ];
@@ -48,7 +48,7 @@ const ITEM: [(&str, &str); 4] = [
     ("index", "idx"),
     ("state", "state"),
 ];
-const TASK: [(&str, &str); 3] = [("task", "id"), ("status", "status"), ("wish", "wish")];
+const TASK: [(&str, &str); 3] = [("task", "id"), ("status", "status"), ("desired", "desired")];
 
 impl Audit {
     /// Connects to a migrated store and makes table and triggers.

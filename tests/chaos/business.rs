@@ -254,13 +254,13 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
 
 /// How these items end, in the words of the API.
 pub(crate) fn expected(items: Vec<u64>) -> BTreeMap<String, u64> {
-    let mut ends: BTreeMap<String, u64> = ["succeeded", "skipped", "abandoned"]
+    let mut ends: BTreeMap<String, u64> = ["succeeded", "skipped", "failed"]
         .map(|end| (end.to_owned(), 0))
         .into();
     for index in items {
         let end = match crate::script::end(index) {
             Verdict::Skipped => "skipped",
-            Verdict::Abandoned => "abandoned",
+            Verdict::Failed => "failed",
             _ => "succeeded",
         };
         *ends.get_mut(end).expect("one of them") += 1;

@@ -29,7 +29,7 @@ pub(crate) const SECOND: i64 = 1_000_000;
 pub(crate) enum Verdict {
     Succeeded,
     Skipped,
-    Abandoned,
+    Failed,
     /// Come again; also what can't be understood.
     Retry,
     /// Not now: the attempt isn't charged.
@@ -41,7 +41,7 @@ pub(crate) enum Verdict {
 impl Verdict {
     /// Whether an item is settled by it.
     pub(crate) fn is_final(self) -> bool {
-        matches!(self, Verdict::Succeeded | Verdict::Skipped | Verdict::Abandoned)
+        matches!(self, Verdict::Succeeded | Verdict::Skipped | Verdict::Failed)
     }
 }
 
@@ -91,15 +91,15 @@ pub(crate) struct ShardWrite {
     pub(crate) low: i64,
     pub(crate) succeeded: i64,
     pub(crate) skipped: i64,
-    pub(crate) abandoned: i64,
+    pub(crate) failed: i64,
     pub(crate) parked: i64,
-    /// The set above low water, as hexadecimal digits.
+    /// The set above watermark, as hexadecimal digits.
     pub(crate) blob: String,
 }
 
 impl ShardWrite {
     pub(crate) fn settled(&self) -> i64 {
-        self.succeeded + self.skipped + self.abandoned
+        self.succeeded + self.skipped + self.failed
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct TaskWrite {
     pub(crate) at: i64,
     pub(crate) task: i64,
     pub(crate) status: String,
-    pub(crate) wish: String,
+    pub(crate) desired: String,
 }
 
 /// What somebody told a node to do.

@@ -11,8 +11,9 @@ use crate::evidence::Verdict;
 pub(crate) enum Act {
     Ok,
     Skip,
-    Abandon,
     Fail,
+    /// Answers 500.
+    Error,
     /// Comes again after a while that parks it.
     Later,
     Busy,
@@ -33,8 +34,8 @@ impl Act {
         match self {
             Act::Ok | Act::Slow(_) => Verdict::Succeeded,
             Act::Skip => Verdict::Skipped,
-            Act::Abandon => Verdict::Abandoned,
-            Act::Fail | Act::Later | Act::Malformed | Act::Huge => Verdict::Retry,
+            Act::Fail => Verdict::Failed,
+            Act::Error | Act::Later | Act::Malformed | Act::Huge => Verdict::Retry,
             Act::Busy => Verdict::Busy,
             Act::Hang | Act::Reset | Act::Trickle => Verdict::Nothing,
         }
@@ -45,9 +46,9 @@ impl Act {
         let json = |text: &'static str| (200, Bytes::from_static(text.as_bytes()));
         match self {
             Act::Skip => json(r#"{"result":"skip"}"#),
-            Act::Abandon => json(r#"{"result":"abandon","code":"NO_SUCH_USER","message":"gone"}"#),
+            Act::Fail => json(r#"{"result":"fail","code":"NO_SUCH_USER","message":"gone"}"#),
             Act::Later => json(r#"{"result":"retry","retry_after":"3s","code":"BUSY"}"#),
-            Act::Fail => (500, Bytes::new()),
+            Act::Error => (500, Bytes::new()),
             Act::Busy => (429, Bytes::new()),
             Act::Malformed => json(r#"{"result":["ok""#),
             Act::Huge => (200, Bytes::from(vec![b' '; 3 << 20])),
@@ -88,7 +89,7 @@ fn mixed(index: u64) -> u64 {
 pub(crate) fn end(index: u64) -> Verdict {
     match index % 100 {
         7 => Verdict::Skipped,
-        11 => Verdict::Abandoned,
+        11 => Verdict::Failed,
         _ => Verdict::Succeeded,
     }
 }
@@ -100,7 +101,7 @@ pub(crate) fn act(mood: &Mood, index: u64, attempt: u32) -> Act {
     }
     if attempt <= 2 && mixed(index) % 100 < mood.bad {
         let bad = [
-            Act::Fail,
+            Act::Error,
             Act::Slow(Duration::from_millis(700)),
             Act::Hang,
             Act::Trickle,
@@ -113,13 +114,13 @@ pub(crate) fn act(mood: &Mood, index: u64, attempt: u32) -> Act {
         return if end(index) == Verdict::Succeeded {
             bad[at]
         } else {
-            Act::Fail
+            Act::Error
         };
     }
     match (end(index), index % 100, attempt) {
         (Verdict::Skipped, ..) => Act::Skip,
-        (Verdict::Abandoned, ..) => Act::Abandon,
-        (_, 23, 1) => Act::Fail,
+        (Verdict::Failed, ..) => Act::Fail,
+        (_, 23, 1) => Act::Error,
         (_, 31, 1) => Act::Later,
         _ => Act::Ok,
     }

@@ -86,7 +86,7 @@ async fn a_real_life_that_is_spoilt_is_condemned() {
     cluster
         .audit
         .run(&format!(
-            "UPDATE shard SET low_water = low_water - 5 WHERE task_id = {task}"
+            "UPDATE shard SET watermark = watermark - 5 WHERE task_id = {task}"
         ))
         .await;
     let findings = judge(&end(&mut cluster, task).await).findings;

@@ -111,7 +111,7 @@ impl Dev {
 }
 
 fn settled(view: &Value) -> u64 {
-    ["succeeded", "skipped", "abandoned"]
+    ["succeeded", "skipped", "failed"]
         .iter()
         .map(|term| view["counts"][term].as_u64().unwrap())
         .sum()
@@ -278,7 +278,7 @@ fn a_kept_directory_goes_on_where_it_was_and_its_numbers_can_be_explained() {
     let line = dev.live.wait_for("t1 finished");
     assert_eq!(
         line,
-        "t1 finished: 2,000 items, 1,980 succeeded, 20 abandoned; the node stays up, Ctrl-C ends it"
+        "t1 finished: 2,000 items, 1,980 succeeded, 20 failed; the node stays up, Ctrl-C ends it"
     );
     // No call went to the address of before.
     let (_, groups) = dev.ask("GET /v1/tasks/t1/failures/groups", "");
@@ -455,7 +455,7 @@ fn on_a_terminal_the_progress_is_shown_while_it_runs() {
     for text in [
         "/s of 200/s",
         "in flight ",
-        "t1 finished: 300 items, 297 succeeded, 3 abandoned",
+        "t1 finished: 300 items, 297 succeeded, 3 failed",
         "stopped: t1 finished. bye.",
         "  dev (supervisor) ",
     ] {

@@ -28,7 +28,7 @@ fn each_row_has_its_process_and_a_value_that_does_not_fit_costs_one_item() {
     let summary = done.json();
     assert_adds_up(&summary);
     assert_eq!(
-        (&summary["counts"]["succeeded"], &summary["counts"]["abandoned"]),
+        (&summary["counts"]["succeeded"], &summary["counts"]["failed"]),
         (&2.into(), &1.into())
     );
     assert_eq!(

@@ -27,7 +27,7 @@ fn failures_are_grouped_and_written_out() {
     let summary = place.windrow(&job).expect(8).json();
     assert_adds_up(&summary);
     assert_eq!(summary["result"], "with_failures");
-    assert_eq!(summary["counts"]["abandoned"], 10);
+    assert_eq!(summary["counts"]["failed"], 10);
     assert_eq!(summary["counts"]["skipped"], 10);
     let group = &summary["failures"][0];
     assert_eq!((&group["code"], &group["count"]), (&json!("NO_USER"), &json!(10)));
@@ -57,7 +57,7 @@ fn failures_are_grouped_and_written_out() {
     );
 }
 
-/// Abandons a user once.
+/// Fails a user once.
 const MOODY: &str = r#"
 import json, os, sys
 for line in sys.stdin:
@@ -69,12 +69,12 @@ for line in sys.stdin:
     print(message["index"], message["key"], message["data"]["id"], file=calls, flush=True)
     bad = message["index"] % 3 == 1 and not os.path.exists(seen)
     open(seen, "w").close()
-    answer = {"result": "abandon", "code": "MOOD"} if bad else {"result": "ok"}
+    answer = {"result": "fail", "code": "MOOD"} if bad else {"result": "ok"}
     print(json.dumps({"type": "result", "id": message["id"], **answer}), flush=True)
 "#;
 
 #[test]
-fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
+fn what_was_failed_is_done_again_with_its_keys_and_says_who_it_is() {
     let place = Place::new();
     place.write("moody.py", MOODY);
     let rows: String = (0..6).map(|row| format!("u{row},name {row}\n")).collect();
@@ -131,7 +131,7 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
         job(&[])
             .expect(8)
             .stderr
-            .contains("--only-failed goes over what it abandoned")
+            .contains("--only-failed goes over what it failed")
     );
     let who: Vec<Value> = first
         .stdout
@@ -160,7 +160,7 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
     assert_eq!(half.stdout, second.stdout, "what is failed still");
     for text in [
         "--only-failed goes over what is failed still",
-        "made good                1",
+        "recovered                1",
     ] {
         assert!(half.stderr.contains(text), "{}", half.stderr);
     }
@@ -175,10 +175,10 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
     let all_good = job(&[]).expect(0);
     assert_eq!(all_good.stdout, "", "no item is failed any more");
     for text in [
-        "t1  finished (all made good)\n",
-        "--only-failed made good what it abandoned",
-        "abandoned                2",
-        "made good                2",
+        "t1  finished (all recovered)\n",
+        "--only-failed recovered what it failed",
+        "failed                   2",
+        "recovered                2",
     ] {
         assert!(all_good.stderr.contains(text), "{}", all_good.stderr);
     }
@@ -192,9 +192,9 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
 }
 
 #[test]
-fn what_a_job_made_good_before_a_restart_is_not_taken_for_what_the_new_one_did() {
+fn what_a_job_recovered_before_a_restart_is_not_taken_for_what_the_new_one_did() {
     let place = Place::new();
-    let script = "while read -r l; do if [ -e good ]; then echo ok; else echo abandon; fi; done";
+    let script = "while read -r l; do if [ -e good ]; then echo ok; else echo fail; fi; done";
     let job = |more: &[&str]| {
         let own = ["run", "--total", "3", "--state", "state", "-o", "json"];
         place.windrow(&[&own[..], more, &["--", "sh", "-c", script]].concat())
@@ -203,10 +203,10 @@ fn what_a_job_made_good_before_a_restart_is_not_taken_for_what_the_new_one_did()
     place.write("good", "");
     assert_eq!(job(&["--only-failed"]).expect(0).json()["counts"]["succeeded"], 3);
     let net = job(&[]).expect(0).json()["net"].clone();
-    assert_eq!(net, json!({"made_good": 3, "still_failed": 0}));
+    assert_eq!(net, json!({"recovered": 3, "still_failed": 0}));
     std::fs::remove_file(place.path("good")).unwrap();
     let net = job(&["--restart"]).expect(8).json()["net"].clone();
-    assert_eq!(net, json!({"made_good": 0, "still_failed": 3}));
+    assert_eq!(net, json!({"recovered": 0, "still_failed": 3}));
     place.write("good", "");
     let again = job(&["--only-failed"]).expect(0);
     assert!(again.stderr.contains("t4: 3 items that"), "{}", again.stderr);
@@ -367,7 +367,7 @@ fn a_handler_that_is_gone_stops_the_job() {
 }
 
 #[test]
-fn an_abandoned_item_is_promised_no_other_attempt() {
+fn an_failed_item_is_promised_no_other_attempt() {
     let place = Place::new();
     let business = Business::answering("500 Internal Server Error", "");
     let done = place.windrow(&[
@@ -440,7 +440,7 @@ fn a_worker_that_crashes_at_once_stops_the_job() {
 }
 
 #[test]
-fn too_many_abandoned_items_stop_the_job() {
+fn too_many_failed_items_stop_the_job() {
     let place = Place::new();
     let worker = every_tenth();
     let job = [

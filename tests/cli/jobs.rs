@@ -85,7 +85,7 @@ fn jobs_that_have_run_are_listed_with_what_goes_on_with_them() {
     assert!(told.contains(" began "), "its end isn't known: {told}");
     let csv = place.windrow(&["job", "list", "-o", "csv"]).expect(0).stdout;
     assert!(
-        csv.starts_with("name,status,done,items,rate,left,abandoned,ran_at,go_on"),
+        csv.starts_with("name,status,done,items,rate,left,failed,ran_at,go_on"),
         "{csv}"
     );
     let none = place.windrow(&["job", "list", "--running", "--quiet"]).expect(0);
@@ -126,7 +126,7 @@ fn a_job_that_does_not_run_is_deleted_with_what_it_keeps() {
 }
 
 #[test]
-fn failures_that_were_made_good_are_told_beside_those_that_there_were() {
+fn failures_that_were_recovered_are_told_beside_those_that_there_were() {
     let place = Place::new();
     let job = |more: &[&str]| {
         let own = [
@@ -154,8 +154,8 @@ fn failures_that_were_made_good_are_told_beside_those_that_there_were() {
     let half = shown();
     assert_eq!(
         (
-            &half["counts"]["abandoned"],
-            &half["made_good"],
+            &half["counts"]["failed"],
+            &half["recovered"],
             &half["still_failed"]
         ),
         (&json!(2), &json!(1), &json!(1)),
@@ -163,7 +163,7 @@ fn failures_that_were_made_good_are_told_beside_those_that_there_were() {
     );
     let table = place.windrow(&["job", "list"]).expect(0).stdout;
     assert!(
-        table.contains("finished (with failures)") && table.contains("2 (1 made good)"),
+        table.contains("finished (with failures)") && table.contains("2 (1 recovered)"),
         "{table}"
     );
     place.write("good-2", "");
@@ -176,11 +176,11 @@ fn failures_that_were_made_good_are_told_beside_those_that_there_were() {
     );
     for words in [&["job", "list"][..], &["job", "show", "links"]] {
         let told = place.windrow(words).expect(0).stdout;
-        assert!(told.contains("finished (all made good)"), "{words:?}: {told}");
+        assert!(told.contains("finished (all recovered)"), "{words:?}: {told}");
     }
     let card = place.windrow(&["job", "show", "links"]).expect(0).stdout;
     assert!(
-        card.contains("2 made good by --only-failed, 0 failed still"),
+        card.contains("2 recovered by --only-failed, 0 failed still"),
         "{card}"
     );
 }
@@ -206,7 +206,7 @@ fn a_run_over_failures_is_named_and_steered_by_the_name_of_its_job() {
     place.write("hold", "");
     let flags = ["--only-failed", "--concurrency", "1"];
     let mut redo = place.start(&[&own[..], &flags, &each].concat());
-    redo.wait_for("t2: 3 items that j3 abandoned, as the job \"j3 (failed, 1)\"");
+    redo.wait_for("t2: 3 items that j3 failed, as the job \"j3 (failed, 1)\"");
     redo.wait_for("running");
     for name in ["j3", "j3 (failed, 1)"] {
         let shown = place
@@ -432,14 +432,14 @@ fn verbs_of_tasks_work_on_a_job_that_rests() {
     let results = told(&["results", "rests"]).stdout;
     assert_eq!(results.lines().count(), 2, "{results}");
     let item = told(&["item", "rests", "1", "-o", "json"]).stdout;
-    assert!(item.contains("abandoned"), "{item}");
+    assert!(item.contains("failed"), "{item}");
     place.windrow(&["job", "wait", "rests"]).expect(8);
     place.write("good", "");
     place
         .windrow(&[&words[..], &each, &["--only-failed"]].concat())
         .expect(0);
     let report = told(&["report", "rests"]).stdout;
-    assert!(report.contains("made good 1  still failed 0"), "{report}");
+    assert!(report.contains("recovered 1  still failed 0"), "{report}");
     let results = told(&["results", "rests", "--with-redrives"]).stdout;
     assert_eq!(results.lines().count(), 3, "{results}");
     place.windrow(&["job", "wait", "rests"]).expect(0);

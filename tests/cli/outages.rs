@@ -43,7 +43,7 @@ fn nothing_that_listens_is_told_within_seconds_and_costs_no_item() {
     );
     let done = live.end();
     assert_eq!(
-        (done.code, done.json()["counts"]["abandoned"].as_u64()),
+        (done.code, done.json()["counts"]["failed"].as_u64()),
         (Some(7), Some(0)),
         "{}",
         done.stderr
@@ -114,7 +114,7 @@ fn an_api_that_answers_400_to_everything_is_told_and_ends_the_job() {
     let done = place.windrow(&words);
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     assert_eq!(
-        (done.code, done.json()["counts"]["abandoned"].as_u64()),
+        (done.code, done.json()["counts"]["failed"].as_u64()),
         (Some(7), Some(0)),
         "{}",
         done.stderr
@@ -312,7 +312,7 @@ fn a_worker_that_no_longer_starts_costs_no_item_whatever_people_have_decided() {
     for more in [&[][..], &["--judge-after", "0s"], &["--judge-after", "0s"]] {
         let done = place.windrow(&words(more)).expect(9);
         assert_eq!(done.json()["stop_reason"], "handler_rejected", "{}", done.stdout);
-        assert_eq!(done.json()["counts"]["abandoned"], 0, "{}", done.stdout);
+        assert_eq!(done.json()["counts"]["failed"], 0, "{}", done.stdout);
         assert!(done.stderr.contains("config missing"), "{}", done.stderr);
         assert!(
             !done.stderr.contains("--judge-after"),

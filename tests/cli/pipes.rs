@@ -224,7 +224,7 @@ fn kept_items_that_were_changed_are_not_taken_for_the_old_ones() {
 #[test]
 fn a_finished_job_says_so_also_when_it_is_to_be_quiet_and_a_script_says_what_it_means() {
     let place = Place::new();
-    let fails = r#"while read -r l; do echo '{"result":"abandon","code":"NO","message":"no"}'; done"#;
+    let fails = r#"while read -r l; do echo '{"result":"fail","code":"NO","message":"no"}'; done"#;
     let job = |more: &[&'static str]| {
         let words = [
             &["run", "-q", "--total", "3", "-o", "json"],
@@ -247,7 +247,7 @@ fn a_finished_job_says_so_also_when_it_is_to_be_quiet_and_a_script_says_what_it_
             done.stderr
         );
         assert_eq!(
-            done.json()["counts"]["abandoned"],
+            done.json()["counts"]["failed"],
             3,
             "its outcome is printed all the same"
         );
@@ -359,7 +359,7 @@ fn a_log_that_nobody_reads_any_more_ends_no_job() {
 fn a_reader_that_has_seen_enough_ends_no_job_and_changes_no_exit_code() {
     let place = Place::new();
     let program = env!("CARGO_BIN_EXE_windrow");
-    let fails = r#"while read -r l; do echo '{"result":"abandon","code":"NO"}'; done"#;
+    let fails = r#"while read -r l; do echo '{"result":"fail","code":"NO"}'; done"#;
     for (name, worker, flags, lines, code) in [
         ("both", OK, "-o table 2>&1", 1, "0"),
         ("outcome", OK, "-o table 2>err", 0, "0"),

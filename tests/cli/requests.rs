@@ -105,7 +105,7 @@ fn each_row_makes_a_request_and_one_that_cannot_fails_alone() {
     let summary = done.json();
     assert_adds_up(&summary);
     assert_eq!(
-        (&summary["counts"]["succeeded"], &summary["counts"]["abandoned"]),
+        (&summary["counts"]["succeeded"], &summary["counts"]["failed"]),
         (&Value::from(2), &Value::from(1))
     );
     assert_eq!(summary["failures"][0]["code"], "TEMPLATE_VALUE", "{summary}");
@@ -227,7 +227,7 @@ fn a_trial_shows_what_leaves_and_what_comes_back_but_no_secret() {
         "/10%2F02\n  authorization: ••••\n  content-type: application/x-www-form-urlencoded\n  idempotency-key: try-t0-1\n  \
          q=1&n=a%26b\n",
         "#0 ✓ succeeded \"POST /1001",
-        "#1 ✗ abandoned HTTP_409 the API answered 409 Conflict",
+        "#1 ✗ failed HTTP_409 the API answered 409 Conflict",
         "requests: ok",
     ] {
         assert!(done.stdout.contains(text), "{text:?} is not in\n{}", done.stdout);
@@ -349,7 +349,7 @@ fn an_api_that_is_not_there_costs_no_item() {
         "json",
     ];
     let done = place.windrow(&words).expect(7);
-    assert_eq!(done.json()["counts"]["abandoned"], 0, "{}", done.stdout);
+    assert_eq!(done.json()["counts"]["failed"], 0, "{}", done.stdout);
     assert_eq!(
         done.json()["stop_reason"],
         "handler_unreachable",
@@ -515,10 +515,7 @@ fn a_number_of_items_of_which_some_failed_is_left_to_be_mended() {
     };
     run("sh -c 'test {index} = 1 || exit 65'", 8);
     let told = run("true", 4).stderr;
-    assert!(
-        told.contains("--only-failed goes over what it abandoned"),
-        "{told}"
-    );
+    assert!(told.contains("--only-failed goes over what it failed"), "{told}");
 }
 
 #[test]

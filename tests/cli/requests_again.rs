@@ -49,7 +49,7 @@ fn failures_that_fail_again_are_all_called_once_and_stay_failures() {
     let before = api.seen().len();
     let again = ["run", "--resume", "ship", "--only-failed", "-o", "json"];
     let done = place.windrow(&again).expect(8).json();
-    assert_eq!(done["counts"]["abandoned"], 15, "{done}");
+    assert_eq!(done["counts"]["failed"], 15, "{done}");
     let mut calls = BTreeMap::<String, u32>::new();
     for seen in &api.seen()[before..] {
         *calls.entry(seen.line.clone()).or_default() += 1;
@@ -85,7 +85,7 @@ fn flags_of_a_request_change_the_one_that_is_kept() {
 #[test]
 fn flags_that_fit_no_request_are_refused_where_the_job_has_a_command() {
     let place = Place::new();
-    let script = "while read -r l; do echo abandon; done";
+    let script = "while read -r l; do echo fail; done";
     let words = ["run", "--total", "3", "--name", "push", "--", "sh", "-c", script];
     place.windrow(&words).expect(8);
     let resume = ["run", "--resume", "push", "--only-failed"];
@@ -99,7 +99,7 @@ fn flags_that_fit_no_request_are_refused_where_the_job_has_a_command() {
 #[test]
 fn a_job_that_goes_on_writes_its_failures_where_it_was_begun_to() {
     let place = Place::new();
-    let script = "[ -e go ] || exit 1; while read -r l; do echo abandon; done";
+    let script = "[ -e go ] || exit 1; while read -r l; do echo fail; done";
     let begun = [
         "run",
         "--total",

@@ -16,7 +16,7 @@ for line in sys.stdin:
     if message["type"] != "item":
         continue
     n = message["index"]
-    result = "skip" if n % 7 == 6 else "abandon" if n % 9 == 8 else "ok"
+    result = "skip" if n % 7 == 6 else "fail" if n % 9 == 8 else "ok"
     answer = {"type": "result", "id": message["id"], "result": result}
     if result == "ok":
         answer["output"] = {"user": message["data"]["id"], "n": n, "text": "a\n\"b\""}
@@ -279,7 +279,7 @@ for line in sys.stdin:
         continue
     n = message["index"]
     bad = n % 3 == 2 and not os.path.exists("good")
-    answer = {"type": "result", "id": message["id"], "result": "abandon" if bad else "ok"}
+    answer = {"type": "result", "id": message["id"], "result": "fail" if bad else "ok"}
     if not bad and n > 0:
         answer["output"] = n
     print(json.dumps(answer), flush=True)

@@ -22,7 +22,7 @@ fn rows_of_a_csv_go_through_a_python_worker() {
     assert_adds_up(&summary);
     assert_eq!(summary["counts"]["succeeded"], 200);
     assert_eq!(
-        (&summary["total"], &summary["low_water"]),
+        (&summary["total"], &summary["watermark"]),
         (&json!(200), &json!(200))
     );
     assert_eq!(
@@ -205,7 +205,6 @@ fn a_summary_has_the_members_of_a_task() {
             "failures",
             "handler_changed",
             "id",
-            "low_water",
             "name",
             "net",
             "next",
@@ -218,7 +217,8 @@ fn a_summary_has_the_members_of_a_task() {
             "status_text",
             "stop_reason",
             "total",
-            "unconfirmed"
+            "unconfirmed",
+            "watermark"
         ]
     );
     assert_eq!(summary["rate"], "unlimited");

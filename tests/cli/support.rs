@@ -392,7 +392,7 @@ pub(crate) fn assert_adds_up(summary: &Value) {
     let terms = [
         "succeeded",
         "skipped",
-        "abandoned",
+        "failed",
         "parked",
         "in_flight",
         "pending",

@@ -13,7 +13,7 @@ fn verdicts_of_a_worker_are_shown_and_nothing_is_kept() {
         .expect(0);
     for text in [
         "#2 ✓ succeeded",
-        "#3 ✗ abandoned NO_USER user 3 is unknown",
+        "#3 ✗ failed NO_USER user 3 is unknown",
         "#5 – skipped",
         "contract: ok",
     ] {
@@ -180,12 +180,12 @@ fn a_handler_that_breaks_the_contract_is_told_so() {
 #[test]
 fn a_worker_that_prints_what_is_no_answer_is_not_called_slow() {
     let place = Place::new();
-    let worker = "while read -r line; do echo abandon BAD no such user; done";
+    let worker = "while read -r line; do echo fail BAD no such user; done";
     let done = place
         .windrow(&["try", "--items", "0..2", "--", "sh", "-c", worker])
         .expect(11);
     assert!(
-        done.stdout.contains(r#""result":"abandon","code":"#),
+        done.stdout.contains(r#""result":"fail","code":"#),
         "{}",
         done.stdout
     );

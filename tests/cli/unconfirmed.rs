@@ -29,7 +29,7 @@ fn the_end_of_a_run_tells_unconfirmed_failures_apart() {
         script,
     ];
     let told = place.windrow(&job).expect(8).stdout;
-    let row = told.lines().find(|line| line.starts_with("  abandoned"));
+    let row = told.lines().find(|line| line.starts_with("  failed"));
     assert!(
         row.is_some_and(|row| row.ends_with("  3 (2 unconfirmed)")),
         "{told}"

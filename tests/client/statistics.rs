@@ -22,7 +22,7 @@ async fn what_was_done_is_a_table_for_people_and_rows_for_scripts() {
         .await
         .expect(0)
         .stdout;
-    let head = "business,succeeded,skipped,abandoned,tasks_created,tasks_finished,tasks_cancelled";
+    let head = "business,succeeded,skipped,failed,tasks_created,tasks_finished,tasks_cancelled";
     assert_eq!(csv, format!("{head}\npush,0,0,0,1,0,1\n"));
     let names = person
         .windrow("stats --by business --since 7d -o name")

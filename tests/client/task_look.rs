@@ -7,7 +7,7 @@ use crate::program::Person;
 use crate::support::{Node, PATIENCE};
 
 fn refuse_some(seen: &Seen) -> Act {
-    let line = |code: &str, message: &str| json!({"result": "abandon", "code": code, "message": message});
+    let line = |code: &str, message: &str| json!({"result": "fail", "code": code, "message": message});
     match seen.items()[..] {
         [(3 | 5, _)] => Act::json(200, line("NO_USER", "gone")),
         [(7, _)] => Act::json(200, line("BAD", "\u{1b}[31mred")),
@@ -225,12 +225,12 @@ async fn an_item_is_told_attempt_by_attempt() {
     let person = Person::admin(&node);
     let card = person.windrow("task item t1 3").await.expect(0).stdout;
     assert!(
-        card.starts_with("#3  abandoned\n  attempt 1  ") && card.contains("NO_USER"),
+        card.starts_with("#3  failed\n  attempt 1  ") && card.contains("NO_USER"),
         "{card}"
     );
     assert!(card.contains("message    gone"), "{card}");
     let item = person.windrow("task item t1 3 -o json").await.expect(0).json();
-    assert_eq!(item["state"], "abandoned");
+    assert_eq!(item["state"], "failed");
     let key = item["key"].as_str().expect("a key");
     assert!(
         key.ends_with("-t1-3") && item["failure"]["key"] == key,
@@ -257,7 +257,7 @@ async fn a_redrive_that_leaves_out_what_another_rests_on_says_which() {
     let person = Person::admin(&node);
     person.windrow("task redrive t1 --code NO_USER").await.expect(0);
     let rest = person.windrow("task redrive t1 --all").await.expect(0).stdout;
-    let told = "1 item, same idempotency keys; without 2 made good or under way already (t2 is created: windrow task start t2)";
+    let told = "1 item, same idempotency keys; without 2 recovered or under way already (t2 is created: windrow task start t2)";
     assert!(rest.contains(told), "{rest}");
 }
 
@@ -285,7 +285,7 @@ async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
     );
     assert!(done.contains("t2  ✓ finished  2 / 2 in "), "{done}");
     assert!(
-        done.ends_with("net result of t1: succeeded 17  skipped 0  made good 2  abandoned 1\n"),
+        done.ends_with("net result of t1: succeeded 17  skipped 0  recovered 2  failed 1\n"),
         "{done}"
     );
     let rest = person
@@ -294,13 +294,13 @@ async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
         .expect(0)
         .stdout;
     assert!(
-        rest.contains("new idempotency keys") && rest.ends_with("made good 3  abandoned 0\n"),
+        rest.contains("new idempotency keys") && rest.ends_with("recovered 3  failed 0\n"),
         "{rest}"
     );
     for verb in ["wait", "watch", "report", "report --format markdown"] {
         let told = person.windrow(&format!("task {verb} t1")).await.expect(0);
         assert!(
-            told.stdout.contains("finished (all made good)"),
+            told.stdout.contains("finished (all recovered)"),
             "{verb}: {told:?}"
         );
     }
@@ -308,17 +308,17 @@ async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
         let shown = person.windrow(words).await.expect(0);
         let said = shown.stdout + &shown.stderr;
         assert!(
-            said.contains("made good 3  still failed 0   (t2, t3)"),
+            said.contains("recovered 3  still failed 0   (t2, t3)"),
             "{words}: {said}"
         );
     }
     let listed = person.windrow("task list").await.expect(0).stdout;
     let row = listed.lines().find(|row| row.starts_with("t1 ")).unwrap();
-    assert!(row.contains("finished (all made good)"), "{listed}");
+    assert!(row.contains("finished (all recovered)"), "{listed}");
     let shown = person.windrow("task show t1 -o json").await.expect(0).json();
     assert_eq!(
         shown["redriven"],
-        json!({"made_good": 3, "still_failed": 0, "exact": true})
+        json!({"recovered": 3, "still_failed": 0, "exact": true})
     );
     person
         .windrow("task redrive t2 --all --if-empty error")
@@ -335,7 +335,7 @@ async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
     person
         .windrow("task redrive t1 --all --if-empty error")
         .await
-        .refused(7, &["nothing is left", "3 made good by t2, t3"]);
+        .refused(7, &["nothing is left", "3 recovered by t2, t3"]);
     let nothing = person.windrow("task redrive t1 --all --wait").await.expect(0);
     assert!(
         nothing.stderr.contains("nothing is left to do again of t1"),
@@ -356,9 +356,9 @@ async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
     let why = person
         .windrow("task redrive t1 --code NO_USER --if-empty error")
         .await
-        .refused(7, &["made good by t2"]);
+        .refused(7, &["recovered by t2"]);
     assert!(why.stderr.contains("--again"), "{}", why.stderr);
-    business.becomes(|_| Act::json(200, json!({"result": "abandon", "code": "STILL"})));
+    business.becomes(|_| Act::json(200, json!({"result": "fail", "code": "STILL"})));
     person
         .windrow("task redrive t1 --code NO_USER --again --wait")
         .await
@@ -421,7 +421,7 @@ async fn what_was_is_listed_and_reported() {
         "{text}"
     );
     assert!(
-        text.contains("1 shard over [0, 20)") && text.contains("3 recorded = 3 abandoned"),
+        text.contains("1 shard over [0, 20)") && text.contains("3 recorded = 3 failed"),
         "{text}"
     );
     let markdown = person

@@ -18,7 +18,7 @@ fn refuse_one(seen: &Seen) -> Act {
     match seen.items()[..] {
         [(1, _)] => Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
         ),
         _ => Act::ok(),
     }
@@ -69,7 +69,7 @@ async fn a_task_of_a_file_is_uploaded_made_and_run_to_its_end() {
     );
     assert!(
         done.stdout
-            .contains("succeeded 2  skipped 0  abandoned 1\n  failures: windrow task failures t1")
+            .contains("succeeded 2  skipped 0  failed 1\n  failures: windrow task failures t1")
     );
     let task = node.admin.get("/v1/tasks/t1").await.expect(200);
     assert_eq!(
@@ -304,12 +304,12 @@ async fn a_canary_is_told_and_nobody_is_asked_without_a_terminal() {
     let done = person.run(&words, "y\n").await.expect(8);
     assert!(
         done.stdout
-            .contains("canary   3 items   succeeded 2  skipped 0  abandoned 1"),
+            .contains("canary   3 items   succeeded 2  skipped 0  failed 1"),
         "{}",
         done.stdout
     );
     assert!(
-        done.stdout.contains("  abandoned: NO_USER ×1   #1 gone"),
+        done.stdout.contains("  failed: NO_USER ×1   #1 gone"),
         "{}",
         done.stdout
     );
@@ -491,7 +491,7 @@ async fn a_preview_shows_what_the_handler_says_and_records_nothing() {
         "{table}"
     );
     assert!(
-        lines[2].contains("#1") && lines[2].contains("abandoned") && lines[2].contains("NO_USER"),
+        lines[2].contains("#1") && lines[2].contains("failed") && lines[2].contains("NO_USER"),
         "{table}"
     );
     assert_eq!(business.items().len(), 3);
@@ -507,7 +507,7 @@ async fn a_preview_shows_what_the_handler_says_and_records_nothing() {
         .await
         .expect(11);
     let item: Value = serde_json::from_str(broken.stdout.trim()).unwrap();
-    assert_eq!(item["result"], "failed");
+    assert_eq!(item["result"], "broken");
     person
         .windrow("task preview t1 --items x")
         .await

@@ -1,4 +1,4 @@
-//! `windrow task start`, `stop`, `cancel`, `finish`, `abandon`, `skip`, `recover`, `set`, `delete` and `move`.
+//! `windrow task start`, `stop`, `cancel`, `finish`, `fail`, `skip`, `recover`, `set`, `delete` and `move`.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ async fn a_task_is_stopped_with_what_is_in_flight_and_goes_on_to_its_end() {
     );
     assert_eq!(reason(&node, "t1", "task.stop").await, "complaints from region X");
     let again = person.windrow("task stop t1").await.expect(0).stdout;
-    assert!(again.starts_with("t1  stopped at low water "), "{again}");
+    assert!(again.starts_with("t1  stopped at watermark "), "{again}");
     let cut = person.windrow("task finish t1 --yes").await.expect(0).stdout;
     assert!(
         cut.starts_with("t1  ✓ finished (early): items from index ") && cut.trim_end().ends_with(" items"),
@@ -97,7 +97,7 @@ async fn a_started_task_is_awaited_and_its_end_is_the_exit_code() {
         "{done}"
     );
     person.windrow("task start t1").await.refused(4, &["finished"]);
-    business.becomes(|_| Act::json(200, json!({"result": "abandon", "code": "NO"})));
+    business.becomes(|_| Act::json(200, json!({"result": "fail", "code": "NO"})));
     node.task("push", 20, json!({"error_budget": "5"})).await;
     let stopped = person.windrow("task start t2 --wait").await.expect(9).stdout;
     assert!(
@@ -480,11 +480,11 @@ async fn items_that_wait_are_given_up_by_their_code_and_a_wrong_one_names_those_
         .await;
     person.windrow("task stop t1 --wait").await.expect(0);
     person
-        .windrow("task abandon t1 --code NO_SUCH")
+        .windrow("task fail t1 --code NO_SUCH")
         .await
         .refused(7, &["NO_SUCH", "items wait with: NOT_YET (3)"]);
     let plan = person
-        .windrow("task abandon t1 --code NOT_YET --dry-run")
+        .windrow("task fail t1 --code NOT_YET --dry-run")
         .await
         .expect(0);
     assert!(
@@ -493,7 +493,7 @@ async fn items_that_wait_are_given_up_by_their_code_and_a_wrong_one_names_those_
         plan.stdout
     );
     let told = person
-        .windrow("task abandon t1 --code NOT_YET --reason late")
+        .windrow("task fail t1 --code NOT_YET --reason late")
         .await
         .expect(0)
         .stdout;
@@ -506,7 +506,7 @@ async fn items_that_wait_are_given_up_by_their_code_and_a_wrong_one_names_those_
         told.contains("as soon as it runs: windrow task start t1"),
         "{told}"
     );
-    assert_eq!(reason(&node, "t1", "task.abandon").await, "late");
+    assert_eq!(reason(&node, "t1", "task.fail").await, "late");
     let done = person
         .windrow("task start t1 --judge items --wait")
         .await

@@ -11,7 +11,7 @@ async fn the_last_items_fail_unconfirmed_and_exactly_those_are_done_again() {
     let business = Business::start(|seen| match seen.items().as_slice() {
         [(3, _)] => Act::json(
             200,
-            json!({"result": "abandon", "code": "NO_USER", "message": "gone"}),
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
         ),
         [(18 | 19, _)] => Act::status(503),
         _ => Act::ok(),
@@ -90,12 +90,12 @@ async fn the_last_items_fail_unconfirmed_and_exactly_those_are_done_again() {
         "{done}"
     );
     assert!(
-        done.ends_with("net result of t1: succeeded 17  skipped 0  made good 2  abandoned 1\n"),
+        done.ends_with("net result of t1: succeeded 17  skipped 0  recovered 2  failed 1\n"),
         "{done}"
     );
     let mut called: Vec<u64> = business.items().iter().map(|(index, _)| *index).collect();
     called.sort_unstable();
     assert_eq!(called, [18, 19], "exactly those");
     let nothing = person.windrow("task redrive t1 --unconfirmed").await.expect(0);
-    assert!(nothing.stderr.contains("2 made good by t2"), "{nothing:?}");
+    assert!(nothing.stderr.contains("2 recovered by t2"), "{nothing:?}");
 }

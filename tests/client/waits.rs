@@ -10,7 +10,7 @@ use crate::support::Node;
 #[tokio::test]
 async fn a_wait_ends_as_the_task_does() {
     let business = Business::start(|seen| match seen.items().contains(&(3, 1)) {
-        true => Act::json(200, json!({"result": "abandon", "code": "BAD"})),
+        true => Act::json(200, json!({"result": "fail", "code": "BAD"})),
         false => Act::ok(),
     })
     .await;
@@ -25,8 +25,7 @@ async fn a_wait_ends_as_the_task_does() {
         .expect(202);
     let person = Person::admin(&node);
     let good = person.windrow("task wait push/good").await.expect(0);
-    let line =
-        "push/good  t1  ✓ finished  100%  succeeded 3  skipped 0  abandoned 0  in flight 0  pending 0\n";
+    let line = "push/good  t1  ✓ finished  100%  succeeded 3  skipped 0  failed 0  in flight 0  pending 0\n";
     assert_eq!(good.stdout, line);
     assert!(
         person
@@ -34,7 +33,7 @@ async fn a_wait_ends_as_the_task_does() {
             .await
             .expect(8)
             .stdout
-            .contains("abandoned 1")
+            .contains("failed 1")
     );
     assert!(
         person

@@ -106,7 +106,7 @@ async fn a_stop_needs_a_yes_and_the_watch_stays_to_start_it_again() {
 async fn failures_in_the_watch_say_who_they_are_about() {
     let business = Business::start(
         |seen| match seen.items().iter().all(|(index, _)| index % 5 == 0) {
-            true => Act::json(200, json!({"result": "abandon", "code": "BAD", "message": "no"})),
+            true => Act::json(200, json!({"result": "fail", "code": "BAD", "message": "no"})),
             false => Act::ok(),
         },
     )
@@ -178,7 +178,7 @@ async fn errors_in_the_watch_say_who_they_are_about() {
 async fn failures_that_lie_open_go_on_and_the_last_picture_is_of_the_end() {
     let business = Business::start(
         |seen| match seen.items().iter().all(|(index, _)| index % 5 == 0) {
-            true => Act::json(200, json!({"result": "abandon", "code": "BAD"})),
+            true => Act::json(200, json!({"result": "fail", "code": "BAD"})),
             false => Act::ok(),
         },
     )
@@ -263,7 +263,7 @@ async fn without_a_terminal_there_are_lines_and_the_exit_code_of_the_end() {
     let (fail, failing) = tokio::sync::watch::channel(false);
     let (answer, answered) = tokio::sync::watch::channel(false);
     let business = Business::start(move |seen| match seen.items().as_slice() {
-        [(3, 1)] => Act::json(200, json!({"result": "abandon", "code": "BAD"})).once(&failing),
+        [(3, 1)] => Act::json(200, json!({"result": "fail", "code": "BAD"})).once(&failing),
         [(29, _)] => Act::ok().once(&answered),
         _ => Act::ok(),
     })
@@ -298,7 +298,7 @@ async fn without_a_terminal_there_are_lines_and_the_exit_code_of_the_end() {
     );
     let last = lines.last().unwrap();
     assert!(
-        last.contains("✓ finished (with failures)") && last.contains("abandoned 1"),
+        last.contains("✓ finished (with failures)") && last.contains("failed 1"),
         "{last}"
     );
     assert!(!done.stdout.contains('\u{1b}'), "{:?}", done.stdout);

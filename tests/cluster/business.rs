@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, ShardId};
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{Failure, FailureClass, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, FailureClass, Outcome, RetryAdvice};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, Handler, HandlerFactory, ItemReplies, ItemVerdict, OpenError, Reply, RunContext,
@@ -271,9 +271,9 @@ fn reply(items: &[(ItemIndex, Attempt)], acts: &[Act], heard: &mut Vec<Heard>) -
         *heard = vec![Heard::Good(Outcome::Succeeded); items.len()];
         return Reply::AllOk;
     }
-    let failed = |wish| ItemVerdict::Failed {
+    let failed = |advice| ItemVerdict::Failed {
         failure: Failure::new("SCRIPTED", "the script says so"),
-        wish,
+        advice,
     };
     let mut verdicts = Vec::new();
     for ((index, _), act) in items.iter().zip(acts) {
@@ -283,8 +283,8 @@ fn reply(items: &[(ItemIndex, Attempt)], acts: &[Act], heard: &mut Vec<Heard>) -
                 ItemVerdict::Settled(Outcome::Succeeded),
                 Heard::Good(Outcome::Succeeded),
             ),
-            Act::Fail => (failed(Wish::Retry { after: None }), Heard::Failed),
-            Act::GiveUp => (failed(Wish::Abandon), Heard::GivenUp),
+            Act::Fail => (failed(RetryAdvice::Retry { after: None }), Heard::Failed),
+            Act::GiveUp => (failed(RetryAdvice::Fail), Heard::GivenUp),
         };
         verdicts.push((*index, verdict));
         heard.push(word);

@@ -50,7 +50,7 @@ pub(crate) enum Step {
     /// Of the node that runs a task then, one more heartbeat and renewal is answered, after so long, and then none.
     Faint(usize, Duration),
     /// People want a node to stand by, or no more.
-    Wish(usize, bool),
+    Desired(usize, bool),
     /// People want the shards of a task, or one of them, on this node.
     Move(usize, Option<u32>, usize),
     /// To the task of this number, from 0.
@@ -294,8 +294,8 @@ impl Plan {
                 self.at(at + lasting + 1000, Step::Boot(node));
             }
             88..93 => {
-                self.at(at, Step::Wish(node, true));
-                self.at(at + lasting, Step::Wish(node, false));
+                self.at(at, Step::Desired(node, true));
+                self.at(at + lasting, Step::Desired(node, false));
             }
             _ if self.has_leases => self.at(at, Step::WipeLeases),
             _ => self.at(at, Step::Freeze(node, millis(lasting.min(HEALED_AT - at - 1)))),
@@ -407,7 +407,7 @@ impl TaskPlan {
             ..tuning.backoff
         };
         tuning.park_after = millis(rng.pick(&[100, 1000, 60_000]));
-        tuning.on_exhausted = OnExhausted::Abandon;
+        tuning.on_exhausted = OnExhausted::Fail;
         tuning.checkpoint_interval = millis(rng.pick(&[200, 500, 1000]));
         if rng.chance(300) {
             tuning.unsaved_max = Auto::Fixed(number(rng.between(4, RATE_MAX)));

@@ -241,8 +241,8 @@ impl SessionStore for View {
             .await
     }
 
-    async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
-        self.store.wish_drain(node, drain).await
+    async fn request_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
+        self.store.request_drain(node, drain).await
     }
 
     async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError> {

@@ -238,7 +238,7 @@ impl World {
                 });
             }),
             Step::CutHints(cut) => self.hints.cut(cut),
-            Step::Wish(node, drain) => self.wish(node, drain).await,
+            Step::Desired(node, drain) => self.desired(node, drain).await,
             Step::Move(task, shard, to) => self.move_to(self.tasks[task], shard, to).await,
             Step::Drain(node) => self.with(node, |node| {
                 if !node.drains {
@@ -299,13 +299,13 @@ impl World {
     }
 
     /// People want a node to hand everything over and to stand by, or to take work again.
-    async fn wish(&mut self, node: usize, drain: bool) {
+    async fn desired(&mut self, node: usize, drain: bool) {
         let Some(node) = self.nodes[node].as_ref().filter(|node| !node.is_gone()) else {
             return;
         };
         let who = (node.link.node, node.link.life);
-        self.judge(|judge| judge.on_drain_wish(who, drain));
-        self.store.wish_drain(&node.name, drain).await.expect("memory");
+        self.judge(|judge| judge.on_drain_request(who, drain));
+        self.store.request_drain(&node.name, drain).await.expect("memory");
     }
 
     async fn move_to(&mut self, task: TaskId, shard: Option<u32>, to: usize) {
@@ -374,7 +374,7 @@ impl World {
                 self.crash(node);
             }
             self.boot(node).await;
-            self.wish(node, false).await;
+            self.desired(node, false).await;
             self.with(node, |node| node.link.heal());
         }
         // Half of what was stopped goes on, so that stops and take-overs are followed by an end.

@@ -208,7 +208,7 @@ pub async fn what_is_told_of_tasks_and_shards_is_answered(harness: Harness) {
     let facts = store.report_facts(id, 5).await.unwrap().unwrap();
     assert_eq!((facts.task.id, facts.runs.len()), (id, 1));
     let windows = store.saved_windows(id).await.unwrap();
-    assert_eq!(windows[0].low_water, ItemIndex(4));
+    assert_eq!(windows[0].watermark, ItemIndex(4));
     assert!(store.waiting_items(id).await.unwrap().is_empty());
     assert!(store.redrives_of(id, 5).await.unwrap().is_empty());
     assert!(store.redriven_among(&[id]).await.unwrap().is_empty());

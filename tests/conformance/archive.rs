@@ -13,7 +13,7 @@ use windrow_engine::ports::tasks::upkeep::Sweep;
 use windrow_store::sql::Store;
 
 use crate::engines::{Engine, runtime};
-use crate::fixture::{BUSINESS, Harness, NOW, abandoned, at, closing, task, with, write};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, failed, task, with, write};
 
 /// A store that archives, and where.
 struct Archive {
@@ -68,10 +68,10 @@ impl Archive {
             .claimed(shard, windrow_core::ids::Epoch(0), session)
             .await;
         self.harness
-            .stored(with(at(&run, 1, 4), vec![abandoned(2, "BAD")]))
+            .stored(with(at(&run, 1, 4), vec![failed(2, "BAD")]))
             .await;
         let mut last = closing(&run, 2, 10, RunClose::Done);
-        (last.counters.succeeded, last.counters.abandoned) = (9, 1);
+        (last.counters.succeeded, last.counters.failed) = (9, 1);
         self.harness.stored(last).await;
         shard.task
     }
@@ -108,7 +108,7 @@ async fn is_written_whole(archive: &Archive) {
         (&"board".into(), &"with_failures".into())
     );
     assert_eq!(
-        (&head["counts"]["succeeded"], &head["counts"]["abandoned"]),
+        (&head["counts"]["succeeded"], &head["counts"]["failed"]),
         (&9.into(), &1.into())
     );
     assert_eq!(head["source"]["kind"], "range");
@@ -118,7 +118,7 @@ async fn is_written_whole(archive: &Archive) {
         (&"n1".into(), &"done".into())
     );
     assert_eq!(
-        (&lines[3]["succeeded"], &lines[3]["abandoned"]),
+        (&lines[3]["succeeded"], &lines[3]["failed"]),
         (&9.into(), &1.into())
     );
     let failure = of_kind(&lines, "failure")[0];

@@ -16,7 +16,7 @@ use windrow_engine::ports::ownership::run_store::{
 use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::{CommandError, NewTask, TaskCommand};
 
-use crate::fixture::{Harness, NOW, abandoned, at, closing, parked, task, trouble, with, write};
+use crate::fixture::{Harness, NOW, at, closing, failed, parked, task, trouble, with, write};
 
 pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
     let run = harness.running(1000).await;
@@ -31,7 +31,7 @@ pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
     let session = harness.session().await;
     harness.store.fence_all_but(session).await.unwrap();
     let next = harness.claimed(run.shard, run.epoch, session).await;
-    assert_eq!((next.low_water, next.high_water), (ItemIndex(10), ItemIndex(70)));
+    assert_eq!((next.watermark, next.high_water), (ItemIndex(10), ItemIndex(70)));
     assert_eq!(
         (
             next.counters.succeeded,
@@ -47,7 +47,7 @@ pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
 
 pub async fn a_repeat_of_the_same_number_is_stored_once(harness: Harness) {
     let run = harness.running(10).await;
-    let checkpoint = with(at(&run, 1, 3), vec![abandoned(1, "BAD")]);
+    let checkpoint = with(at(&run, 1, 3), vec![failed(1, "BAD")]);
     for _ in 0..3 {
         harness.stored(checkpoint.clone()).await;
     }
@@ -90,11 +90,11 @@ pub async fn a_zombie_leaves_no_side_records(harness: Harness) {
         stale_epoch,
         closing(&old, 9, 10, RunClose::Done),
     ] {
-        let stale = with(stale, vec![abandoned(1, "BAD"), parked(2, NOW)]);
+        let stale = with(stale, vec![failed(1, "BAD"), parked(2, NOW)]);
         assert_eq!(harness.write(stale).await, CheckpointAck::Fenced);
     }
     let view = harness.view(old.shard.task).await;
-    assert_eq!((view.low_water, view.status), (ItemIndex(2), Status::Running));
+    assert_eq!((view.watermark, view.status), (ItemIndex(2), Status::Running));
     assert!(
         harness
             .store
@@ -115,12 +115,12 @@ pub async fn a_zombie_leaves_no_side_records(harness: Harness) {
     harness.stored(at(&new, 1, 3)).await;
 }
 
-pub async fn low_water_and_numbers_never_fall(harness: Harness) {
+pub async fn watermark_and_numbers_never_fall(harness: Harness) {
     let run = harness.running(10).await;
     harness.stored(at(&run, 5, 6)).await;
     assert_eq!(harness.write(at(&run, 4, 8)).await, CheckpointAck::Fenced);
     assert_eq!(harness.write(at(&run, 6, 5)).await, CheckpointAck::Fenced);
-    assert_eq!(harness.view(run.shard.task).await.low_water, ItemIndex(6));
+    assert_eq!(harness.view(run.shard.task).await.watermark, ItemIndex(6));
     harness.stored(at(&run, 6, 6)).await;
 }
 
@@ -134,7 +134,7 @@ pub async fn a_fenced_shard_does_not_disturb_the_others(harness: Harness) {
         claim: ClaimId(uuid::Uuid::new_v4()),
         ..at(&two, 1, 5)
     };
-    let zombie = with(zombie, vec![abandoned(1, "BAD")]);
+    let zombie = with(zombie, vec![failed(1, "BAD")]);
     let gone = ShardCheckpoint {
         shard: ShardId { no: 9, ..one.shard },
         ..at(&one, 1, 5)
@@ -143,13 +143,13 @@ pub async fn a_fenced_shard_does_not_disturb_the_others(harness: Harness) {
         at(&one, 1, 4),
         zombie,
         gone,
-        with(at(&three, 1, 5), vec![abandoned(2, "BAD")]),
+        with(at(&three, 1, 5), vec![failed(2, "BAD")]),
     ];
     let acks = harness.store.checkpoint(&batch).await.unwrap();
     use CheckpointAck::{Fenced, Stored};
     assert_eq!(acks, [Stored, Fenced, Fenced, Stored]);
-    assert_eq!(harness.view(one.shard.task).await.low_water, ItemIndex(4));
-    assert_eq!(harness.view(two.shard.task).await.low_water, ItemIndex(0));
+    assert_eq!(harness.view(one.shard.task).await.watermark, ItemIndex(4));
+    assert_eq!(harness.view(two.shard.task).await.watermark, ItemIndex(0));
     assert_eq!(
         harness
             .store
@@ -192,7 +192,7 @@ pub async fn a_whole_task_finishes_in_the_transaction_of_its_last_checkpoint(har
         (view.status, view.result),
         (Status::Finished, Some(TaskResult::Succeeded))
     );
-    assert_eq!((view.finished_at, view.low_water), (Some(NOW), ItemIndex(10)));
+    assert_eq!((view.finished_at, view.watermark), (Some(NOW), ItemIndex(10)));
     assert_eq!(view.counters.pending(view.total), 0);
     let entries = harness.store.audit(run.shard.task).await.unwrap();
     let last = entries.last().unwrap();
@@ -207,16 +207,16 @@ pub async fn a_whole_task_finishes_in_the_transaction_of_its_last_checkpoint(har
 
 pub async fn a_task_that_does_not_add_up_is_not_finished(harness: Harness) {
     let break_it: [fn(&mut ShardCheckpoint); 5] = [
-        |c| c.low_water = ItemIndex(9),
+        |c| c.watermark = ItemIndex(9),
         |c| c.counters.succeeded -= 1,
         |c| {
             c.counters.succeeded -= 1;
             c.counters.parked = 1;
         },
-        // Counted as abandoned, but no failure is recorded.
+        // Counted as failed, but no failure is recorded.
         |c| {
             c.counters.succeeded -= 1;
-            c.counters.abandoned = 1;
+            c.counters.failed = 1;
         },
         |c| c.side = vec![parked(3, NOW)],
     ];
@@ -270,12 +270,10 @@ pub async fn an_end_that_did_not_add_up_is_proved_again_when_told(harness: Harne
 
 pub async fn failures_make_the_result_with_failures(harness: Harness) {
     let run = harness.running(10).await;
-    harness
-        .stored(with(at(&run, 1, 5), vec![abandoned(1, "BAD")]))
-        .await;
+    harness.stored(with(at(&run, 1, 5), vec![failed(1, "BAD")])).await;
     let mut last = closing(&run, 2, 10, RunClose::Done);
     last.counters.succeeded = 9;
-    last.counters.abandoned = 1;
+    last.counters.failed = 1;
     harness.stored(last).await;
     let view = harness.view(run.shard.task).await;
     assert_eq!(
@@ -502,23 +500,20 @@ pub async fn cancel_ends_in_cancelled_when_the_owner_stops(harness: Harness) {
     );
 }
 
-pub async fn abandoned_items_are_counted_once(harness: Harness) {
+pub async fn failed_items_are_counted_once(harness: Harness) {
     let run = harness.running(100).await;
     let later = |index| {
         let mut trouble = trouble(index, "BAD");
         trouble.at = WallMs(NOW.0 + 50);
-        SideRecord::Abandoned(trouble)
+        SideRecord::Failed(trouble)
     };
     harness
-        .stored(with(
-            at(&run, 1, 10),
-            vec![abandoned(7, "BAD"), abandoned(3, "BAD")],
-        ))
+        .stored(with(at(&run, 1, 10), vec![failed(7, "BAD"), failed(3, "BAD")]))
         .await;
     harness
         .stored(with(
             at(&run, 2, 20),
-            vec![later(7), later(12), abandoned(13, "ODD")],
+            vec![later(7), later(12), failed(13, "ODD")],
         ))
         .await;
     let final_ones = vec![
@@ -552,12 +547,12 @@ pub async fn abandoned_items_are_counted_once(harness: Harness) {
 pub async fn codes_past_the_hundredth_are_counted_as_other(harness: Harness) {
     let run = harness.running(1000).await;
     let side: Vec<SideRecord> = (0..150)
-        .map(|index| abandoned(index, &format!("E{index:03}")))
+        .map(|index| failed(index, &format!("E{index:03}")))
         .collect();
     let (first, second) = side.split_at(90);
     harness.stored(with(at(&run, 1, 200), first.to_vec())).await;
     let mut second = second.to_vec();
-    second.push(abandoned(160, "E000"));
+    second.push(failed(160, "E000"));
     harness.stored(with(at(&run, 2, 200), second)).await;
     let groups = harness.store.groups(run.shard.task).await.unwrap();
     assert_eq!(groups.len(), FAILURE_CODES_MAX + 1);
@@ -647,7 +642,7 @@ pub async fn more_than_a_hundred_shards_at_once_are_refused(harness: Harness) {
     let batch = vec![at(&run, 1, 1); CHECKPOINT_SHARDS_MAX + 1];
     let refused = harness.store.checkpoint(&batch).await.unwrap_err();
     assert!(matches!(refused, StoreError::Refused(_)), "{refused}");
-    assert_eq!(harness.view(shard.task).await.low_water, ItemIndex(0));
+    assert_eq!(harness.view(shard.task).await.watermark, ItemIndex(0));
     let acks = harness.store.checkpoint(&batch[1..]).await.unwrap();
     assert_eq!(acks, [CheckpointAck::Stored; CHECKPOINT_SHARDS_MAX]);
 }

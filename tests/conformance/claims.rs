@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
-use windrow_core::task::lifecycle::{Status, StopReason, Wish};
+use windrow_core::task::lifecycle::{Desired, Status, StopReason};
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::run_store::{
     Candidate, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, LeftBy, RunClose,
@@ -143,7 +143,7 @@ pub async fn claims_without_progress_are_counted(harness: Harness) {
     harness.fence(session).await;
     let session = harness.session().await;
     let run = harness.claimed(shard, run.epoch, session).await;
-    assert_eq!(run.stalls, 0, "low water moved");
+    assert_eq!(run.stalls, 0, "watermark moved");
     harness.stored(closing(&run, 1, 1, RunClose::Released)).await;
     let run = harness.claimed(shard, run.epoch, session).await;
     assert_eq!(run.stalls, 0, "a run that ended calmly is no stall");
@@ -236,8 +236,8 @@ pub async fn candidates_are_shards_without_a_live_owner(harness: Harness) {
     let shard = ShardId { task: made.id, no: 0 };
     let found = candidates(&harness, &[], NOW).await;
     assert_eq!(
-        (found.len(), found[0].session, found[0].wish),
-        (1, None, Wish::Run)
+        (found.len(), found[0].session, found[0].desired),
+        (1, None, Desired::Run)
     );
     let session = harness.session().await;
     let run = harness.claimed(shard, found[0].epoch, session).await;
@@ -322,13 +322,13 @@ pub async fn a_stopped_task_of_a_dead_owner_is_claimed_to_commit_stopped(harness
     let far = WallMs(NOW.0 + 31 * 86_400_000);
     let found = candidates(&harness, &[], far).await;
     assert_eq!(
-        (found.len(), found[0].wish),
-        (1, Wish::Stop),
+        (found.len(), found[0].desired),
+        (1, Desired::Stop),
         "a stop is committed however old"
     );
     let session = harness.session().await;
     let next = harness.claimed(run.shard, found[0].epoch, session).await;
-    assert_eq!((next.wish, next.low_water), (Wish::Stop, ItemIndex(4)));
+    assert_eq!((next.desired, next.watermark), (Desired::Stop, ItemIndex(4)));
     assert_eq!(harness.view(run.shard.task).await.status, Status::Stopping);
     let close = RunClose::stopped(StopReason::Operator, "its node died".into());
     harness.stored(closing(&next, 1, 4, close)).await;
@@ -355,7 +355,7 @@ pub async fn a_shard_that_its_node_does_not_run_is_released(harness: Harness) {
         assert_eq!(released, CheckpointAck::Stored, "a repeat says the same");
     }
     let view = harness.view(run.shard.task).await;
-    assert_eq!((view.status, view.low_water), (Status::Queued, ItemIndex(4)));
+    assert_eq!((view.status, view.watermark), (Status::Queued, ItemIndex(4)));
     assert_eq!(candidates(&harness, &[], NOW).await[0].session, None);
     assert_eq!(
         harness.write(at(&run, 2, 5)).await,
@@ -371,7 +371,7 @@ pub async fn a_shard_that_its_node_does_not_run_is_released(harness: Harness) {
         "another epoch was seen"
     );
     let next = harness.claimed(run.shard, run.epoch, session).await;
-    assert_eq!(next.low_water, ItemIndex(4));
+    assert_eq!(next.watermark, ItemIndex(4));
     let handed_over = LeftBy {
         node: "n1".to_owned(),
         is_lost: false,

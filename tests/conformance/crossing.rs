@@ -20,7 +20,7 @@ use windrow_engine::ports::tasks::store::{CommandError, CreateError, Family, Mak
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
 use crate::fixture::{
-    BUSINESS, Harness, NOW, Stores, abandoned, at, closing, hunt, request, task, tuning, with, write,
+    BUSINESS, Harness, NOW, Stores, at, closing, failed, hunt, request, task, tuning, with, write,
 };
 use crate::logs::line;
 
@@ -128,8 +128,8 @@ pub async fn checkpoint_batches_of_two_nodes_and_commands_cross_without_a_lost_u
     }
     for run in &runs {
         let view = harness.view(run.shard.task).await;
-        assert_eq!(view.low_water.0, 5 * ROUNDS);
-        assert_eq!(view.counters.abandoned, ROUNDS);
+        assert_eq!(view.watermark.0, 5 * ROUNDS);
+        assert_eq!(view.counters.failed, ROUNDS);
         // Each of the two people changed it in each of their rounds.
         assert_eq!(view.control_rev, 1 + ROUNDS);
         let groups = harness.store.groups(run.shard.task).await.unwrap();
@@ -139,8 +139,8 @@ pub async fn checkpoint_batches_of_two_nodes_and_commands_cross_without_a_lost_u
 
 /// Five items more than the round before, of which one failed.
 fn failing(run: &ClaimedShard, round: u64) -> ShardCheckpoint {
-    let mut checkpoint = with(at(run, round, 5 * round), vec![abandoned(5 * round - 1, "BAD")]);
-    checkpoint.counters.abandoned = round;
+    let mut checkpoint = with(at(run, round, 5 * round), vec![failed(5 * round - 1, "BAD")]);
+    checkpoint.counters.failed = round;
     checkpoint.counters.succeeded = 4 * round;
     checkpoint
 }
@@ -346,16 +346,16 @@ pub async fn writers_interleaved_at_random_never_take_progress_back(harness: Har
                 };
                 let steps = 1 + dice.below(3);
                 for seq in 1..=steps {
-                    let low_water = run.low_water.0 + seq;
+                    let watermark = run.watermark.0 + seq;
                     let last = seq == steps;
                     let close = last.then_some(RunClose::Released);
                     let checkpoint = ShardCheckpoint {
                         close,
-                        ..at(&run, seq, low_water)
+                        ..at(&run, seq, watermark)
                     };
                     let ack = again(|| store.checkpoint(std::slice::from_ref(&checkpoint))).await[0];
                     assert_eq!(ack, CheckpointAck::Stored, "nobody else owns it");
-                    stored.push((run.epoch, low_water));
+                    stored.push((run.epoch, watermark));
                 }
                 seen = run.epoch;
             }
@@ -364,14 +364,14 @@ pub async fn writers_interleaved_at_random_never_take_progress_back(harness: Har
     }
     let mut all: Vec<(Epoch, u64)> = writers.join_all().await.into_iter().flatten().collect();
     all.sort_unstable();
-    let progress: Vec<u64> = all.iter().map(|(_, low_water)| *low_water).collect();
+    let progress: Vec<u64> = all.iter().map(|(_, watermark)| *watermark).collect();
     let expected: Vec<u64> = (1..=progress.len() as u64).collect();
     assert_eq!(
         progress, expected,
         "each write went on where the one before it was"
     );
     assert!(!progress.is_empty());
-    assert_eq!(harness.view(shard.task).await.low_water.0, progress.len() as u64);
+    assert_eq!(harness.view(shard.task).await.watermark.0, progress.len() as u64);
 }
 
 /// The newest epoch of the shard, as a scan would see it.
@@ -397,7 +397,7 @@ pub async fn nodes_that_look_after_the_store_at_once_do_not_disturb_each_other(h
         let close = RunClose::stopped(StopReason::Business, "enough".to_owned());
         let last = closing(&run, 1, 3, close);
         harness
-            .stored(with(last, vec![abandoned(1, "BAD"), abandoned(2, "ODD")]))
+            .stored(with(last, vec![failed(1, "BAD"), failed(2, "ODD")]))
             .await;
     }
     let held = harness.running(10).await;

@@ -16,7 +16,7 @@ use windrow_store::sql::{ServerAddress, Store};
 
 use crate::crossing::{Dice, again};
 use crate::engines::{CONNECTIONS, Engine, runtime};
-use crate::fixture::{BUSINESS, Harness, NOW, abandoned, at, closing, new_session, request, task, with};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, failed, new_session, request, task, with};
 
 macro_rules! on_servers {
     ($($fact:ident),+ $(,)?) => {
@@ -77,7 +77,7 @@ fn a_cut_connection_costs_no_acknowledged_write(engine: Engine) {
                 let mut seq = 0;
                 for round in 1..=60 {
                     seq = round;
-                    let checkpoint = with(at(&run, seq, 5 * seq), vec![abandoned(5 * seq - 1, "BAD")]);
+                    let checkpoint = with(at(&run, seq, 5 * seq), vec![failed(5 * seq - 1, "BAD")]);
                     let checkpoint = counted(checkpoint, seq);
                     let ack = again(|| store.checkpoint(std::slice::from_ref(&checkpoint))).await[0];
                     assert_eq!(ack, CheckpointAck::Stored, "the owner is the owner");
@@ -105,7 +105,7 @@ fn a_cut_connection_costs_no_acknowledged_write(engine: Engine) {
     runtime.block_on(async {
         for shard in shards {
             let view = again(|| store.get(shard.task)).await.unwrap();
-            assert_eq!((view.low_water.0, view.counters.abandoned), (300, 60));
+            assert_eq!((view.watermark.0, view.counters.failed), (300, 60));
             let groups = again(|| store.groups(shard.task)).await;
             assert_eq!(groups[0].count, 60, "counted once each");
         }
@@ -115,7 +115,7 @@ fn a_cut_connection_costs_no_acknowledged_write(engine: Engine) {
 }
 
 fn counted(mut checkpoint: ShardCheckpoint, round: u64) -> ShardCheckpoint {
-    checkpoint.counters.abandoned = round;
+    checkpoint.counters.failed = round;
     checkpoint.counters.succeeded = 4 * round;
     checkpoint
 }
@@ -138,7 +138,7 @@ fn a_restarted_server_is_used_again_without_a_restart_of_the_node(mut engine: En
             [CheckpointAck::Stored]
         );
         let view = again(|| harness.store.get(run.shard.task)).await.unwrap();
-        assert_eq!(view.low_water.0, 20);
+        assert_eq!(view.watermark.0, 20);
     });
 }
 
@@ -165,7 +165,7 @@ fn more_writers_than_connections_wait_for_one(engine: Engine) {
         }
         writers.join_all().await;
         for (nth, run) in (0..).zip(&runs) {
-            assert_eq!(harness.view(run.shard.task).await.low_water.0, 37 + nth);
+            assert_eq!(harness.view(run.shard.task).await.watermark.0, 37 + nth);
         }
     });
 }
@@ -290,9 +290,9 @@ fn a_server_that_can_not_be_used_is_named_without_its_password(mut engine: Engin
 fn cut_in_two(engine: &Engine, shard: ShardId, middle: u64) {
     let id = shard.task.0;
     engine.sql(&format!(
-        "INSERT INTO shard (task_id, shard_no, first_index, end_index, range_end, state, wish, control_rev, low_water, \
+        "INSERT INTO shard (task_id, shard_no, first_index, end_index, range_end, state, desired, control_rev, watermark, \
          high_water, ckpt_blob, last_claim_lw, created_at, updated_at) \
-         SELECT task_id, 1, {middle}, end_index, range_end, state, wish, control_rev, {middle}, {middle}, ckpt_blob, -1, \
+         SELECT task_id, 1, {middle}, end_index, range_end, state, desired, control_rev, {middle}, {middle}, ckpt_blob, -1, \
          created_at, updated_at FROM shard WHERE task_id = {id} AND shard_no = 0"
     ));
     engine.sql(&format!(
@@ -325,9 +325,9 @@ fn failures_of_two_shards_get_dense_places_whoever_is_first(engine: Engine) {
                     } else {
                         ["ODD", "BAD"]
                     };
-                    let side = vec![abandoned(done - 1, codes[0]), abandoned(done - 2, codes[1])];
+                    let side = vec![failed(done - 1, codes[0]), failed(done - 2, codes[1])];
                     let mut checkpoint = at(&run, seq, done);
-                    (checkpoint.counters.succeeded, checkpoint.counters.abandoned) = (2 * seq, 2 * seq);
+                    (checkpoint.counters.succeeded, checkpoint.counters.failed) = (2 * seq, 2 * seq);
                     checkpoint.side = side;
                     let ack = again(|| store.checkpoint(std::slice::from_ref(&checkpoint))).await;
                     assert_eq!(ack, [CheckpointAck::Stored]);
@@ -390,7 +390,7 @@ fn texts_are_compared_byte_by_byte(engine: Engine) {
         let side = ["BAD", "BAD_", "BAD0"]
             .iter()
             .zip(1..)
-            .map(|(code, index)| abandoned(index, code))
+            .map(|(code, index)| failed(index, code))
             .collect();
         harness.stored(with(at(&run, 1, 10), side)).await;
         let groups = harness.store.groups(run.shard.task).await.unwrap();

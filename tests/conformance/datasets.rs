@@ -15,7 +15,7 @@ use windrow_engine::ports::ownership::run_store::{
 use windrow_engine::ports::tasks::store::{CommandError, CreateError, NewTask, TaskCommand};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
-use crate::fixture::{BUSINESS, Harness, NOW, abandoned, at, closing, hunt, request, task, with, write};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, failed, hunt, request, task, with, write};
 use crate::results::{found, keeping, segment};
 
 /// The dataset of all facts.
@@ -330,7 +330,7 @@ pub async fn what_did_not_succeed_as_it_should_is_withheld(harness: Harness) {
         let session = harness.session().await;
         let run = harness.claimed(shard, Epoch(0), session).await;
         let last = closing(&run, 1, 10, RunClose::Done);
-        harness.stored(with(last, vec![abandoned(3, "BOOM")])).await;
+        harness.stored(with(last, vec![failed(3, "BOOM")])).await;
         let view = harness.view(shard.task).await;
         assert_eq!(view.status == Status::Finalizing, is_published, "{condition}");
         let no = view.publishing.as_ref().unwrap().generation.0;

@@ -8,7 +8,7 @@ use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CO
 use windrow_engine::ports::tasks::failure_list::{AMONG_MAX, FailurePage, RecordedState};
 use windrow_engine::ports::tasks::store::FailureGroup;
 
-use crate::fixture::{Harness, NOW, abandoned, at, parked, trouble, with};
+use crate::fixture::{Harness, NOW, at, failed, parked, trouble, with};
 
 async fn places(harness: &Harness, shard: ShardId, group: &str, first: u64, count: u32) -> Vec<u64> {
     let found = harness
@@ -23,18 +23,13 @@ pub async fn places_follow_the_order_of_commits_and_never_change(harness: Harnes
     let run = harness.running(100).await;
     let first = with(
         at(&run, 1, 50),
-        vec![abandoned(40, "B"), abandoned(7, "A"), abandoned(3, "A")],
+        vec![failed(40, "B"), failed(7, "A"), failed(3, "A")],
     );
     harness.stored(first.clone()).await;
     harness.stored(first).await;
     assert_eq!(places(&harness, run.shard, "A", 0, 9).await, [3, 7]);
     // The old ones again, with another code, and new ones below them.
-    let again = vec![
-        abandoned(7, "B"),
-        abandoned(1, "A"),
-        abandoned(2, "B"),
-        abandoned(60, "A"),
-    ];
+    let again = vec![failed(7, "B"), failed(1, "A"), failed(2, "B"), failed(60, "A")];
     harness.stored(with(at(&run, 2, 70), again)).await;
     assert_eq!(places(&harness, run.shard, "A", 0, 9).await, [3, 7, 1, 60]);
     assert_eq!(places(&harness, run.shard, "B", 0, 9).await, [40, 2]);
@@ -65,13 +60,10 @@ pub async fn an_item_gets_its_place_when_it_is_given_up(harness: Harness) {
         (RecordedState::Parked, Some(NOW))
     );
     harness
-        .stored(with(
-            at(&run, 2, 9),
-            vec![abandoned(5, "BUSY"), abandoned(4, "DEAD")],
-        ))
+        .stored(with(at(&run, 2, 9), vec![failed(5, "BUSY"), failed(4, "DEAD")]))
         .await;
     let given_up = item(4).await.unwrap().unwrap();
-    assert_eq!(given_up.state, RecordedState::Abandoned);
+    assert_eq!(given_up.state, RecordedState::Failed);
     assert_eq!(given_up.place, Some(("DEAD".to_owned(), 0)));
     assert_eq!(given_up.message.as_deref(), Some("item 4 failed"));
     assert_eq!(
@@ -84,8 +76,8 @@ pub async fn an_item_gets_its_place_when_it_is_given_up(harness: Harness) {
 pub async fn tasks_do_not_share_places_and_a_batch_of_shards_numbers_each(harness: Harness) {
     let (one, two) = (harness.running(10).await, harness.running(10).await);
     let batch = [
-        with(at(&one, 1, 5), vec![abandoned(1, "A"), abandoned(2, "A")]),
-        with(at(&two, 1, 5), vec![abandoned(4, "A"), abandoned(3, "A")]),
+        with(at(&one, 1, 5), vec![failed(1, "A"), failed(2, "A")]),
+        with(at(&two, 1, 5), vec![failed(4, "A"), failed(3, "A")]),
     ];
     harness.store.checkpoint(&batch).await.unwrap();
     assert_eq!(places(&harness, one.shard, "A", 0, 9).await, [1, 2]);
@@ -96,7 +88,7 @@ pub async fn codes_past_the_hundredth_share_the_places_of_other(harness: Harness
     let run = harness.running(1000).await;
     let codes = FAILURE_CODES_MAX as u64 + 3;
     let side: Vec<_> = (0..codes * 2)
-        .map(|n| abandoned(n, &format!("C{:03}", n % codes)))
+        .map(|n| failed(n, &format!("C{:03}", n % codes)))
         .collect();
     harness.stored(with(at(&run, 1, 900), side)).await;
     let first = FAILURE_CODES_MAX as u64;
@@ -123,7 +115,7 @@ pub async fn codes_past_the_hundredth_share_the_places_of_other(harness: Harness
 pub async fn pages_go_by_index_or_by_place(harness: Harness) {
     let run = harness.running(1000).await;
     let side: Vec<_> = (0..30)
-        .map(|n| abandoned(n * 7, if n % 3 == 0 { "A" } else { "B" }))
+        .map(|n| failed(n * 7, if n % 3 == 0 { "A" } else { "B" }))
         .collect();
     harness.stored(with(at(&run, 1, 300), side)).await;
     harness.stored(with(at(&run, 2, 300), vec![parked(1, NOW)])).await;
@@ -165,19 +157,19 @@ pub async fn pages_go_by_index_or_by_place(harness: Harness) {
     );
 }
 
-pub async fn each_abandoned_item_writes_one_line_with_its_checkpoint(harness: Harness) {
+pub async fn each_failed_item_writes_one_line_with_its_checkpoint(harness: Harness) {
     let run = harness.running(10).await;
-    let checkpoint = with(at(&run, 1, 5), vec![abandoned(1, "A"), parked(2, NOW)]);
+    let checkpoint = with(at(&run, 1, 5), vec![failed(1, "A"), parked(2, NOW)]);
     harness.stored(checkpoint.clone()).await;
     harness.stored(checkpoint).await;
     harness
-        .stored(with(at(&run, 2, 6), vec![abandoned(1, "A"), abandoned(2, "B")]))
+        .stored(with(at(&run, 2, 6), vec![failed(1, "A"), failed(2, "B")]))
         .await;
     let zombie = windrow_engine::ports::ownership::run_store::ShardCheckpoint {
         epoch: windrow_core::ids::Epoch(1),
         ..at(&run, 3, 7)
     };
-    harness.write(with(zombie, vec![abandoned(3, "C")])).await;
+    harness.write(with(zombie, vec![failed(3, "C")])).await;
     let lines = harness
         .store
         .tail(run.shard.task, LogLevel::Debug, 10)
@@ -215,7 +207,7 @@ pub async fn what_waits_is_counted_by_its_code(harness: Harness) {
         parked(6, NOW),
         SideRecord::Retrying(trouble(7, "BUSY")),
         SideRecord::Retrying(trouble(8, "RESET")),
-        abandoned(3, "BUSY"),
+        failed(3, "BUSY"),
         SideRecord::Parked {
             trouble: never_failed,
             due_at: NOW,
@@ -233,7 +225,7 @@ pub async fn what_waits_is_counted_by_its_code(harness: Harness) {
     harness
         .stored(with(
             at(&run, 2, 9),
-            vec![abandoned(5, "BUSY"), SideRecord::Cleared(ItemIndex(8))],
+            vec![failed(5, "BUSY"), SideRecord::Cleared(ItemIndex(8))],
         ))
         .await;
     let expected = [("BUSY", 2), ("TIMEOUT", 1)].map(|(code, items)| (code.to_owned(), items));
@@ -242,7 +234,7 @@ pub async fn what_waits_is_counted_by_its_code(harness: Harness) {
 
 /// An item that failed for good, and nothing showed whether the handler failed for it alone.
 fn unconfirmed(index: u64, code: &str) -> SideRecord {
-    SideRecord::Abandoned(ItemTrouble {
+    SideRecord::Failed(ItemTrouble {
         is_unconfirmed: true,
         ..trouble(index, code)
     })
@@ -256,7 +248,7 @@ pub async fn calls_answered_for_others_are_kept_of_an_item_that_failed_for_good(
     };
     let side = vec![
         SideRecord::Retrying(compared(4)),
-        SideRecord::Abandoned(compared(5)),
+        SideRecord::Failed(compared(5)),
         unconfirmed(6, "BUSY"),
     ];
     harness.stored(with(at(&run, 1, 3), side)).await;
@@ -267,7 +259,7 @@ pub async fn calls_answered_for_others_are_kept_of_an_item_that_failed_for_good(
     assert_eq!(told(4).await, None, "it is tried again");
     assert_eq!((told(5).await, told(6).await), (Some(214), Some(0)));
     harness
-        .stored(with(at(&run, 2, 7), vec![SideRecord::Abandoned(compared(4))]))
+        .stored(with(at(&run, 2, 7), vec![SideRecord::Failed(compared(4))]))
         .await;
     assert_eq!(told(4).await, Some(214));
 }
@@ -279,7 +271,7 @@ pub async fn unconfirmed_failures_are_counted_apart_and_once(harness: Harness) {
         let count = |group: FailureGroup| (group.code, group.count, group.unconfirmed);
         groups.into_iter().map(count).collect::<Vec<_>>()
     };
-    let side = vec![abandoned(3, "BUSY"), unconfirmed(4, "BUSY"), abandoned(5, "DEAD")];
+    let side = vec![failed(3, "BUSY"), unconfirmed(4, "BUSY"), failed(5, "DEAD")];
     let first = with(at(&run, 1, 6), side);
     harness.stored(first.clone()).await;
     harness.stored(first).await;
@@ -293,11 +285,7 @@ pub async fn unconfirmed_failures_are_counted_apart_and_once(harness: Harness) {
     };
     assert_eq!(counts().await, named(&expected));
     // What is final stays as it was, whatever is recorded of it later.
-    let again = vec![
-        unconfirmed(3, "BUSY"),
-        abandoned(4, "BUSY"),
-        unconfirmed(6, "DEAD"),
-    ];
+    let again = vec![unconfirmed(3, "BUSY"), failed(4, "BUSY"), unconfirmed(6, "DEAD")];
     harness.stored(with(at(&run, 2, 9), again)).await;
     assert_eq!(counts().await, named(&[("BUSY", 2, 1), ("DEAD", 2, 1)]));
 }
@@ -305,7 +293,7 @@ pub async fn unconfirmed_failures_are_counted_apart_and_once(harness: Harness) {
 pub async fn unconfirmed_failures_are_found_by_group_and_page_by_page(harness: Harness) {
     let (run, other) = (harness.running(1000).await, harness.running(1000).await);
     let record = |n: u64| match n % 3 {
-        0 => abandoned(n, "BUSY"),
+        0 => failed(n, "BUSY"),
         1 => unconfirmed(n, "BUSY"),
         _ => unconfirmed(n, "DEAD"),
     };

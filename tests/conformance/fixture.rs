@@ -528,10 +528,10 @@ pub fn tuning() -> Tuning {
             factor: 2,
             jitter_percent: 20,
         },
-        on_exhausted: OnExhausted::Abandon,
+        on_exhausted: OnExhausted::Fail,
         error_budget: ErrorBudget {
             failed_attempts: None,
-            abandoned: None,
+            failed: None,
         },
         error_window: Duration::from_secs(60),
         checkpoint_interval: Duration::from_secs(1),
@@ -546,17 +546,17 @@ pub fn tuning() -> Tuning {
     }
 }
 
-/// A checkpoint in which all items below `low_water` succeeded.
-pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
-    let succeeded = low_water - run.range.start.0;
+/// A checkpoint in which all items below `watermark` succeeded.
+pub fn at(run: &ClaimedShard, seq: u64, watermark: u64) -> ShardCheckpoint {
+    let succeeded = watermark - run.range.start.0;
     ShardCheckpoint {
         shard: run.shard,
         epoch: run.epoch,
         claim: run.claim,
         seq: CheckpointSeq(seq),
-        low_water: ItemIndex(low_water),
-        high_water: ItemIndex(low_water),
-        reach: ItemIndex(low_water),
+        watermark: ItemIndex(watermark),
+        high_water: ItemIndex(watermark),
+        reach: ItemIndex(watermark),
         counters: Counters {
             succeeded,
             ..Counters::default()
@@ -576,21 +576,21 @@ pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
 }
 
 /// The same, ending the run.
-pub fn closing(run: &ClaimedShard, seq: u64, low_water: u64, close: RunClose) -> ShardCheckpoint {
+pub fn closing(run: &ClaimedShard, seq: u64, watermark: u64, close: RunClose) -> ShardCheckpoint {
     ShardCheckpoint {
         close: Some(close),
-        ..at(run, seq, low_water)
+        ..at(run, seq, watermark)
     }
 }
 
-/// The same with side records, of which the abandoned ones count as such.
+/// The same with side records, of which the failed ones count as such.
 pub fn with(mut checkpoint: ShardCheckpoint, side: Vec<SideRecord>) -> ShardCheckpoint {
-    let abandoned = side
+    let failed = side
         .iter()
-        .filter(|record| matches!(record, SideRecord::Abandoned(_)))
+        .filter(|record| matches!(record, SideRecord::Failed(_)))
         .count() as u64;
-    checkpoint.counters.succeeded -= abandoned;
-    checkpoint.counters.abandoned += abandoned;
+    checkpoint.counters.succeeded -= failed;
+    checkpoint.counters.failed += failed;
     checkpoint.side = side;
     checkpoint
 }
@@ -616,8 +616,8 @@ pub fn trouble(index: u64, code: &str) -> ItemTrouble {
     }
 }
 
-pub fn abandoned(index: u64, code: &str) -> SideRecord {
-    SideRecord::Abandoned(trouble(index, code))
+pub fn failed(index: u64, code: &str) -> SideRecord {
+    SideRecord::Failed(trouble(index, code))
 }
 
 pub fn parked(index: u64, due_at: WallMs) -> SideRecord {

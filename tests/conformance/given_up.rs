@@ -137,8 +137,8 @@ impl World<'_> {
     /// Over every connection: what is acknowledged is kept, what is asked is answered, and no transaction is left.
     async fn is_sound(&self, moment: u32) {
         let (store, drain) = (&self.harness.store, moment.is_multiple_of(2));
-        let wish = |node| store.wish_drain(node, drain);
-        let (first, second) = tokio::join!(wish("n1"), wish("n2"));
+        let desired = |node| store.request_drain(node, drain);
+        let (first, second) = tokio::join!(desired("n1"), desired("n2"));
         assert!(first.unwrap() && second.unwrap(), "moment {moment}");
         let kept = match self.engine {
             Engine::Postgres(_) => format!("SELECT count(*) FROM session WHERE drain = {drain}"),

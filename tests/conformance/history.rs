@@ -240,7 +240,7 @@ pub async fn what_rested_for_too_long_is_found_and_told_and_only_a_command_wakes
     let ClaimOutcome::Claimed(next) = harness.store.claim(asked).await.unwrap() else {
         panic!("free")
     };
-    assert_eq!((next.low_water.0, next.stalls), (40, 0), "it goes on, forgiven");
+    assert_eq!((next.watermark.0, next.stalls), (40, 0), "it goes on, forgiven");
 }
 
 pub async fn what_recovers_for_too_long_is_dormant_too(harness: Harness) {

@@ -52,7 +52,7 @@ pub async fn a_whole_database_has_no_faults_and_each_broken_rule_is_found(harnes
             "high_water",
             "high_water - 1",
             done,
-            "low water lies within its shard",
+            "watermark lies within its shard",
         ),
         (
             "shard",
@@ -133,5 +133,5 @@ pub async fn what_is_looked_at_beside_the_rules_is_answered(harness: Harness) {
     let marked = harness.sql().mark_restored(true, NOW).await.unwrap();
     assert!(marked.first_task > run.shard.task);
     assert_eq!(faults(&harness).await, Vec::<String>::new());
-    assert_eq!(harness.view(run.shard.task).await.low_water, ItemIndex(0));
+    assert_eq!(harness.view(run.shard.task).await.watermark, ItemIndex(0));
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow_core::items::stretches::Stretches;
 use windrow_core::settings::{Auto, FailedAttempts};
-use windrow_core::task::abandonment::ABANDONMENTS_MAX;
-use windrow_core::task::lifecycle::{Status, StopReason, TASK_RECOVERS, TaskResult, Wish};
+use windrow_core::task::failed_codes::FAILED_CODES_MAX;
+use windrow_core::task::lifecycle::{Desired, Status, StopReason, TASK_RECOVERS, TaskResult};
 use windrow_core::task::spec::JsonText;
 use windrow_core::task::spec::{SpecPatch, TaskSpec};
 use windrow_core::task::{Canary, CanaryThen};
@@ -20,7 +20,7 @@ use windrow_engine::ports::tasks::store::{
     CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit, TaskView, WaitNote,
 };
 
-use crate::fixture::{Harness, NOW, abandoned, at, closing, hunt, task, tuning, with, write};
+use crate::fixture::{Harness, NOW, at, closing, failed, hunt, task, tuning, with, write};
 
 const STOP: TaskCommand = TaskCommand::Stop {
     reason: StopReason::Operator,
@@ -168,8 +168,8 @@ pub async fn a_business_that_prepares_itself_is_asked_before_anything_runs(harne
     let (shard, token) = awaiting(&harness, &range(10)).await;
     let view = harness.view(shard.task).await;
     assert_eq!(
-        (view.status, view.wish, view.start_no),
-        (Status::AwaitingBusiness, Wish::Run, 1)
+        (view.status, view.desired, view.start_no),
+        (Status::AwaitingBusiness, Desired::Run, 1)
     );
     assert_eq!(
         view.awaiting_until,
@@ -555,7 +555,7 @@ pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) 
     harness.command(made.id, TaskCommand::Start).await;
     let run = harness.claimed(shard, run.epoch, session).await;
     assert_eq!(
-        (run.low_water, run.range.end),
+        (run.watermark, run.range.end),
         (ItemIndex(5), ItemIndex(12)),
         "it goes on, further"
     );
@@ -623,10 +623,7 @@ pub async fn an_ended_task_is_deleted_with_everything_of_it(harness: Harness) {
         "{early}"
     );
     harness
-        .stored(with(
-            closing(&run, 1, 3, RunClose::Done),
-            vec![abandoned(1, "BAD")],
-        ))
+        .stored(with(closing(&run, 1, 3, RunClose::Done), vec![failed(1, "BAD")]))
         .await;
     let child = harness
         .created(&NewTask {
@@ -662,39 +659,39 @@ pub async fn codes_that_are_given_up_reach_every_owner_and_outlast_it(harness: H
     let run = harness.running(100).await;
     let id = run.shard.task;
     let before = harness.store.control(run.shard).await.unwrap();
-    assert!(before.abandonments.is_empty());
-    let abandon = |code: &str| TaskCommand::Abandon {
+    assert!(before.failed_codes.is_empty());
+    let fail = |code: &str| TaskCommand::Fail {
         code: code.to_owned(),
     };
-    let view = harness.command(id, abandon("TIMEOUT")).await;
+    let view = harness.command(id, fail("TIMEOUT")).await;
     assert_eq!(view.status, Status::Running);
     let after = harness.store.control(run.shard).await.unwrap();
     assert_eq!(after.rev, before.rev + 1, "owners look");
-    assert!(after.abandonments.covers("TIMEOUT", NOW));
+    assert!(after.failed_codes.covers("TIMEOUT", NOW));
     assert!(
-        !after.abandonments.covers("TIMEOUT", WallMs(NOW.0 + 1)),
+        !after.failed_codes.covers("TIMEOUT", WallMs(NOW.0 + 1)),
         "it is about what has failed by then"
     );
     let later = NOW.plus(Duration::from_secs(9));
     harness
         .store
-        .command(id, &abandon("TIMEOUT"), &write(), later)
+        .command(id, &fail("TIMEOUT"), &write(), later)
         .await
         .unwrap();
     harness.command(id, STOP).await;
     let close = RunClose::stopped(StopReason::Operator, "asked for".to_owned());
     harness.stored(closing(&run, 1, 40, close)).await;
-    let view = harness.command(id, abandon("RESET")).await;
+    let view = harness.command(id, fail("RESET")).await;
     assert_eq!(view.status, Status::Stopped);
     harness.command(id, TaskCommand::Start).await;
     let control = harness.store.control(run.shard).await.unwrap();
-    assert_eq!(control.abandonments, view.abandonments);
-    assert!(control.abandonments.covers("TIMEOUT", later) && control.abandonments.covers("RESET", NOW));
+    assert_eq!(control.failed_codes, view.failed_codes);
+    assert!(control.failed_codes.covers("TIMEOUT", later) && control.failed_codes.covers("RESET", NOW));
     let entries = harness.store.audit(id).await.unwrap();
     let told = entries
         .iter()
         .rev()
-        .find(|entry| entry.action == "task.abandon")
+        .find(|entry| entry.action == "task.fail")
         .unwrap();
     assert!(
         told.before.as_deref().is_some_and(|text| !text.contains("RESET")),
@@ -704,10 +701,10 @@ pub async fn codes_that_are_given_up_reach_every_owner_and_outlast_it(harness: H
         told.after.as_deref().is_some_and(|text| text.contains("RESET")),
         "{told:?}"
     );
-    for no in 0..ABANDONMENTS_MAX - 2 {
-        harness.command(id, abandon(&format!("C{no}"))).await;
+    for no in 0..FAILED_CODES_MAX - 2 {
+        harness.command(id, fail(&format!("C{no}"))).await;
     }
-    let one_more = harness.store.command(id, &abandon("D"), &write(), NOW).await;
+    let one_more = harness.store.command(id, &fail("D"), &write(), NOW).await;
     assert!(
         matches!(one_more, Err(CommandError::Refused(CommandRefusal::Codes(_)))),
         "{one_more:?}"

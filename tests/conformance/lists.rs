@@ -373,7 +373,7 @@ pub async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay(
     assert_eq!(ends, [(Some("n2"), None), (Some("n1"), Some("lost"))]);
     let lost = &runs[1];
     assert_eq!(
-        (lost.settled[0], lost.low_water.0),
+        (lost.settled[0], lost.watermark.0),
         (4, 4),
         "as the last checkpoint has it"
     );

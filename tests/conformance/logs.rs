@@ -176,7 +176,7 @@ pub async fn lines_of_replies_are_stored_with_their_checkpoint_and_once(harness:
     };
     assert_eq!(harness.write(zombie).await, CheckpointAck::Fenced);
     let backwards = ShardCheckpoint {
-        low_water: ItemIndex(1),
+        watermark: ItemIndex(1),
         ..saying(&run, 6, &[(6, &[8], 1)])
     };
     assert_eq!(harness.write(backwards).await, CheckpointAck::Fenced);
@@ -195,7 +195,7 @@ pub async fn lines_of_replies_are_stored_with_their_checkpoint_and_once(harness:
     let next = harness.claimed(run.shard, run.epoch, session).await;
     harness
         .stored(ShardCheckpoint {
-            low_water: ItemIndex(6),
+            watermark: ItemIndex(6),
             ..saying(&next, 1, &[(1, &[9], 0)])
         })
         .await;

@@ -81,7 +81,7 @@ pub async fn an_open_task_begins_empty_and_grows_by_what_is_appended(harness: Ha
     harness.stored(at(&run, 1, 2)).await;
     let shard = &harness.view(task).await.shards[0];
     assert_eq!(
-        (shard.end, shard.range_end, shard.low_water),
+        (shard.end, shard.range_end, shard.watermark),
         (ItemIndex(5), ItemIndex(5), ItemIndex(2))
     );
     let fixed = harness.running(4).await;
@@ -325,9 +325,7 @@ pub async fn what_is_settled_is_forgotten_and_failures_stay(harness: Harness) {
     for _ in 0..4 {
         appended(&harness, task, 2).await;
     }
-    harness
-        .stored(with(at(&run, 1, 6), vec![abandoned(3, "BAD")]))
-        .await;
+    harness.stored(with(at(&run, 1, 6), vec![failed(3, "BAD")])).await;
     let sweep = async |before: i64| {
         harness
             .store

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 use windrow_core::ids::{Epoch, SessionId, ShardId};
-use windrow_core::task::lifecycle::{StopReason, Wish};
+use windrow_core::task::lifecycle::{Desired, StopReason};
 use windrow_engine::ports::ownership::run_store::{CandidateQuery, MOVE_PATIENCE, RunClose};
 use windrow_engine::ports::ownership::session_store::{Heartbeat, NewSession, OwnedShard};
 use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, TaskCommand};
@@ -57,7 +57,7 @@ pub async fn a_heartbeat_reads_the_shards_of_its_session(harness: Harness) {
             shard,
             epoch: run.epoch,
             claim: run.claim,
-            wish: Wish::Run,
+            desired: Desired::Run,
             control_rev: 1,
             leaves: false,
         });
@@ -70,7 +70,7 @@ pub async fn a_heartbeat_reads_the_shards_of_its_session(harness: Harness) {
         reason: StopReason::Operator,
     };
     harness.command(expected[1].shard.task, stop).await;
-    expected[1].wish = Wish::Stop;
+    expected[1].desired = Desired::Stop;
     assert_eq!(harness.store.beat(session).await.unwrap(), alive(expected));
 }
 
@@ -108,10 +108,10 @@ pub async fn a_node_that_is_to_be_drained_hears_it_with_its_heartbeat_and_after_
     };
     let session = harness.session().await;
     assert!(
-        !harness.store.wish_drain("n7", true).await.unwrap(),
+        !harness.store.request_drain("n7", true).await.unwrap(),
         "nobody is called n7"
     );
-    assert!(harness.store.wish_drain("n1", true).await.unwrap());
+    assert!(harness.store.request_drain("n1", true).await.unwrap());
     assert_eq!(harness.store.beat(session).await.unwrap(), drained);
     assert!(harness.store.list().await.unwrap()[0].drain);
     harness.fence(session).await;
@@ -121,11 +121,11 @@ pub async fn a_node_that_is_to_be_drained_hears_it_with_its_heartbeat_and_after_
         drained,
         "the next life of the node knows it"
     );
-    assert!(harness.store.wish_drain("n1", false).await.unwrap());
+    assert!(harness.store.request_drain("n1", false).await.unwrap());
     assert_eq!(harness.store.beat(next).await.unwrap(), alive(vec![]));
     harness.fence(next).await;
     assert!(
-        !harness.store.wish_drain("n1", true).await.unwrap(),
+        !harness.store.request_drain("n1", true).await.unwrap(),
         "no session of it lives"
     );
 }
@@ -154,12 +154,12 @@ pub async fn a_shard_that_is_moved_is_left_to_its_node_for_a_while(harness: Harn
         moved(None, "n1").await,
         refused(MoveRefusal::AlreadyThere(shard.task.to_string(), "n1".into()))
     );
-    harness.store.wish_drain("n2", true).await.unwrap();
+    harness.store.request_drain("n2", true).await.unwrap();
     assert_eq!(
         moved(None, "n2").await,
         refused(MoveRefusal::Draining("n2".into()))
     );
-    harness.store.wish_drain("n2", false).await.unwrap();
+    harness.store.request_drain("n2", false).await.unwrap();
     assert_eq!(moved(Some(0), "n2").await, Ok(1));
     let Heartbeat::Alive { shards, .. } = harness.store.beat(here).await.unwrap() else {
         panic!("alive")
@@ -190,7 +190,7 @@ pub async fn a_shard_that_is_moved_is_left_to_its_node_for_a_while(harness: Harn
     let Heartbeat::Alive { shards, .. } = harness.store.beat(there).await.unwrap() else {
         panic!("alive")
     };
-    assert!(!shards[0].leaves, "a claim ends the wish");
+    assert!(!shards[0].leaves, "a claim ends the desired");
     let audit = harness.store.audit(shard.task).await.unwrap();
     let last = audit.last().unwrap();
     assert_eq!(

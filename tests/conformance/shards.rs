@@ -17,7 +17,7 @@ use windrow_engine::ports::tasks::store::{
 };
 
 use crate::fixture::{
-    Harness, NOW, abandoned, at, closing, hunt, request, task, tuning, wait_note, with, write,
+    Harness, NOW, at, closing, failed, hunt, request, task, tuning, wait_note, with, write,
 };
 
 fn split(total: u64, shards: u32) -> NewTask {
@@ -232,7 +232,7 @@ pub async fn a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_
     );
     let view = harness.view(id).await;
     assert_eq!(
-        (view.status, view.low_water, view.counters.succeeded),
+        (view.status, view.watermark, view.counters.succeeded),
         (Status::Running, ItemIndex(10), 10)
     );
 
@@ -255,7 +255,7 @@ pub async fn a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_
     let again = harness.claimed(second.rank.shard, second.epoch, session).await;
     harness.stored(closing(&runs[2], 1, 30, RunClose::Done)).await;
     assert_eq!(shares(&harness, id).await, [None, Some(1), None]);
-    let failed = with(closing(&again, 1, 20, RunClose::Done), vec![abandoned(15, "BAD")]);
+    let failed = with(closing(&again, 1, 20, RunClose::Done), vec![failed(15, "BAD")]);
     harness.stored(failed).await;
     let view = harness.view(id).await;
     assert_eq!(
@@ -341,7 +341,7 @@ pub async fn what_one_shard_is_told_all_hear(harness: Harness) {
         (heard.until, heard.rate.micros_per_second()),
         (slow.until, slow.rate.micros_per_second())
     );
-    let rows = with(at(&runs[0], 2, 3), vec![abandoned(0, "BAD"), abandoned(1, "BAD")]);
+    let rows = with(at(&runs[0], 2, 3), vec![failed(0, "BAD"), failed(1, "BAD")]);
     harness.stored(rows).await;
     assert_eq!(
         harness
@@ -350,7 +350,7 @@ pub async fn what_one_shard_is_told_all_hear(harness: Harness) {
             .await
             .unwrap()
             .shared
-            .abandoned_elsewhere,
+            .failed_elsewhere,
         2
     );
     assert_eq!(
@@ -360,7 +360,7 @@ pub async fn what_one_shard_is_told_all_hear(harness: Harness) {
             .await
             .unwrap()
             .shared
-            .abandoned_elsewhere,
+            .failed_elsewhere,
         0
     );
 }

@@ -151,7 +151,7 @@ async fn everything_is_there_after_the_file_is_opened_again() {
     let ClaimOutcome::Claimed(next) = store.claim(request(shard, run.epoch, me)).await.unwrap() else {
         panic!("its owner is dead")
     };
-    assert_eq!(next.low_water, ItemIndex(6));
+    assert_eq!(next.watermark, ItemIndex(6));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use windrow_engine::ports::tasks::statistics::{Period, ShardDay, TaskTotals};
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, Write};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
-use crate::fixture::{BUSINESS, Harness, NOW, abandoned, at, closing, task, with, write};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, failed, task, with, write};
 
 /// The day of `NOW`, and one in which nothing else happens.
 fn today() -> UtcDay {
@@ -28,11 +28,11 @@ fn later(checkpoint: ShardCheckpoint) -> ShardCheckpoint {
     }
 }
 
-fn settled(succeeded: u64, skipped: u64, abandoned: u64) -> Settled {
+fn settled(succeeded: u64, skipped: u64, failed: u64) -> Settled {
     Settled {
         succeeded,
         skipped,
-        abandoned,
+        failed,
     }
 }
 
@@ -69,10 +69,10 @@ pub async fn the_days_of_a_shard_sum_up_to_its_counters(harness: Harness) {
     assert_eq!(days(&harness, run.shard).await, [], "nothing was settled");
     harness.stored(at(&run, 1, 10)).await;
     harness
-        .stored(with(at(&run, 2, 30), vec![abandoned(12, "BAD")]))
+        .stored(with(at(&run, 2, 30), vec![failed(12, "BAD")]))
         .await;
     let mut skipping = later(with(at(&run, 3, 50), vec![]));
-    (skipping.counters.abandoned, skipping.counters.skipped) = (1, 7);
+    (skipping.counters.failed, skipping.counters.skipped) = (1, 7);
     skipping.counters.succeeded = 42;
     harness.stored(skipping.clone()).await;
     let both = [(today(), settled(29, 0, 1)), (today().next(), settled(13, 7, 0))];
@@ -83,7 +83,7 @@ pub async fn the_days_of_a_shard_sum_up_to_its_counters(harness: Harness) {
     let next = harness.claimed(run.shard, run.epoch, session).await;
     assert_eq!(days(&harness, run.shard).await, both, "a claim settles nothing");
     let mut last = later(closing(&next, 1, 100, RunClose::Done));
-    (last.counters.abandoned, last.counters.skipped) = (1, 7);
+    (last.counters.failed, last.counters.skipped) = (1, 7);
     last.counters.succeeded = 92;
     harness.stored(last).await;
     let ended = [(today(), settled(29, 0, 1)), (today().next(), settled(63, 7, 0))];

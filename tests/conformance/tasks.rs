@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use windrow_core::ids::{Epoch, INDEX_MAX, ItemCount, ItemIndex, ShardId, TaskId};
 use windrow_core::items::run::IndexRun;
-use windrow_core::task::lifecycle::{CutOff, Status, StopReason, Wish};
+use windrow_core::task::lifecycle::{CutOff, Desired, Status, StopReason};
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::RunClose;
@@ -22,15 +22,15 @@ const STOP: TaskCommand = TaskCommand::Stop {
 pub async fn a_new_task_waits_for_its_start(harness: Harness) {
     let made = harness.created(&task(10)).await;
     assert_eq!(
-        (made.status, made.wish, made.start_no),
-        (Status::Created, Wish::Rest, 0)
+        (made.status, made.desired, made.start_no),
+        (Status::Created, Desired::Rest, 0)
     );
     assert_eq!(made.meaning, u64::MAX - 7, "all 64 bits come back");
     assert_eq!(harness.view(made.id).await, made);
     let started = harness.command(made.id, TaskCommand::Start).await;
     assert_eq!(
-        (started.status, started.wish, started.start_no),
-        (Status::Queued, Wish::Run, 1)
+        (started.status, started.desired, started.start_no),
+        (Status::Queued, Desired::Run, 1)
     );
     assert_eq!(started.started_at, None, "nothing of it has run");
     let run = harness.running(10).await;
@@ -50,7 +50,7 @@ pub async fn terms_add_up_with_items_skipped_at_the_head(harness: Harness) {
         .await;
     let session = harness.session().await;
     let run = harness.claimed(shard, Epoch(0), session).await;
-    assert_eq!((run.range.start, run.low_water), (ItemIndex(4), ItemIndex(4)));
+    assert_eq!((run.range.start, run.watermark), (ItemIndex(4), ItemIndex(4)));
     assert_eq!(
         run.counters.excluded, 0,
         "what is excluded lies outside of the range"
@@ -114,7 +114,7 @@ pub async fn a_start_after_a_stop_goes_on_where_it_was(harness: Harness) {
     harness.stored(closing(&run, 1, 6, close)).await;
     let stopped = harness.view(run.shard.task).await;
     assert_eq!(
-        (stopped.status, stopped.low_water),
+        (stopped.status, stopped.watermark),
         (Status::Stopped, ItemIndex(6))
     );
     assert_eq!(
@@ -130,7 +130,7 @@ pub async fn a_start_after_a_stop_goes_on_where_it_was(harness: Harness) {
     );
     let session = harness.session().await;
     let next = harness.claimed(run.shard, run.epoch, session).await;
-    assert_eq!((next.low_water, next.run.0, next.stalls), (ItemIndex(6), 2, 0));
+    assert_eq!((next.watermark, next.run.0, next.stalls), (ItemIndex(6), 2, 0));
     // What runs of a task say of their end is only what they heard: that it is over.
     let deadline = TaskCommand::Stop {
         reason: StopReason::Deadline,
@@ -169,14 +169,17 @@ pub async fn stop_waits_for_the_owner_and_cancel_outlasts_it(harness: Harness) {
         Status::Stopping
     );
     let now = harness.command(run.shard.task, TaskCommand::StopNow).await;
-    assert_eq!((now.status, now.wish), (Status::Stopping, Wish::StopNow));
+    assert_eq!((now.status, now.desired), (Status::Stopping, Desired::StopNow));
     let cancel = harness.command(run.shard.task, TaskCommand::Cancel).await;
-    assert_eq!((cancel.status, cancel.wish), (Status::Stopping, Wish::Cancel));
+    assert_eq!(
+        (cancel.status, cancel.desired),
+        (Status::Stopping, Desired::Cancel)
+    );
     let again = harness.command(run.shard.task, STOP).await;
     assert_eq!(
-        again.wish,
-        Wish::Cancel,
-        "a weaker wish doesn't replace a stronger one"
+        again.desired,
+        Desired::Cancel,
+        "a weaker desired doesn't replace a stronger one"
     );
     harness.stored(at(&run, 1, 3)).await;
 }

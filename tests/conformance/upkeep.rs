@@ -16,7 +16,7 @@ use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
-use crate::fixture::{BUSINESS, Harness, NOW, abandoned, at, closing, task, with, write};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, failed, task, with, write};
 
 const STOP: TaskCommand = TaskCommand::Stop {
     reason: StopReason::Operator,
@@ -208,12 +208,12 @@ pub async fn tasks_that_no_pool_serves_and_starts_that_are_due_are_found(harness
 pub async fn failures_and_tasks_are_found_once_they_ended_long_enough_ago(harness: Harness) {
     let run = harness.running(10).await;
     let last = closing(&run, 1, 10, RunClose::Done);
-    harness.stored(with(last, vec![abandoned(3, "BAD")])).await;
+    harness.stored(with(last, vec![failed(3, "BAD")])).await;
     let origin = run.shard.task;
     assert_eq!(harness.view(origin).await.status, Status::Finished);
     let open = harness.running(10).await;
     harness
-        .stored(with(at(&open, 1, 5), vec![abandoned(2, "BAD")]))
+        .stored(with(at(&open, 1, 5), vec![failed(2, "BAD")]))
         .await;
     let later = NOW.plus(HOUR);
     assert_eq!(harness.store.ended_before(NOW, 10).await.unwrap(), []);

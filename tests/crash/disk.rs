@@ -35,7 +35,7 @@ async fn a_job_goes_on_when_a_full_disk_has_room_again() {
     life.unlimit();
     let summary = life.end().await.summary(8);
     let twelfth = TOTAL / 12;
-    let counts = ["succeeded", "skipped", "abandoned", "parked", "pending"].map(|term| count(&summary, term));
+    let counts = ["succeeded", "skipped", "failed", "parked", "pending"].map(|term| count(&summary, term));
     assert_eq!(counts, [9 * twelfth, twelfth, 2 * twelfth, 0, 0]);
     let record = business.record();
     assert_eq!(

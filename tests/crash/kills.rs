@@ -58,7 +58,7 @@ fn check_stories(record: &Record, stories: &[Story]) {
     for pair in stories.windows(2) {
         assert!(
             pair[0].resumed_at <= pair[1].resumed_at,
-            "low water went back: {pair:?}",
+            "watermark went back: {pair:?}",
             pair = pair[1].run
         );
     }
@@ -66,7 +66,7 @@ fn check_stories(record: &Record, stories: &[Story]) {
         let run = &record.runs[&story.run];
         assert!(
             run.lowest >= story.resumed_at,
-            "run {} went below its low water: {run:?}",
+            "run {} went below its watermark: {run:?}",
             story.run
         );
         assert!(
@@ -151,22 +151,22 @@ async fn every_row_of_a_million_is_delivered_through_fifty_kills() {
     );
     assert_eq!(record.never_delivered(), 0);
     assert_eq!(count(&summary, "succeeded"), ROWS as u64);
-    assert_eq!(summary["low_water"], ROWS);
+    assert_eq!(summary["watermark"], ROWS);
     assert!(
         end.resumed_at() >= stories.last().map(|story| story.resumed_at),
-        "low water went back"
+        "watermark went back"
     );
     check_stories(&record, &stories);
 }
 
 const MIXED: u64 = 6_000;
 
-/// Items that are skipped, abandoned, exhausted, parked and repeated, next to those that succeed.
+/// Items that are skipped, failed, exhausted, parked and repeated, next to those that succeed.
 pub(crate) fn mixed(call: &Call) -> (u16, String) {
     let (index, attempt) = call.items[0];
     let body = match (index % 12, attempt) {
         (1, _) => r#"{"result":"skip"}"#,
-        (2, _) => r#"{"result":"abandon","code":"NO_SUCH_USER","message":"gone"}"#,
+        (2, _) => r#"{"result":"fail","code":"NO_SUCH_USER","message":"gone"}"#,
         (3, 1) => r#"{"result":"retry","retry_after":"3s","code":"BUSY"}"#,
         (4, 1 | 2) => return (500, String::new()),
         (5, _) => r#"{"result":"retry","retry_after":"10ms","code":"NEVER"}"#,
@@ -206,7 +206,7 @@ async fn every_failure_is_kept_once_through_kills() {
     }
     let summary = job.finish().await.summary(8);
     let twelfth = MIXED / 12;
-    let counts = ["succeeded", "skipped", "abandoned", "parked", "pending"].map(|term| count(&summary, term));
+    let counts = ["succeeded", "skipped", "failed", "parked", "pending"].map(|term| count(&summary, term));
     assert_eq!(counts, [9 * twelfth, twelfth, 2 * twelfth, 0, 0]);
     assert_eq!(business.record().never_delivered(), 0);
     let failed: Vec<u64> = (0..MIXED)

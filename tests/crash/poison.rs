@@ -89,12 +89,12 @@ async fn poison_and_hanging_items_do_not_hold_the_others_back() {
     let (place, diary) = (tempfile::tempdir().expect("a directory"), Diary::open().await);
     let summary = run(&diary, place.path(), "--max-attempts 8").await.summary(8);
     assert_eq!(count(&summary, "succeeded"), TOTAL - 7);
-    assert_eq!(count(&summary, "abandoned"), 7);
+    assert_eq!(count(&summary, "failed"), 7);
     check_failures(place.path());
     check_order(&diary);
 }
 
-/// The items at low water hang: without parking, nothing behind the window would leave until they gave up.
+/// The items at watermark hang: without parking, nothing behind the window would leave until they gave up.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_narrow_window_is_not_held_by_items_that_hang() {
     let (place, diary) = (tempfile::tempdir().expect("a directory"), Diary::open().await);
@@ -102,7 +102,7 @@ async fn a_narrow_window_is_not_held_by_items_that_hang() {
         .await
         .summary(8);
     assert_eq!(
-        (count(&summary, "succeeded"), count(&summary, "abandoned")),
+        (count(&summary, "succeeded"), count(&summary, "failed")),
         (TOTAL - 7, 7)
     );
     check_failures(place.path());

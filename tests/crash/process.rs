@@ -186,7 +186,7 @@ impl Life {
 const TERMS: [&str; 7] = [
     "succeeded",
     "skipped",
-    "abandoned",
+    "failed",
     "parked",
     "in_flight",
     "pending",

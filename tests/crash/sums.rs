@@ -10,7 +10,7 @@ const TOTAL: u64 = 3_000;
 const TERMS: [&str; 7] = [
     "succeeded",
     "skipped",
-    "abandoned",
+    "failed",
     "in flight",
     "parked",
     "pending",
@@ -68,6 +68,6 @@ async fn the_sum_holds_in_every_output() {
     let (_, lines) = check_lines(&finished);
     assert!(lines >= 2, "{:?}", finished.stderr);
     let twelfth = TOTAL / 12;
-    let counts = ["succeeded", "skipped", "abandoned", "parked", "pending"].map(|term| count(&summary, term));
+    let counts = ["succeeded", "skipped", "failed", "parked", "pending"].map(|term| count(&summary, term));
     assert_eq!(counts, [9 * twelfth, twelfth, 2 * twelfth, 0, 0]);
 }

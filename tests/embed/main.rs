@@ -153,7 +153,7 @@ async fn errors_and_panics_are_failed_attempts_and_are_counted_by_code() {
         });
     let report = windrow.run(job).await.expect("it runs");
     assert_eq!(
-        (report.end, report.succeeded, report.abandoned),
+        (report.end, report.succeeded, report.failed),
         (End::WithFailures, 27, 3)
     );
     let failures: Vec<_> = report

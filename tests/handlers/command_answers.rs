@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::json;
 use windrow_core::ids::ItemIndex;
-use windrow_core::items::verdict::{HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{HandlerCommand, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, LogLevel, Reply};
 
 use crate::command_support::{PATIENCE, Setup, bad_reply, charged, failed, verdict};
@@ -32,7 +32,7 @@ async fn each_item_of_a_batch_gets_its_own_verdict() {
         say(json!({"result": "ok"})),
         say(json!({"result": "skip"})),
         say(json!({"result": "retry", "retry_after": "5s", "code": "BUSY", "message": "later"})),
-        say(json!({"result": "abandon", "code": "NO_USER"})),
+        say(json!({"result": "fail", "code": "NO_USER"})),
     ];
     let Reply::Items(items) = rig.batch(10, &data).await else {
         panic!("a verdict per item was expected")
@@ -41,14 +41,14 @@ async fn each_item_of_a_batch_gets_its_own_verdict() {
     assert_eq!(indexes, [10, 11, 12, 13].map(ItemIndex));
     assert_eq!(items.verdicts[0].1, ItemVerdict::Settled(Outcome::Succeeded));
     assert_eq!(items.verdicts[1].1, ItemVerdict::Settled(Outcome::Skipped));
-    let ItemVerdict::Failed { failure, wish } = &items.verdicts[2].1 else {
+    let ItemVerdict::Failed { failure, advice } = &items.verdicts[2].1 else {
         panic!("{items:?}")
     };
     assert_eq!(
-        (failure.code.as_ref(), *wish),
+        (failure.code.as_ref(), *advice),
         (
             "BUSY",
-            Wish::Retry {
+            RetryAdvice::Retry {
                 after: Some(Duration::from_secs(5))
             }
         )
@@ -56,7 +56,7 @@ async fn each_item_of_a_batch_gets_its_own_verdict() {
     assert!(matches!(
         &items.verdicts[3].1,
         ItemVerdict::Failed {
-            wish: Wish::Abandon,
+            advice: RetryAdvice::Fail,
             ..
         }
     ));
@@ -256,7 +256,7 @@ async fn nothing_is_sent_once_the_gate_is_shut() {
 #[tokio::test]
 async fn an_answer_without_an_id_means_the_oldest_item() {
     let rig = Setup::script(1).open();
-    let words = json!({"do": "print", "line": r#"{"result":"abandon","code":"OLDEST"}"#});
+    let words = json!({"do": "print", "line": r#"{"result":"fail","code":"OLDEST"}"#});
     assert_eq!(failed(&rig.item(0, words).await).0.code, "OLDEST");
     rig.close().await;
 }

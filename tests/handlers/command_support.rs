@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, Failure, Outcome, Wish};
+use windrow_core::items::verdict::{Dispatch, Failure, Outcome, RetryAdvice};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemVerdict, LogLine, Mode, OpenError,
@@ -270,10 +270,10 @@ pub(crate) fn verdict(reply: &Reply) -> ItemVerdict {
 }
 
 /// The failure of the only item and what is to become of the item.
-pub(crate) fn failed(reply: &Reply) -> (Failure, Wish) {
+pub(crate) fn failed(reply: &Reply) -> (Failure, RetryAdvice) {
     match verdict(reply) {
-        ItemVerdict::Failed { failure, wish } => (failure, wish),
-        ItemVerdict::Unclear(failure) => (failure, Wish::Retry { after: None }),
+        ItemVerdict::Failed { failure, advice } => (failure, advice),
+        ItemVerdict::Unclear(failure) => (failure, RetryAdvice::Retry { after: None }),
         settled @ (ItemVerdict::Settled(_) | ItemVerdict::SucceededWith(_)) => {
             panic!("no failure, but {settled:?}")
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{FailureClass, Outcome, Wish};
+use windrow_core::items::verdict::{FailureClass, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
 
 use super::command_support::{charged, failed, rejected, verdict};
@@ -55,7 +55,7 @@ async fn exit_codes_say_what_becomes_of_an_item() {
         assert_eq!(failure.output.as_deref(), Some(r#"{"stderr":["why"]}"#));
     }
     let (failure, wished) = failed(&end(65).await);
-    assert_eq!((failure.code.as_ref(), wished), ("EXIT_65", Wish::Abandon));
+    assert_eq!((failure.code.as_ref(), wished), ("EXIT_65", RetryAdvice::Fail));
     for code in [126, 127] {
         let failure = rejected(&end(code).await).expect("the program is at fault");
         assert_eq!(failure.code, format!("EXIT_{code}"));
@@ -126,18 +126,18 @@ async fn a_value_that_does_not_fit_costs_its_item_only() {
         json!({"a": null}),
         json!({"b": 1}),
     ] {
-        let (failure, wish) = failed(&rig.item(1, row).await);
+        let (failure, advice) = failed(&rig.item(1, row).await);
         assert_eq!(
-            (failure.code.as_ref(), wish),
-            ("TEMPLATE_VALUE", Wish::Abandon),
+            (failure.code.as_ref(), advice),
+            ("TEMPLATE_VALUE", RetryAdvice::Fail),
             "{}",
             failure.message
         );
     }
-    let (failure, wish) = failed(&rig.item(1, json!({"a": "x".repeat(3_000_000)})).await);
+    let (failure, advice) = failed(&rig.item(1, json!({"a": "x".repeat(3_000_000)})).await);
     assert_eq!(
-        (failure.code.as_ref(), wish),
-        ("ARGUMENTS_TOO_LONG", Wish::Abandon)
+        (failure.code.as_ref(), advice),
+        ("ARGUMENTS_TOO_LONG", RetryAdvice::Fail)
     );
     assert_eq!(rig.item(2, json!({"a": "x"})).await, Reply::AllOk);
 }
@@ -175,7 +175,7 @@ async fn several_items_of_a_call_have_a_process_each() {
             2 => assert!(matches!(
                 verdict,
                 ItemVerdict::Failed {
-                    wish: Wish::Abandon,
+                    advice: RetryAdvice::Fail,
                     ..
                 }
             )),

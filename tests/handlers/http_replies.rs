@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windrow_core::ids::{ItemCount, ItemIndex};
-use windrow_core::items::verdict::{FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{FailureClass, HandlerCommand, Outcome, RetryAdvice};
 use windrow_core::task::Rate;
 use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, LogLevel, Reply};
 use windrow_handlers::http::HttpOptions;
@@ -42,7 +42,7 @@ async fn each_status_has_its_meaning_over_the_wire() {
         (500, "unclear"),
         (502, "unavailable"),
         (504, "unclear"),
-        (422, "abandoned"),
+        (422, "failed"),
         (429, "back pressure"),
         (503, "unavailable"),
         (501, "rejected"),
@@ -118,7 +118,7 @@ async fn a_stale_epoch_fences_the_run() {
 
 #[tokio::test]
 async fn a_single_reply_carries_verdict_logs_and_command() {
-    let body = r#"{"result":"abandon","code":"INVALID_TOKEN","message":"token expired","output":{"push_id":null},
+    let body = r#"{"result":"fail","code":"INVALID_TOKEN","message":"token expired","output":{"push_id":null},
         "logs":[{"level":"warn","message":"stale token","extra":{"age_days":91}}],
         "command":{"command":"stop","reason":"enough"}}"#;
     let replies = replies(reply_to_single(answer(200, body)).await);
@@ -127,7 +127,7 @@ async fn a_single_reply_carries_verdict_logs_and_command() {
             ItemIndex(3817),
             ItemVerdict::Failed {
                 failure,
-                wish: Wish::Abandon,
+                advice: RetryAdvice::Fail,
             },
         ),
     ] = &replies.verdicts[..]
@@ -165,14 +165,14 @@ async fn a_batch_may_succeed_in_part() {
     };
     assert_eq!(*skipped, ItemVerdict::Settled(Outcome::Skipped));
     assert_eq!(*ok, ItemVerdict::Settled(Outcome::Succeeded));
-    let ItemVerdict::Failed { failure, wish } = busy else {
+    let ItemVerdict::Failed { failure, advice } = busy else {
         panic!("{busy:?}")
     };
     assert_eq!(
-        (failure.code.as_ref(), *wish),
+        (failure.code.as_ref(), *advice),
         (
             "BUSY",
-            Wish::Retry {
+            RetryAdvice::Retry {
                 after: Some(Duration::from_secs(5))
             }
         )

@@ -451,7 +451,7 @@ fn debug_shows_no_secret() {
 
 #[tokio::test]
 async fn a_secret_header_that_a_handler_says_back_is_masked_in_all_that_is_kept() {
-    let body = r#"{"result":"abandon","code":"NO","message":"got Bearer c4n4ry-5ecr3t",
+    let body = r#"{"result":"fail","code":"NO","message":"got Bearer c4n4ry-5ecr3t",
         "output":{"url":"/?t=c4n4ry%2d5ecr3t","b64":"YzRuNHJ5LTVlY3IzdA=="},"logs":[{"message":"\u0063\u0034n4ry-5ecr3t"}]}"#;
     let server = Server::always(200, body).await;
     let handler = open(HttpOptions {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use windrow_core::business::request::RequestSpec;
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{FailureClass, Outcome, Wish};
+use windrow_core::items::verdict::{FailureClass, Outcome, RetryAdvice};
 use windrow_core::template::Secrets;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, Handler, HandlerFactory, ItemVerdict, Reply, RunContext,
@@ -165,7 +165,7 @@ async fn a_request_without_a_body_leaves_as_one() {
 }
 
 #[tokio::test]
-async fn an_item_that_fills_no_template_is_abandoned_unsent() {
+async fn an_item_that_fills_no_template_is_failed_unsent() {
     let server = Server::always(200, "").await;
     let handler = open(to(format!("GET http://{}/{{id}}", server.address)));
     for (data, why) in [
@@ -246,10 +246,10 @@ async fn nothing_is_there_until_something_was() {
     status.store(200, Ordering::SeqCst);
     assert_eq!(handler.process(single()).await, Reply::AllOk);
     status.store(422, Ordering::SeqCst);
-    assert_eq!(failure(handler.process(single()).await).0, "abandoned");
+    assert_eq!(failure(handler.process(single()).await).0, "failed");
     status.store(404, Ordering::SeqCst);
     let (kind, failure) = failure(handler.process(single()).await);
-    assert_eq!(kind, "abandoned");
+    assert_eq!(kind, "failed");
     assert!(
         failure
             .message
@@ -284,13 +284,13 @@ async fn people_may_say_what_a_status_means() {
         );
     }
     for status in [202, 423] {
-        let ItemVerdict::Failed { failure, wish } = verdict(process(status).await) else {
+        let ItemVerdict::Failed { failure, advice } = verdict(process(status).await) else {
             panic!("no failure")
         };
         let after = Some(Duration::from_secs(7));
         assert_eq!(
-            (failure.code.as_ref(), wish),
-            (format!("HTTP_{status}").as_str(), Wish::Retry { after })
+            (failure.code.as_ref(), advice),
+            (format!("HTTP_{status}").as_str(), RetryAdvice::Retry { after })
         );
     }
     assert_eq!(process(200).await, Reply::AllOk);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, Failure, HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{Dispatch, Failure, HandlerCommand, Outcome, RetryAdvice};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemVerdict, LogLevel, Mode, Reply,
@@ -113,7 +113,7 @@ async fn a_panic_after_an_await_and_an_odd_payload_are_caught_too() {
         panic!("a verdict per item was expected")
     };
     assert!(
-        matches!(&items.verdicts[0].1, ItemVerdict::Failed { failure, wish: Wish::Retry { .. } } if failure.code == PANIC)
+        matches!(&items.verdicts[0].1, ItemVerdict::Failed { failure, advice: RetryAdvice::Retry { .. } } if failure.code == PANIC)
     );
     assert_eq!(items.verdicts[1], (ItemIndex(1), OK));
 }
@@ -125,7 +125,7 @@ async fn a_closure_answers_item_by_item() {
             1 => Err("no route".into()),
             2 => Ok(ItemVerdict::Failed {
                 failure: Failure::new("NO_USER", item.key),
-                wish: Wish::Abandon,
+                advice: RetryAdvice::Fail,
             }),
             _ => Ok(OK),
         }

@@ -306,7 +306,7 @@ pub(crate) fn failure(reply: Reply) -> (&'static str, Failure) {
     };
     match *failed {
         CallFailure::Failed { class, failure, .. } => (class.as_str(), failure),
-        CallFailure::Abandoned(failure) => ("abandoned", failure),
+        CallFailure::Final(failure) => ("failed", failure),
         CallFailure::BadReply(failure) => ("bad reply", failure),
         CallFailure::Rejected(failure) => ("rejected", failure),
         CallFailure::Unstarted(failure) => ("unstarted", failure),

@@ -51,7 +51,7 @@ impl AppendStore for MemoryStore {
 
 /// The rows of blocks of which an item is open.
 fn bytes_waiting(task: &Task) -> u64 {
-    let low = low_water(task);
+    let low = watermark(task);
     let is_open = |(first, known): &(&ItemIndex, &Block)| first.plus(known.block.items()) > low;
     task.appended
         .iter()
@@ -101,9 +101,9 @@ fn append(state: &mut State, id: TaskId, block: &NewBlock, now: WallMs) -> Resul
 }
 
 /// Below it every item of a task is settled or parked.
-fn low_water(task: &Task) -> ItemIndex {
+fn watermark(task: &Task) -> ItemIndex {
     let open = task.shards.iter().filter(|shard| shard.state != ShardState::Done);
-    let lowest = open.map(|shard| shard.low_water).min();
+    let lowest = open.map(|shard| shard.watermark).min();
     lowest.unwrap_or(ItemIndex(u64::MAX))
 }
 
@@ -133,7 +133,7 @@ pub(super) fn sweep(state: &mut State, before: WallMs) -> u64 {
 }
 
 fn forget(task: &mut Task, before: WallMs) -> u64 {
-    let (low, items, mut gone) = (low_water(task), &task.items, 0);
+    let (low, items, mut gone) = (watermark(task), &task.items, 0);
     for (first, known) in &mut task.appended {
         let end = first.plus(known.block.items());
         let has_failed = items.range(*first..end).next().is_some();

@@ -34,7 +34,7 @@ impl FailureList for MemoryStore {
                 .into_iter()
                 .flat_map(|task| task.items.values());
             let mut found: BTreeMap<String, u64> = BTreeMap::new();
-            for item in items.filter(|item| item.state != ItemState::Abandoned) {
+            for item in items.filter(|item| item.state != ItemState::Failed) {
                 if let Some(failure) = &item.trouble.failure {
                     *found.entry(failure.code.clone().into_owned()).or_default() += 1;
                 }
@@ -56,7 +56,7 @@ impl FailureList for MemoryStore {
         limit: u32,
     ) -> Result<Vec<RecordedItem>, StoreError> {
         self.act(Call::Read, |state| {
-            let mut found = abandoned(state, task);
+            let mut found = failed(state, task);
             match page {
                 FailurePage::ByIndex(after) => found.retain(|item| Some(item.index) > *after),
                 FailurePage::OfGroup(code, first) => {
@@ -98,7 +98,7 @@ impl FailureList for MemoryStore {
             )));
         }
         self.act(Call::Read, |state| {
-            let mut found = abandoned(state, task);
+            let mut found = failed(state, task);
             found.retain(|item| indexes.contains(&item.index));
             Ok(found)
         })
@@ -117,7 +117,7 @@ impl FailureList for MemoryStore {
             groups.is_empty() || group.is_some_and(|group| groups.contains(group))
         };
         self.act(Call::Read, |state| {
-            let found = abandoned(state, task).into_iter();
+            let found = failed(state, task).into_iter();
             Ok(found
                 .filter(|item| item.is_unconfirmed && Some(item.index) > after && is_of_group(item))
                 .map(|item| item.index)
@@ -139,14 +139,14 @@ impl FailureList for MemoryStore {
     }
 }
 
-fn abandoned(state: &State, task: TaskId) -> Vec<RecordedItem> {
+fn failed(state: &State, task: TaskId) -> Vec<RecordedItem> {
     let items = state
         .tasks
         .get(&task)
         .into_iter()
         .flat_map(|task| task.items.values());
     items
-        .filter(|item| item.state == ItemState::Abandoned)
+        .filter(|item| item.state == ItemState::Failed)
         .map(recorded)
         .collect()
 }
@@ -155,7 +155,7 @@ fn recorded(item: &Item) -> RecordedItem {
     let (state, due_at) = match item.state {
         ItemState::Retrying => (RecordedState::Retrying, None),
         ItemState::Parked(due_at) => (RecordedState::Parked, Some(due_at)),
-        ItemState::Abandoned => (RecordedState::Abandoned, None),
+        ItemState::Failed => (RecordedState::Failed, None),
     };
     let failure = item.trouble.failure.as_ref();
     RecordedItem {
@@ -165,7 +165,7 @@ fn recorded(item: &Item) -> RecordedItem {
         attempts: item.trouble.attempts,
         charged: item.trouble.charged,
         is_unconfirmed: item.trouble.is_unconfirmed,
-        others_answered: (state == RecordedState::Abandoned).then_some(item.trouble.others_answered),
+        others_answered: (state == RecordedState::Failed).then_some(item.trouble.others_answered),
         due_at,
         code: failure.map(|failure| failure.code.clone().into_owned()),
         message: failure.map(|failure| failure.message.clone()),

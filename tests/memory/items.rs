@@ -9,8 +9,8 @@ use windrow_engine::ports::handling::data_log::DataLogLine;
 use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX, ShardCheckpoint};
 use windrow_engine::ports::tasks::store::FailureGroup;
 
-/// Applies the side records of a checkpoint that was believed, and returns a line for each item that it abandons. An
-/// abandoned item never changes again.
+/// Applies the side records of a checkpoint that was believed, and returns a line for each item that it fails. An
+/// failed item never changes again.
 pub(super) fn apply(task: &mut Task, checkpoint: &ShardCheckpoint) -> Vec<DataLogLine> {
     let mut lines = Vec::new();
     let last: BTreeMap<ItemIndex, &SideRecord> = checkpoint
@@ -22,11 +22,11 @@ pub(super) fn apply(task: &mut Task, checkpoint: &ShardCheckpoint) -> Vec<DataLo
         let is_final = task
             .items
             .get(&index)
-            .is_some_and(|item| item.state == ItemState::Abandoned);
+            .is_some_and(|item| item.state == ItemState::Failed);
         if !is_final {
             apply_one(task, checkpoint.shard.no, record);
-            if let SideRecord::Abandoned(trouble) = record {
-                lines.push(DataLogLine::abandoned(checkpoint.shard, trouble));
+            if let SideRecord::Failed(trouble) = record {
+                lines.push(DataLogLine::failed(checkpoint.shard, trouble));
             }
         }
     }
@@ -41,9 +41,9 @@ fn apply_one(task: &mut Task, shard: u32, record: &SideRecord) {
         }
         SideRecord::Retrying(trouble) => (ItemState::Retrying, trouble),
         SideRecord::Parked { trouble, due_at } => (ItemState::Parked(*due_at), trouble),
-        SideRecord::Abandoned(trouble) => (ItemState::Abandoned, trouble),
+        SideRecord::Failed(trouble) => (ItemState::Failed, trouble),
     };
-    let group = (state == ItemState::Abandoned).then(|| count(task, trouble));
+    let group = (state == ItemState::Failed).then(|| count(task, trouble));
     let first_at = task
         .items
         .get(&trouble.index)

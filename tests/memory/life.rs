@@ -22,9 +22,9 @@ pub(super) fn read(id: TaskId, task: &Task) -> Life {
         source: new.source.clone(),
         meaning: new.meaning,
         tuning: task.tuning.clone(),
-        abandonments: task.abandonments.clone(),
+        failed_codes: task.failed_codes.clone(),
         skips: task.skips.clone(),
-        wish: task.wish,
+        desired: task.desired,
         status: task.status,
         since: task.since,
         note,
@@ -55,10 +55,10 @@ fn shard_life(shard: &Shard, task: &Task) -> ShardLife {
         end: shard.end,
         range_end: shard.range_end,
         state: shard.state,
-        wish: task.wish,
+        desired: task.desired,
         session: shard.session,
         run: shard.run,
-        low_water: shard.low_water,
+        watermark: shard.watermark,
         high_water: shard.high_water,
         reach: shard.reach.may_leave,
         counters: shard.counters,
@@ -117,9 +117,9 @@ fn write(task: &mut Task, life: &Life) {
     (new.spec, new.total) = (life.spec.clone(), life.total);
     (new.source, new.meaning) = (life.source.clone(), life.meaning);
     task.tuning = life.tuning.clone();
-    task.abandonments = life.abandonments.clone();
+    task.failed_codes = life.failed_codes.clone();
     task.skips = life.skips.clone();
-    (task.wish, task.status, task.since) = (life.wish, life.status, life.since);
+    (task.desired, task.status, task.since) = (life.desired, life.status, life.since);
     task.status_reason = life.note.as_ref().and_then(|note| note.reason.clone());
     task.cut_off = life.cut_off.clone();
     task.status_text = life.note.as_ref().map(|note| note.text.clone());
@@ -151,7 +151,7 @@ fn write_shard(shard: &mut Shard, life: &ShardLife) {
     }
     (shard.first, shard.end, shard.range_end) = (life.first, life.end, life.range_end);
     (shard.state, shard.session) = (life.state, life.session);
-    (shard.low_water, shard.high_water) = (life.low_water, life.high_water);
+    (shard.watermark, shard.high_water) = (life.watermark, life.high_water);
     shard.reach.may_leave = life.reach;
     (shard.recoveries, shard.claimed_at) = (life.recoveries, life.claimed_at);
     (shard.not_before, shard.updated_at, shard.share) = (life.not_before, life.updated_at, life.share);
@@ -173,7 +173,7 @@ pub(super) fn shard(life: &ShardLife) -> Shard {
         claim: None,
         session: None,
         seq: CheckpointSeq(0),
-        low_water: life.low_water,
+        watermark: life.watermark,
         high_water: life.high_water,
         reach: Reach {
             may_leave: life.reach,

@@ -24,7 +24,7 @@ pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> Checkpoi
     if shard.seq == checkpoint.seq && checkpoint.seq.0 > 0 {
         return CheckpointAck::Stored;
     }
-    let goes_back = checkpoint.seq <= shard.seq || checkpoint.low_water < shard.low_water;
+    let goes_back = checkpoint.seq <= shard.seq || checkpoint.watermark < shard.watermark;
     if shard.state != ShardState::Running || goes_back {
         return CheckpointAck::Fenced;
     }
@@ -67,7 +67,7 @@ fn note_replies(state: &mut State, checkpoint: &ShardCheckpoint, stored: Checkpo
 
 fn advance(shard: &mut Shard, checkpoint: &ShardCheckpoint) {
     shard.seq = checkpoint.seq;
-    shard.low_water = checkpoint.low_water;
+    shard.watermark = checkpoint.watermark;
     shard.high_water = shard.high_water.max(checkpoint.high_water);
     shard.reach.may_leave = checkpoint.reach;
     shard.counters = Counters {

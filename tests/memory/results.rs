@@ -42,7 +42,7 @@ impl ResultStore for MemoryStore {
                 ResultShard {
                     shard: ShardId { task, no: shard.no },
                     end: shard.end,
-                    frontier: lowest.map_or(shard.low_water, |lowest| lowest.min(shard.low_water)),
+                    frontier: lowest.map_or(shard.watermark, |lowest| lowest.min(shard.watermark)),
                     kept: shard.results,
                 }
             });

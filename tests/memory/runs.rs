@@ -14,7 +14,7 @@ use windrow_core::items::verdict::{ItemTrouble, ParkedItem};
 use windrow_core::life::succession::Fate;
 use windrow_core::shards::Share;
 use windrow_core::task::ShardRange;
-use windrow_core::task::lifecycle::{ShardState, Wish};
+use windrow_core::task::lifecycle::{Desired, ShardState};
 use windrow_core::task::supply::{Intake, Supply};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
@@ -87,12 +87,12 @@ impl RunStore for MemoryStore {
             let task = state.tasks.get(&shard.task);
             let task = task.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
             Ok(Control {
-                wish: task.wish,
+                desired: task.desired,
                 rev: task.control_rev,
                 tuning: task.tuning.clone(),
                 finish_at: task.finish_at,
                 canary: task.new.spec.canary,
-                abandonments: task.abandonments.clone(),
+                failed_codes: task.failed_codes.clone(),
                 skips: task.skips.clone(),
                 shared: shards::shared(task, shard.no),
                 pause: task.pause,
@@ -140,13 +140,13 @@ fn parked(state: &State, id: ShardId) -> Vec<ParkedItem> {
     parked
 }
 
-fn is_ending(wish: Wish) -> bool {
-    matches!(wish, Wish::Stop | Wish::StopNow | Wish::Cancel)
+fn is_ending(desired: Desired) -> bool {
+    matches!(desired, Desired::Stop | Desired::StopNow | Desired::Cancel)
 }
 
 fn is_claimable(task: &Task, shard: &Shard, now: WallMs) -> bool {
     let is_open = CLAIMABLE.contains(&shard.state);
-    let is_timely = is_ending(task.wish) || (task.wish == Wish::Run && shard.not_before <= now);
+    let is_timely = is_ending(task.desired) || (task.desired == Desired::Run && shard.not_before <= now);
     is_open && is_timely
 }
 
@@ -187,7 +187,7 @@ fn candidates(state: &State, hunt: &CandidateQuery) -> CandidatePage {
     }
 }
 
-/// Whether a shard that is to run was active lately and belongs to a pool that is looked for.
+/// Whether a shard that is to run was active recently and belongs to a pool that is looked for.
 fn is_hunted(task: &Task, shard: &Shard, hunt: &CandidateQuery) -> bool {
     let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
     let oldest = hunt.now.0.saturating_sub(window);
@@ -206,7 +206,7 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &CandidateQuery) -> bool {
     }
     .is_publication();
     let is_in_time = is_publication || task.new.spec.deadline.is_none_or(|deadline| deadline > hunt.now);
-    is_ending(task.wish) || (is_recent && is_served && !is_left && is_in_time)
+    is_ending(task.desired) || (is_recent && is_served && !is_left && is_in_time)
 }
 
 fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &CandidateQuery)) -> Candidate {
@@ -218,7 +218,7 @@ fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &CandidateQuery))
         rank: Rank::new(task.new.spec.priority, task.queued_at, id),
         epoch: shard.epoch,
         session: shard.session,
-        wish: task.wish,
+        desired: task.desired,
         rate: share.of_limit(task.tuning.rate),
         share,
         business: task.new.business.as_str().into(),
@@ -267,9 +267,9 @@ fn take(state: &mut State, request: &ClaimRequest) {
     };
     let past = shard.session.map(|_| Past::of(shard));
     let was_down = shard.outage.is_some();
-    let has_moved = was_down || shard.claimed_at.is_none_or(|before| shard.low_water > before);
+    let has_moved = was_down || shard.claimed_at.is_none_or(|before| shard.watermark > before);
     shard.stalls = if has_moved { 0 } else { shard.stalls + 1 };
-    shard.claimed_at = Some(shard.low_water);
+    shard.claimed_at = Some(shard.watermark);
     let before = shard.may_have_left();
     let may_leave = before.max(shard.high_water.plus(REACH_OF_CLAIM));
     shard.reach = Reach {
@@ -306,8 +306,8 @@ fn claimed(state: &State, request: &ClaimRequest, left_by: Option<LeftBy>) -> Cl
         epoch: shard.epoch,
         claim: request.claim,
         run: shard.run,
-        wish: task.wish,
-        low_water: shard.low_water,
+        desired: task.desired,
+        watermark: shard.watermark,
         high_water: shard.high_water,
         reach: shard.reach,
         counters: shard.counters,

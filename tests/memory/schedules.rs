@@ -10,7 +10,7 @@ use super::{Call, MemoryStore};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::plan::{Outcome, Standing, plan, plan_one};
 use windrow_core::schedule::{Overlap, Spec};
-use windrow_core::task::lifecycle::{Status, Wish};
+use windrow_core::task::lifecycle::{Desired, Status};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::clock::Clock as _;
@@ -488,14 +488,14 @@ fn spec(state: &State, id: ScheduleId) -> Option<Spec> {
         .map(|stored| stored.schedule.spec.clone())
 }
 
-fn in_the_way(state: &State, id: ScheduleId) -> impl Iterator<Item = (TaskId, Wish)> {
+fn in_the_way(state: &State, id: ScheduleId) -> impl Iterator<Item = (TaskId, Desired)> {
     let out = [Status::Finished, Status::Cancelled, Status::Stopped];
     let own = state
         .tasks
         .iter()
         .filter(move |(_, task)| task.fire.is_some_and(|fire| fire.schedule == id));
     own.filter(move |(_, task)| !out.contains(&task.status))
-        .map(|(id, task)| (*id, task.wish))
+        .map(|(id, task)| (*id, task.desired))
 }
 
 fn count(state: &State, id: ScheduleId, outcome: FireOutcome) -> u64 {
@@ -677,7 +677,7 @@ fn take(state: &mut State, limit: u32, alone: bool) -> Taken {
         if overlap == Some(Overlap::CancelRunning)
             && state.fires.values().any(|stored| is_newer(&stored.fire))
         {
-            let tasks = in_the_way(state, *id).filter(|(_, wish)| *wish != Wish::Cancel);
+            let tasks = in_the_way(state, *id).filter(|(_, desired)| *desired != Desired::Cancel);
             cancels.extend(tasks.map(|(task, _)| task));
         }
     }

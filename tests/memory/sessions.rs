@@ -125,7 +125,7 @@ impl SessionStore for MemoryStore {
         .await
     }
 
-    async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
+    async fn request_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
         self.act(Call::Session, |state| {
             let mut is_live = false;
             for session in state.sessions.values_mut().filter(|session| session.node == node) {
@@ -184,7 +184,7 @@ fn owned(state: &State, id: SessionId) -> Vec<OwnedShard> {
                     },
                     epoch: shard.epoch,
                     claim,
-                    wish: task.wish,
+                    desired: task.desired,
                     control_rev: task.control_rev,
                     leaves: shard.moves.is_some(),
                 });

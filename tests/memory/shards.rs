@@ -30,7 +30,7 @@ pub(super) fn shared(task: &Task, no: u32) -> Shared {
     Shared {
         share: Share::read(own.and_then(|shard| shard.share)),
         items: task.new.range().len(),
-        abandoned_elsewhere: others().map(|shard| shard.counters.abandoned).sum(),
+        failed_elsewhere: others().map(|shard| shard.counters.failed).sum(),
         all_down: !others().any(is_up),
     }
 }

@@ -17,9 +17,9 @@ use windrow_core::limit::Bounds;
 use windrow_core::shards::{Pause, Slow};
 use windrow_core::stats::daily::{Cells, Settled, UtcDay};
 use windrow_core::task::Tuning;
-use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
-use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::task::lifecycle::{Desired, ShardState, Status, StopReason, TaskResult};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::datasets::store::{Generation, SinkView};
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
@@ -168,7 +168,7 @@ pub(super) struct Task {
     pub(super) status_text: Option<String>,
     pub(super) since: WallMs,
     pub(super) next_at: Option<WallMs>,
-    pub(super) wish: Wish,
+    pub(super) desired: Desired,
     pub(super) tuning: Tuning,
     pub(super) control_rev: u64,
     pub(super) version: u64,
@@ -179,7 +179,7 @@ pub(super) struct Task {
     pub(super) queued_at: WallMs,
     pub(super) started_at: Option<WallMs>,
     pub(super) finished_at: Option<WallMs>,
-    pub(super) abandonments: Abandonments,
+    pub(super) failed_codes: FailedCodes,
     pub(super) skips: Stretches,
     pub(super) cut_off: CutOff,
     pub(super) pause: Option<Pause>,
@@ -219,7 +219,7 @@ pub(super) struct Shard {
     pub(super) claim: Option<ClaimId>,
     pub(super) session: Option<SessionId>,
     pub(super) seq: CheckpointSeq,
-    pub(super) low_water: ItemIndex,
+    pub(super) watermark: ItemIndex,
     pub(super) high_water: ItemIndex,
     pub(super) reach: Reach,
     pub(super) counters: Counters,
@@ -227,7 +227,7 @@ pub(super) struct Shard {
     pub(super) results: u64,
     pub(super) stalls: u32,
     pub(super) recoveries: u32,
-    /// Low water at the last claim; none forgives: the next claim is no stall.
+    /// Watermark at the last claim; none forgives: the next claim is no stall.
     pub(super) claimed_at: Option<ItemIndex>,
     pub(super) not_before: WallMs,
     pub(super) updated_at: WallMs,
@@ -261,7 +261,7 @@ pub(super) struct Item {
     pub(super) state: ItemState,
     pub(super) trouble: ItemTrouble,
     pub(super) first_at: WallMs,
-    /// The group and the place in it; only of abandoned ones.
+    /// The group and the place in it; only of failed ones.
     pub(super) group: Option<(String, u64)>,
 }
 
@@ -269,7 +269,7 @@ pub(super) struct Item {
 pub(super) enum ItemState {
     Retrying,
     Parked(WallMs),
-    Abandoned,
+    Failed,
 }
 
 impl State {

@@ -11,9 +11,9 @@ use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::items::stretches::Stretches;
 use windrow_core::life::{ShardLife, status_json};
 use windrow_core::limit::key::LimitKey;
-use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
-use windrow_core::task::lifecycle::{Status, Wish};
+use windrow_core::task::lifecycle::{Desired, Status};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::Fire;
@@ -304,7 +304,7 @@ fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
         status_text: None,
         since: now,
         next_at: None,
-        wish: Wish::Rest,
+        desired: Desired::Rest,
         tuning: new.tuning.clone(),
         control_rev: 1,
         version: 1,
@@ -315,7 +315,7 @@ fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
         queued_at: WallMs(0),
         started_at: None,
         finished_at: None,
-        abandonments: Abandonments::default(),
+        failed_codes: FailedCodes::default(),
         skips: Stretches::default(),
         cut_off: CutOff::default(),
         finish_at: None,
@@ -333,5 +333,5 @@ fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
 }
 
 fn shard(new: &NewTask, now: WallMs) -> Shard {
-    life::shard(&ShardLife::new(0, new.range(), Wish::Rest, now))
+    life::shard(&ShardLife::new(0, new.range(), Desired::Rest, now))
 }

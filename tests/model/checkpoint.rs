@@ -22,15 +22,15 @@ fn words_of(bits: &BTreeSet<u32>) -> Vec<u64> {
 
 struct Golden {
     name: &'static str,
-    low_water: u64,
+    watermark: u64,
     bits: BTreeSet<u32>,
     extension: &'static [u8],
 }
 
 fn golden() -> Vec<Golden> {
-    let one = |name, low_water, bits: BTreeSet<u32>| Golden {
+    let one = |name, watermark, bits: BTreeSet<u32>| Golden {
         name,
-        low_water,
+        watermark,
         bits,
         extension: &[],
     };
@@ -52,7 +52,7 @@ fn golden() -> Vec<Golden> {
         one("v1-far", 7, BTreeSet::from([SPAN_MAX - 1])),
         Golden {
             name: "v1-extension",
-            low_water: 12,
+            watermark: 12,
             bits: BTreeSet::from([1, 2, 3]),
             extension: b"later versions write here",
         },
@@ -78,13 +78,13 @@ fn bits_of(snapshot: &Snapshot) -> BTreeSet<u32> {
 #[test]
 fn golden_files_are_read_and_written_the_same_for_ever() {
     for golden in golden() {
-        let low_water = ItemIndex(golden.low_water);
-        let written = encode(low_water, &words_of(&golden.bits), golden.extension);
+        let watermark = ItemIndex(golden.watermark);
+        let written = encode(watermark, &words_of(&golden.bits), golden.extension);
         if crate::is_update() && !path(golden.name).exists() {
             std::fs::write(path(golden.name), &written).expect("the golden file can be written");
         }
         let kept = read(&golden);
-        let snapshot = decode(&kept, low_water).unwrap_or_else(|error| panic!("{}: {error}", golden.name));
+        let snapshot = decode(&kept, watermark).unwrap_or_else(|error| panic!("{}: {error}", golden.name));
         assert_eq!(bits_of(&snapshot), golden.bits, "{}", golden.name);
         assert_eq!(snapshot.extension, golden.extension, "{}", golden.name);
         assert_eq!(written, kept, "{}", golden.name);
@@ -114,26 +114,26 @@ fn a_golden_file_that_nobody_reads_is_noticed() {
 fn no_damage_goes_unnoticed() {
     for golden in golden() {
         let bytes = read(&golden);
-        let low_water = ItemIndex(golden.low_water);
+        let watermark = ItemIndex(golden.watermark);
         for at in 0..bytes.len() {
             for mask in [0x01, 0x10, 0x80, 0xFF] {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= mask;
                 assert!(
-                    decode(&damaged, low_water).is_err(),
+                    decode(&damaged, watermark).is_err(),
                     "{}: byte {at} ^ {mask:#04x}",
                     golden.name
                 );
             }
             assert!(
-                decode(&bytes[..at], low_water).is_err(),
+                decode(&bytes[..at], watermark).is_err(),
                 "{}: cut at {at}",
                 golden.name
             );
         }
         let longer = [bytes.as_slice(), &[0]].concat();
         assert!(
-            decode(&longer, low_water).is_err(),
+            decode(&longer, watermark).is_err(),
             "{}: one byte more",
             golden.name
         );
@@ -145,7 +145,7 @@ fn sealed(body: &[u8]) -> Vec<u8> {
     [body, &crc32c::crc32c(body).to_le_bytes()].concat()
 }
 
-/// Magic, version, encoding, flags, span (one byte or more), low water 5, then the rest.
+/// Magic, version, encoding, flags, span (one byte or more), watermark 5, then the rest.
 fn crafted(head: [u8; 4], span: &[u8], rest: &[u8]) -> Result<Snapshot, Corrupt> {
     decode(
         &sealed(&[&head, span, &5_u64.to_le_bytes(), rest].concat()),
@@ -186,7 +186,7 @@ fn each_rule_refuses_what_has_a_right_checksum() {
         (decode(&[], ItemIndex(5)), Corrupt::Truncated),
         (
             decode(&encode(ItemIndex(4), &[], &[]), ItemIndex(5)),
-            Corrupt::LowWater {
+            Corrupt::Watermark {
                 found: 4,
                 expected: 5,
             },
@@ -228,29 +228,29 @@ fn any_set() -> impl Strategy<Value = BTreeSet<u32>> {
 proptest! {
     #[test]
     fn what_was_written_is_read(
-        low_water in 0..=INDEX_MAX,
+        watermark in 0..=INDEX_MAX,
         bits in any_set(),
         zeros in 0..4_usize,
         extension in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let words = words_of(&bits);
         let padded = [words.as_slice(), &vec![0; zeros]].concat();
-        let bytes = encode(ItemIndex(low_water), &padded, &extension);
-        let snapshot = decode(&bytes, ItemIndex(low_water)).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let bytes = encode(ItemIndex(watermark), &padded, &extension);
+        let snapshot = decode(&bytes, ItemIndex(watermark)).map_err(|e| TestCaseError::fail(e.to_string()))?;
         prop_assert_eq!(&bits_of(&snapshot), &bits);
         prop_assert_eq!(snapshot.len() as usize, bits.len());
         prop_assert_eq!(&snapshot.words, &words);
         prop_assert_eq!(&snapshot.extension, &extension);
-        let above = (0..70).filter(|bit| snapshot.contains(ItemIndex(low_water + 1 + bit)));
+        let above = (0..70).filter(|bit| snapshot.contains(ItemIndex(watermark + 1 + bit)));
         prop_assert_eq!(above.count(), bits.range(..70).count());
-        prop_assert!(!snapshot.contains(ItemIndex(low_water)));
+        prop_assert!(!snapshot.contains(ItemIndex(watermark)));
     }
 
     #[test]
     fn what_is_open_below_an_index_is_counted_as_if_one_by_one(bits in any_set(), far in 0..300_u64) {
-        let low_water = ItemIndex(1_000);
-        let bytes = encode(low_water, &words_of(&bits), &[]);
-        let snapshot = decode(&bytes, low_water).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let watermark = ItemIndex(1_000);
+        let bytes = encode(watermark, &words_of(&bits), &[]);
+        let snapshot = decode(&bytes, watermark).map_err(|e| TestCaseError::fail(e.to_string()))?;
         let open = (1_000..1_000 + far).filter(|index| !snapshot.contains(ItemIndex(*index)));
         prop_assert_eq!(snapshot.open_below(ItemIndex(1_000 + far)), open.count() as u64);
         prop_assert_eq!(snapshot.open_below(ItemIndex(1_000 - far)), 0);
@@ -262,16 +262,16 @@ proptest! {
             (*magic, *version, *encoding, *flags) = (0xB7, 1, *encoding % 3, 0);
         }
         // Sealed, so that the body is looked at; whatever is accepted must be what a writer makes of it.
-        let low_water = low_water_of(&bytes).unwrap_or_default();
-        if let Ok(read) = decode(&sealed(&bytes), low_water) {
-            let again = encode(low_water, &read.words, &read.extension);
-            prop_assert_eq!(decode(&again, low_water), Ok(read));
+        let watermark = watermark_of(&bytes).unwrap_or_default();
+        if let Ok(read) = decode(&sealed(&bytes), watermark) {
+            let again = encode(watermark, &read.words, &read.extension);
+            prop_assert_eq!(decode(&again, watermark), Ok(read));
         }
     }
 }
 
-/// The low water of a random body whose span takes one byte, so that its check doesn't end every case.
-fn low_water_of(bytes: &[u8]) -> Option<ItemIndex> {
-    let low_water = bytes.get(5..13)?.try_into().ok()?;
-    Some(ItemIndex(u64::from_le_bytes(low_water)))
+/// The watermark of a random body whose span takes one byte, so that its check doesn't end every case.
+fn watermark_of(bytes: &[u8]) -> Option<ItemIndex> {
+    let watermark = bytes.get(5..13)?.try_into().ok()?;
+    Some(ItemIndex(u64::from_le_bytes(watermark)))
 }

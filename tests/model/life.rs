@@ -14,9 +14,9 @@ use windrow_core::life::{
 };
 use windrow_core::settings::Auto;
 use windrow_core::shards::{Directives, Nodes};
-use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
-use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TASK_RECOVERS, Wish};
+use windrow_core::task::lifecycle::{Desired, ShardState, Status, StopReason, TASK_RECOVERS};
 use windrow_core::task::spec::{Shards, TaskSpec};
 use windrow_core::task::{Canary, CanaryThen, ShardRange};
 
@@ -62,10 +62,10 @@ fn made(canary: bool, publishes: bool) -> Life {
         tuning: config.task_defaults.tuning,
         publishing: publishes.then(publishing),
         intake: None,
-        abandonments: Abandonments::default(),
+        failed_codes: FailedCodes::default(),
         skips: Stretches::default(),
         cut_off: CutOff::default(),
-        wish: Wish::Rest,
+        desired: Desired::Rest,
         status: Status::Created,
         since: WallMs(1),
         note: None,
@@ -82,7 +82,7 @@ fn made(canary: bool, publishes: bool) -> Life {
         finish_at: None,
         pause: None,
         slow: None,
-        shards: vec![ShardLife::new(0, range, Wish::Rest, WallMs(1))],
+        shards: vec![ShardLife::new(0, range, Desired::Rest, WallMs(1))],
     }
 }
 
@@ -106,7 +106,7 @@ fn commands() -> impl Strategy<Value = TaskCommand> {
         1 => Just(TaskCommand::StopNow),
         1 => Just(TaskCommand::Cancel),
         2 => (10..TOTAL + 5).prop_map(|end| TaskCommand::Finish { end: ItemIndex(end) }),
-        1 => Just(TaskCommand::Abandon { code: "TIMEOUT".to_owned() }),
+        1 => Just(TaskCommand::Fail { code: "TIMEOUT".to_owned() }),
         1 => (0..TOTAL).prop_map(|at| {
             TaskCommand::Skip(Stretches::parse(&at.to_string()).expect("an index"))
         }),
@@ -199,16 +199,16 @@ impl World {
                 running_shards_are_their_owners(&before, &self.life);
             }
             Event::Claimed(at) => {
-                let wish = self.life.wish;
+                let desired = self.life.desired;
                 let Some(shard) = self.life.shards.get_mut(*at) else {
                     return Ok(());
                 };
-                let is_timely = shard.not_before <= now || wish != Wish::Run;
+                let is_timely = shard.not_before <= now || desired != Desired::Run;
                 let is_open = matches!(shard.state, ShardState::Idle | ShardState::Recovering);
-                if is_open && is_timely && shard.wish != Wish::Rest {
+                if is_open && is_timely && shard.desired != Desired::Rest {
                     (shard.state, shard.run) = (ShardState::Running, RunNo(shard.run.0 + 1));
                     shard.session = Some(SessionId(uuid::Uuid::from_u128(1)));
-                    shard.claimed_at = Some(shard.low_water);
+                    shard.claimed_at = Some(shard.watermark);
                     self.life.refresh_claimed(evidence, now);
                 }
             }
@@ -216,10 +216,10 @@ impl World {
                 let Some(shard) = self.running(*at) else {
                     return Ok(());
                 };
-                let end = shard.end.0.min(shard.low_water.0 + items);
-                shard.counters.succeeded += end - shard.low_water.0;
-                shard.low_water = ItemIndex(end);
-                shard.high_water = shard.high_water.max(shard.low_water);
+                let end = shard.end.0.min(shard.watermark.0 + items);
+                shard.counters.succeeded += end - shard.watermark.0;
+                shard.watermark = ItemIndex(end);
+                shard.high_water = shard.high_water.max(shard.watermark);
                 shard.reach = shard.reach.max(shard.high_water);
             }
             Event::Ended(at, close) => self.end(*at, close, evidence),
@@ -245,9 +245,9 @@ impl World {
         if let Some(end) = finish_at {
             shard.end = shard.end.min(end.max(shard.high_water).max(shard.first));
         }
-        if *close == RunClose::Done && shard.low_water != shard.end {
-            shard.counters.succeeded += shard.end.0 - shard.low_water.0;
-            (shard.low_water, shard.high_water) = (shard.end, shard.high_water.max(shard.end));
+        if *close == RunClose::Done && shard.watermark != shard.end {
+            shard.counters.succeeded += shard.end.0 - shard.watermark.0;
+            (shard.watermark, shard.high_water) = (shard.end, shard.high_water.max(shard.end));
             shard.reach = shard.reach.max(shard.high_water);
         }
         let no = shard.no;
@@ -280,12 +280,12 @@ fn running_shards_are_their_owners(before: &Life, after: &Life) {
                 state,
                 session,
                 first,
-                low_water,
+                watermark,
                 high_water,
                 end,
                 ..
             } = *shard;
-            (state, session, first, low_water, high_water, end, shard.counters)
+            (state, session, first, watermark, high_water, end, shard.counters)
         };
         // A task that runs is not lengthened, so not even its end moves.
         assert_eq!(own(was), own(is));
@@ -297,7 +297,7 @@ fn holds(life: &Life, before: &Life) {
     for shard in &life.shards {
         assert_eq!(shard.first, next, "the shards meet");
         assert!(
-            shard.first <= shard.low_water && shard.low_water <= shard.end && shard.end <= shard.range_end
+            shard.first <= shard.watermark && shard.watermark <= shard.end && shard.end <= shard.range_end
         );
         assert!(shard.high_water <= shard.end, "what was answered is not cut off");
         assert_eq!(

@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use windrow_core::task::lifecycle::{
-    Edge, ShardState, Shards, Standing, Status, Verb, Wish, decide, edges, status_of,
+    Desired, Edge, ShardState, Shards, Standing, Status, Verb, decide, edges, status_of,
 };
 
 /// A task as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Task {
-    wish: Wish,
+    desired: Desired,
     status: Status,
     shards: Vec<ShardState>,
     awaiting: bool,
@@ -28,7 +28,7 @@ impl Task {
         Task {
             publishes,
             publication: None,
-            wish: Wish::Rest,
+            desired: Desired::Rest,
             status: Status::Created,
             shards: vec![ShardState::Idle; shards],
             awaiting: false,
@@ -66,7 +66,7 @@ impl Task {
     /// Its end adds up, and its results are to be published: no verb, the status is made anew.
     fn publication_made(&self) -> Option<Task> {
         let is_due = self.publishes && self.publication.is_none() && self.is_all_done() && !self.finalized;
-        let is_ending = matches!(self.wish, Wish::Stop | Wish::StopNow | Wish::Cancel);
+        let is_ending = matches!(self.desired, Desired::Stop | Desired::StopNow | Desired::Cancel);
         let state = if is_ending {
             ShardState::Stopped
         } else {
@@ -75,7 +75,7 @@ impl Task {
         is_due.then(|| {
             let made = self.with(self.shards.len(), state);
             Task {
-                status: status_of(made.wish, &made.shards()),
+                status: status_of(made.desired, &made.shards()),
                 ..made
             }
         })
@@ -144,7 +144,7 @@ impl Task {
                 vec![]
             }
             Verb::Stop | Verb::StopNow | Verb::Cancel => vec![self.clone()],
-            Verb::Tune | Verb::Describe | Verb::Edit | Verb::Finish | Verb::Abandon | Verb::Skip => {
+            Verb::Tune | Verb::Describe | Verb::Edit | Verb::Finish | Verb::Fail | Verb::Skip => {
                 vec![self.clone()]
             }
             Verb::Append | Verb::Seal => vec![self.clone()],
@@ -158,7 +158,7 @@ impl Task {
             .map(|no| self.with(no, ShardState::Done))
             .filter(|task| task.shards.iter().any(|state| *state != ShardState::Done));
         done.map(|task| Task {
-            status: status_of(task.wish, &task.shards()),
+            status: status_of(task.desired, &task.shards()),
             ..task
         })
         .collect()
@@ -225,7 +225,7 @@ fn step(before: &Task, verb: Verb, rows: Task) -> Option<Task> {
     let decision = decide(
         verb,
         Standing {
-            wish: before.wish,
+            desired: before.desired,
             status: before.status,
             owned,
         },
@@ -236,14 +236,14 @@ fn step(before: &Task, verb: Verb, rows: Task) -> Option<Task> {
     } else {
         rows
     };
-    let status = status_of(decision.wish, &rows.shards());
+    let status = status_of(decision.desired, &rows.shards());
     // A fact about one of several shards leaves the status to the function; everything else must agree.
     let is_whole = verb.is_command() || rows.shards.len() == 1;
     if is_whole {
         assert_eq!(decision.status, status, "{verb} of {before:?} made {rows:?}");
     }
     Some(Task {
-        wish: decision.wish,
+        desired: decision.desired,
         status,
         ..rows
     })
@@ -254,7 +254,7 @@ fn the_table_and_the_status_function_agree_on_every_reachable_task() {
     for shards in 1..=3 {
         let (seen, _) = explore(shards);
         for task in &seen {
-            assert_eq!(task.status, status_of(task.wish, &task.shards()), "{task:?}");
+            assert_eq!(task.status, status_of(task.desired, &task.shards()), "{task:?}");
         }
         let statuses: HashSet<Status> = seen.iter().map(|task| task.status).collect();
         assert_eq!(
@@ -289,12 +289,20 @@ fn the_table_has_one_answer_for_a_verb_in_a_state() {
 #[test]
 fn an_ended_task_stays_ended() {
     for status in Status::ALL.iter().copied().filter(|status| status.is_terminal()) {
-        for (verb, wish) in Verb::ALL
+        for (verb, desired) in Verb::ALL
             .iter()
-            .flat_map(|verb| Wish::ALL.iter().map(move |wish| (*verb, *wish)))
+            .flat_map(|verb| Desired::ALL.iter().map(move |desired| (*verb, *desired)))
         {
             for owned in [false, true] {
-                let refusal = decide(verb, Standing { wish, status, owned }).expect_err("it is final");
+                let refusal = decide(
+                    verb,
+                    Standing {
+                        desired,
+                        status,
+                        owned,
+                    },
+                )
+                .expect_err("it is final");
                 assert!(refusal.allowed.is_empty());
             }
         }
@@ -309,33 +317,37 @@ fn stop_is_immediate_only_where_nothing_is_owned() {
         Status::Running,
         Status::Recovering,
     ] {
-        for (verb, wish, at_once) in [
-            (Verb::Stop, Wish::Stop, Status::Stopped),
-            (Verb::StopNow, Wish::StopNow, Status::Stopped),
-            (Verb::Cancel, Wish::Cancel, Status::Cancelled),
+        for (verb, desired, at_once) in [
+            (Verb::Stop, Desired::Stop, Status::Stopped),
+            (Verb::StopNow, Desired::StopNow, Status::Stopped),
+            (Verb::Cancel, Desired::Cancel, Status::Cancelled),
         ] {
             let idle = decide(
                 verb,
                 Standing {
-                    wish: Wish::Run,
+                    desired: Desired::Run,
                     status,
                     owned: false,
                 },
             )
             .expect("legal");
-            assert_eq!((idle.wish, idle.status), (wish, at_once), "{verb} while {status}");
+            assert_eq!(
+                (idle.desired, idle.status),
+                (desired, at_once),
+                "{verb} while {status}"
+            );
             let owned = decide(
                 verb,
                 Standing {
-                    wish: Wish::Run,
+                    desired: Desired::Run,
                     status,
                     owned: true,
                 },
             )
             .expect("legal");
             assert_eq!(
-                (owned.wish, owned.status),
-                (wish, Status::Stopping),
+                (owned.desired, owned.status),
+                (desired, Status::Stopping),
                 "{verb} while {status}"
             );
         }
@@ -344,18 +356,18 @@ fn stop_is_immediate_only_where_nothing_is_owned() {
 
 #[test]
 fn a_repeated_stop_is_harmless_and_never_softens_an_earlier_one() {
-    let stopping = |wish| Standing {
-        wish,
+    let stopping = |desired| Standing {
+        desired,
         status: Status::Stopping,
         owned: true,
     };
-    let wish_after = |verb, wish| decide(verb, stopping(wish)).expect("legal").wish;
-    assert_eq!(wish_after(Verb::Stop, Wish::Stop), Wish::Stop);
-    assert_eq!(wish_after(Verb::StopNow, Wish::Stop), Wish::StopNow);
-    assert_eq!(wish_after(Verb::Stop, Wish::StopNow), Wish::StopNow);
-    assert_eq!(wish_after(Verb::Cancel, Wish::StopNow), Wish::Cancel);
-    assert_eq!(wish_after(Verb::StopNow, Wish::Cancel), Wish::Cancel);
-    assert_eq!(wish_after(Verb::Drained, Wish::Cancel), Wish::Cancel);
+    let wish_after = |verb, desired| decide(verb, stopping(desired)).expect("legal").desired;
+    assert_eq!(wish_after(Verb::Stop, Desired::Stop), Desired::Stop);
+    assert_eq!(wish_after(Verb::StopNow, Desired::Stop), Desired::StopNow);
+    assert_eq!(wish_after(Verb::Stop, Desired::StopNow), Desired::StopNow);
+    assert_eq!(wish_after(Verb::Cancel, Desired::StopNow), Desired::Cancel);
+    assert_eq!(wish_after(Verb::StopNow, Desired::Cancel), Desired::Cancel);
+    assert_eq!(wish_after(Verb::Drained, Desired::Cancel), Desired::Cancel);
 }
 
 #[test]
@@ -370,7 +382,7 @@ fn start_is_refused_while_it_runs_and_names_what_is_allowed() {
         let refusal = decide(
             Verb::Start,
             Standing {
-                wish: Wish::Run,
+                desired: Desired::Run,
                 status,
                 owned: false,
             },
@@ -389,7 +401,7 @@ fn meaning_is_changed_only_while_it_does_not_run() {
             decide(
                 verb,
                 Standing {
-                    wish: Wish::Run,
+                    desired: Desired::Run,
                     status,
                     owned: false,
                 },
@@ -470,12 +482,12 @@ fn document() -> String {
     for edge in edges() {
         let kind = if edge.verb.is_command() { "command" } else { "fact" };
         let from: Vec<&str> = edge.from.iter().map(|status| status.as_str()).collect();
-        let wish = edge.wish.map_or("–", Wish::as_str);
+        let desired = edge.desired.map_or("–", Desired::as_str);
         let (idle, owned) = (target(edge, edge.idle), target(edge, edge.owned));
         line(
             &mut out,
             &format!(
-                "| `{}` | {kind} | {} | {wish} | {idle} | {owned} |",
+                "| `{}` | {kind} | {} | {desired} | {idle} | {owned} |",
                 edge.verb,
                 from.join(", ")
             ),
@@ -498,7 +510,7 @@ fn order(status: Status) -> usize {
 fn target(edge: &Edge, to: Option<Status>) -> &'static str {
     match to {
         None => "–",
-        Some(Status::Stopped) if edge.wish == Some(Wish::Cancel) => "cancelled",
+        Some(Status::Stopped) if edge.desired == Some(Desired::Cancel) => "cancelled",
         Some(to) => to.as_str(),
     }
 }
@@ -506,7 +518,7 @@ fn target(edge: &Edge, to: Option<Status>) -> &'static str {
 /// The arrows that change something; a repeat that leaves the status is in the table only.
 fn arrows_of(edge: &Edge) -> Vec<(Status, Status, &'static str)> {
     let to = |status| match status {
-        Status::Stopped if edge.wish == Some(Wish::Cancel) => Status::Cancelled,
+        Status::Stopped if edge.desired == Some(Desired::Cancel) => Status::Cancelled,
         status => status,
     };
     let ends = edge.from.iter().flat_map(|from| {

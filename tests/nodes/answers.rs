@@ -15,7 +15,7 @@ use crate::support::{Client, Node, sum};
 const MOVING: [&str; 8] = [
     "counts",
     "progress",
-    "low_water",
+    "watermark",
     "settled",
     "actual_rate",
     "eta_seconds",

@@ -56,7 +56,7 @@ async fn done(node: &Node) -> ([u64; 3], usize) {
         .expect(200);
     let days = page["items"].as_array().unwrap();
     let sum = |term: &str| days.iter().map(|day| day["items"][term].as_u64().unwrap()).sum();
-    (["succeeded", "skipped", "abandoned"].map(sum), days.len())
+    (["succeeded", "skipped", "failed"].map(sum), days.len())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -71,7 +71,7 @@ async fn days_of_nodes_that_are_killed_sum_up_to_the_counters() {
     let business = Business::start(|seen| match seen.items().as_slice() {
         [(index, _)] if index % 12 == 1 => Act::json(200, json!({"result": "skip"})),
         [(index, _)] if index % 12 == 2 => {
-            Act::json(200, json!({"result": "abandon", "code": "GONE", "message": "x"}))
+            Act::json(200, json!({"result": "fail", "code": "GONE", "message": "x"}))
         }
         _ => Act::ok().after(Duration::from_millis(5)),
     })
@@ -106,7 +106,7 @@ async fn days_of_nodes_that_are_killed_sum_up_to_the_counters() {
         .expect(202);
     let view: Value = nodes["n1"].status(&task, "finished").await;
     assert_eq!(broken(&cluster).await, []);
-    let counts = ["succeeded", "skipped", "abandoned"].map(|term| view["counts"][term].as_u64().unwrap());
+    let counts = ["succeeded", "skipped", "failed"].map(|term| view["counts"][term].as_u64().unwrap());
     let (sums, days) = done(&nodes["n3"]).await;
     println!("{counts:?} in {days} days after {kills} kills");
     // A slow machine begins after midnight.

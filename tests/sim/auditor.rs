@@ -15,7 +15,7 @@ use crate::store::{Row, Store};
 pub(crate) enum Final {
     Succeeded,
     Skipped,
-    Abandoned,
+    Failed,
 }
 
 /// How each item ended, by index.
@@ -100,7 +100,7 @@ impl Auditor {
         for (index, row) in store
             .rows
             .iter()
-            .filter(|(_, row)| !matches!(row, Row::Abandoned(_)))
+            .filter(|(_, row)| !matches!(row, Row::Failed(_)))
         {
             assert!(
                 (start..end).contains(index) && !store.is_settled(*index),
@@ -216,14 +216,14 @@ impl Auditor {
         );
         assert_eq!(counters.succeeded, self.count(Final::Succeeded), "succeeded");
         assert_eq!(counters.skipped, self.count(Final::Skipped), "skipped");
-        assert_eq!(counters.abandoned, self.count(Final::Abandoned), "abandoned");
+        assert_eq!(counters.failed, self.count(Final::Failed), "failed");
         assert_eq!(counters.in_flight, self.in_flight.len() as u64, "in flight");
         assert!(
-            progress.low_water.0 >= self.low,
-            "low water fell to {}",
-            progress.low_water.0
+            progress.watermark.0 >= self.low,
+            "watermark fell to {}",
+            progress.watermark.0
         );
-        self.low = progress.low_water.0;
+        self.low = progress.watermark.0;
         let concurrency = u64::from(progress.concurrency);
         self.concurrency_max = self.concurrency_max.max(concurrency);
         if !fx.dispatch.is_empty() {
@@ -259,7 +259,7 @@ impl Auditor {
     /// Before a draft is stored: what it says must be true of what the run has been told until then.
     pub(crate) fn on_draft(&self, draft: &CheckpointDraft, start: u64) {
         let bits: u64 = draft.above.iter().map(|word| u64::from(word.count_ones())).sum();
-        let passed = draft.low_water.0 - start + bits;
+        let passed = draft.watermark.0 - start + bits;
         assert_eq!(
             draft.counters.settled() + draft.counters.parked,
             passed,
@@ -283,12 +283,8 @@ impl Auditor {
                 "stored, against told: item {index}"
             );
             assert!(passed || !parked, "a parked row without a bit: item {index}");
-            let abandoned = matches!(row, Some(Row::Abandoned(_)));
-            assert_eq!(
-                abandoned,
-                how == Some(Final::Abandoned),
-                "row of abandoned item {index}"
-            );
+            let failed = matches!(row, Some(Row::Failed(_)));
+            assert_eq!(failed, how == Some(Final::Failed), "row of failed item {index}");
             if how.is_none() {
                 let row = row.map(Row::trouble);
                 let begun = row
@@ -300,7 +296,7 @@ impl Auditor {
                     kept == made || begun && kept == made + 1,
                     "{index}: {kept} kept of {made} attempts"
                 );
-            } else if !abandoned {
+            } else if !failed {
                 assert_eq!(row, None, "row of settled item {index}");
             }
         }

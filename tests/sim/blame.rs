@@ -33,7 +33,7 @@ fn bad_items(case: &Case) -> BTreeSet<u64> {
 }
 
 fn given_up(story: &Story) -> BTreeSet<u64> {
-    story.abandoned.keys().copied().collect()
+    story.failed.keys().copied().collect()
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_redrive_of_items_that_are_all_bad_ends_with_them() {
     (nobody.outage, nobody.is_proven) = (Some((0, 1_000_000, Fault::Connect)), true);
     nobody.first_contact = Some(Duration::from_secs(30));
     let story = play(nobody);
-    assert!(given_up(&story).is_empty(), "{:?}", story.abandoned);
+    assert!(given_up(&story).is_empty(), "{:?}", story.failed);
 }
 
 #[test]

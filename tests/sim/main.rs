@@ -27,9 +27,9 @@ use world::{Seen, World};
 const SEEDS_DEFAULT: u64 = 2_000;
 /// What must have happened in some of them, or they prove less than they seem to.
 const SEEN_AT_LEAST_ONCE: [&str; 37] = [
-    "abandoned",
+    "failed",
     "back_pressure",
-    "bits above low water",
+    "bits above watermark",
     "canary",
     "canary passed",
     "cleared",
@@ -43,7 +43,7 @@ const SEEN_AT_LEAST_ONCE: [&str; 37] = [
     "gate shut",
     "handler_slots",
     "killed by an item",
-    "killer abandoned",
+    "killer failed",
     "lanes lost",
     "lanes lost while stopping",
     "parked",

@@ -57,7 +57,7 @@ fn any_mixture_ends_and_gives_up_nobody_but_the_bad() {
         let told = format!("seed {seed}: {case:?}");
         let story = play(case.clone());
         let innocent: Vec<&u64> = story
-            .abandoned
+            .failed
             .keys()
             .filter(|index| case.bad_fault(**index).is_none() && !story.unconfirmed.contains(index))
             .collect();

@@ -9,7 +9,8 @@ use windrow_core::execution::{Effects, Event, Execution, Reports, Restored, RunE
 use windrow_core::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
-    Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, ParkedItem, Settled, SideRecord, Wish,
+    Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, ParkedItem, RetryAdvice, Settled,
+    SideRecord,
 };
 use windrow_core::settings::{Auto, Rate, RateLimit};
 use windrow_core::task::{Canary, ShardRange, Tuning};
@@ -155,7 +156,7 @@ impl Case {
             }
         });
         saved.parked = parked.collect();
-        (saved.low_water, saved.high_water) = (ItemIndex(self.called_before), ItemIndex(self.called_before));
+        (saved.watermark, saved.high_water) = (ItemIndex(self.called_before), ItemIndex(self.called_before));
         saved.counters.succeeded = self.called_before - failed.len() as u64;
         saved
     }
@@ -185,8 +186,8 @@ enum What {
 pub(crate) struct Story {
     pub(crate) end: Option<RunEnd>,
     pub(crate) over_at: u64,
-    /// Code of each abandoned item.
-    pub(crate) abandoned: BTreeMap<u64, String>,
+    /// Code of each failed item.
+    pub(crate) failed: BTreeMap<u64, String>,
     /// Those that nothing was compared with.
     pub(crate) unconfirmed: BTreeSet<u64>,
     pub(crate) succeeded: u64,
@@ -376,7 +377,7 @@ impl Play {
                 (item, items.len()),
                 &failure,
                 fault.class(),
-                Wish::Retry { after: None },
+                RetryAdvice::Retry { after: None },
                 departed,
             );
         }
@@ -401,7 +402,7 @@ impl Play {
                 (item, 1),
                 &failure,
                 FailureClass::Answered,
-                Wish::Abandon,
+                RetryAdvice::Fail,
                 departed,
             );
         }
@@ -417,7 +418,7 @@ impl Play {
         (item, call_items): (&Dispatch, usize),
         failure: &Failure,
         class: FailureClass,
-        wish: Wish,
+        advice: RetryAdvice,
         departed: u64,
     ) {
         let call_items = call_items as u32;
@@ -427,7 +428,7 @@ impl Play {
             index,
             attempt,
             failure,
-            wish,
+            advice,
             class,
             call_items,
             departed,
@@ -440,13 +441,13 @@ impl Play {
         self.core.step(Event::DraftCheckpoint, at(self.now), &mut fx);
         if let Some(draft) = fx.checkpoint.take() {
             for record in draft.side {
-                if let SideRecord::Abandoned(trouble) = record {
+                if let SideRecord::Failed(trouble) = record {
                     if trouble.is_unconfirmed {
                         self.story.unconfirmed.insert(trouble.index.0);
                     }
                     let code = trouble.failure.map(|failure| failure.code.into_owned());
                     self.story
-                        .abandoned
+                        .failed
                         .insert(trouble.index.0, code.unwrap_or_default());
                 }
             }

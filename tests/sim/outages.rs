@@ -32,7 +32,7 @@ fn stopped(story: &Story) -> Option<StopReason> {
 /// The longest span from the end of the outage to the next call.
 fn judge_outage(name: &str, story: &Story, total: u64) {
     assert_eq!(story.end, Some(RunEnd::Done), "{name}");
-    assert!(story.abandoned.is_empty(), "{name}: {:?}", story.abandoned);
+    assert!(story.failed.is_empty(), "{name}: {:?}", story.failed);
     assert_eq!(story.succeeded, total, "{name}");
     let (from, to) = (OUTAGE.0 as f64, OUTAGE.1 as f64);
     let first = story
@@ -132,17 +132,17 @@ fn judge_mixture(name: &str, case: Case) {
         .map(|(index, fault)| (*index, codes(fault).to_owned()))
         .collect();
     let innocent: Vec<&u64> = story
-        .abandoned
+        .failed
         .keys()
         .filter(|index| !wanted.contains_key(index))
         .collect();
     assert!(innocent.is_empty(), "{name}: innocent {innocent:?}");
     let missing: Vec<&u64> = wanted
         .keys()
-        .filter(|index| !story.abandoned.contains_key(index))
+        .filter(|index| !story.failed.contains_key(index))
         .collect();
     assert!(missing.is_empty(), "{name}: not found {missing:?}");
-    assert_eq!(story.abandoned, wanted, "{name}");
+    assert_eq!(story.failed, wanted, "{name}");
     assert_eq!(story.succeeded, total - wanted.len() as u64, "{name}");
     println!(
         "{name}: {} s, {} outages, at most {} calls of one",
@@ -414,7 +414,7 @@ fn a_handler_that_refuses_all_ends_the_task_and_nobody_is_charged_for_it() {
             .collect();
         let story = play(case);
         assert_eq!(stopped(&story), Some(StopReason::HandlerRejected));
-        let innocent = story.abandoned.keys().find(|index| !bad.contains(index));
+        let innocent = story.failed.keys().find(|index| !bad.contains(index));
         assert_eq!(innocent, None, "what was moved away is no fault of items");
     }
 }
@@ -453,7 +453,7 @@ fn a_task_in_which_everything_fails_stops_and_says_why() {
         case.outage = Some((0, 1_000_000, fault));
         let story = play(case);
         assert_eq!(stopped(&story), Some(reason), "{fault:?}");
-        assert!(story.abandoned.is_empty(), "{fault:?}: {:?}", story.abandoned);
+        assert!(story.failed.is_empty(), "{fault:?}: {:?}", story.failed);
     }
 }
 
@@ -465,7 +465,7 @@ fn where_people_have_decided_that_it_is_the_items_they_are_given_up_although_non
         case.tuning.judge_after = Auto::Fixed(Duration::ZERO);
         let story = play(case);
         assert_eq!(story.end, Some(RunEnd::Done), "{fault:?}");
-        assert_eq!(story.abandoned.len() as u64, total, "{fault:?}");
+        assert_eq!(story.failed.len() as u64, total, "{fault:?}");
         assert!(
             (5..=10).contains(&story.calls_of_one()),
             "some were excused: {}",
@@ -486,7 +486,7 @@ fn where_people_have_decided_that_it_is_the_items_they_are_given_up_although_non
         Some(StopReason::HandlerUnreachable),
         "nobody was there to judge them"
     );
-    assert!(story.abandoned.is_empty(), "{:?}", story.abandoned);
+    assert!(story.failed.is_empty(), "{:?}", story.failed);
 }
 
 #[test]
@@ -519,7 +519,7 @@ fn the_last_items_are_judged_at_once_when_they_failed_beside_others_and_else_aft
     let mut known = Case::new(Some(20), 200);
     (known.bad, known.block) = (vec![Fault::Status500], Some((150, 152)));
     let story = play(known);
-    assert_eq!(story.abandoned.len(), 2);
+    assert_eq!(story.failed.len(), 2);
     assert!(
         story.over_at < 60,
         "they failed while others were answered: {} s",
@@ -528,7 +528,7 @@ fn the_last_items_are_judged_at_once_when_they_failed_beside_others_and_else_aft
     let mut last = Case::new(Some(20), 200);
     (last.bad, last.block) = (vec![Fault::Status500], Some((199, 200)));
     let story = play(last);
-    assert_eq!(story.abandoned.len(), 1);
+    assert_eq!(story.failed.len(), 1);
     assert!((600..700).contains(&story.over_at), "{} s", story.over_at);
     assert!(
         story.calls_of_one() <= 11,
@@ -560,7 +560,7 @@ fn a_day_without_answers_costs_an_ordered_task_one_item_at_most() {
     case.outage = Some((8, 1_000_000, Fault::Timeout));
     let story = play(case);
     assert_eq!(stopped(&story), Some(StopReason::HandlerUnreachable));
-    assert!(story.abandoned.len() <= 1, "{:?}", story.abandoned);
+    assert!(story.failed.len() <= 1, "{:?}", story.failed);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use windrow_core::settings::{
-    AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, FailedAttempts, OnExhausted, Rate, RateLimit,
+    Auto, Backoff, Burst, ErrorBudget, FailedAttempts, FailedLimit, OnExhausted, Rate, RateLimit,
 };
 use windrow_core::task::{Canary, CanaryThen, Tuning};
 
@@ -65,10 +65,10 @@ pub(crate) fn defaults() -> Tuning {
             factor: 2,
             jitter_percent: 20,
         },
-        on_exhausted: OnExhausted::Abandon,
+        on_exhausted: OnExhausted::Fail,
         error_budget: ErrorBudget {
             failed_attempts: None,
-            abandoned: None,
+            failed: None,
         },
         error_window: Duration::from_secs(10),
         checkpoint_interval: Duration::from_millis(200),
@@ -113,7 +113,7 @@ pub(crate) fn tuning(rng: &mut Rng, ordered: bool) -> Tuning {
         on_exhausted: if rng.chance(150) {
             OnExhausted::Stop
         } else {
-            OnExhausted::Abandon
+            OnExhausted::Fail
         },
         error_budget: ErrorBudget {
             failed_attempts: if rng.chance(100) {
@@ -121,8 +121,8 @@ pub(crate) fn tuning(rng: &mut Rng, ordered: bool) -> Tuning {
             } else {
                 None
             },
-            abandoned: if rng.chance(100) {
-                Some(AbandonedLimit::Count(rng.between(0, 3)))
+            failed: if rng.chance(100) {
+                Some(FailedLimit::Count(rng.between(0, 3)))
             } else {
                 None
             },
@@ -161,7 +161,7 @@ impl Plan {
         let mut tuning = tuning(&mut rng, ordered);
         if solo_after_crash || kills {
             // A person who resumes an exhausted item for ever looks like a crash loop of that item.
-            tuning.on_exhausted = OnExhausted::Abandon;
+            tuning.on_exhausted = OnExhausted::Fail;
         }
         Plan {
             seed,

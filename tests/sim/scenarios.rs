@@ -12,11 +12,11 @@ use windrow_core::invariants::Invariant;
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
-    Settled, SideRecord, Signal, Wish,
+    RetryAdvice, Settled, SideRecord, Signal,
 };
-use windrow_core::settings::{AbandonedLimit, Auto, Burst, FailedAttempts, Rate, RateLimit};
+use windrow_core::settings::{Auto, Burst, FailedAttempts, FailedLimit, Rate, RateLimit};
 use windrow_core::stats::stall::StallReason;
-use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::{CutOff, StopReason};
 use windrow_core::task::{Canary, CanaryThen, ShardRange, Tuning};
 
@@ -154,7 +154,7 @@ impl Story {
         }
     }
 
-    fn fail_all(&mut self, wish: Wish) {
+    fn fail_all(&mut self, advice: RetryAdvice) {
         for Dispatch { run, attempt } in std::mem::take(&mut self.out) {
             for index in run.iter() {
                 let failure = Failure::new("E_NO", "no");
@@ -164,7 +164,7 @@ impl Story {
                     index,
                     attempt,
                     failure,
-                    wish,
+                    advice,
                     class,
                     call_items: 1,
                     departed,
@@ -180,7 +180,7 @@ impl Story {
         self.fail_first(
             answered_before,
             (FailureClass::Rejected, failure),
-            Wish::Retry { after: None },
+            RetryAdvice::Retry { after: None },
         );
     }
 
@@ -191,10 +191,15 @@ impl Story {
             Failure::new("TEMPLATE_VALUE", "no number"),
         );
         self.reports.unsent += 1;
-        self.fail_first(0, failure, Wish::Abandon);
+        self.fail_first(0, failure, RetryAdvice::Fail);
     }
 
-    fn fail_first(&mut self, answered_before: u32, (class, failure): (FailureClass, Failure), wish: Wish) {
+    fn fail_first(
+        &mut self,
+        answered_before: u32,
+        (class, failure): (FailureClass, Failure),
+        advice: RetryAdvice,
+    ) {
         let Dispatch { run, attempt } = self.out.remove(0);
         let (index, departed) = (run.first(), Moment(self.now));
         let before = AnsweredCalls {
@@ -216,7 +221,7 @@ impl Story {
             index,
             attempt,
             failure,
-            wish,
+            advice,
             class,
             call_items: 1,
             departed,
@@ -263,7 +268,7 @@ fn five_hanging_items_do_not_hold_the_others() {
 }
 
 #[test]
-fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_does() {
+fn an_item_that_always_fails_ends_failed_with_its_reason_and_nothing_else_does() {
     let mut story = Story::new(3, |t| t.max_attempts = n(4));
     let mut attempts = Vec::new();
     for _ in 0..10_000 {
@@ -275,13 +280,13 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
             for index in run.run.iter() {
                 if index == ItemIndex(1) {
                     let (attempt, failure) = (run.attempt, Failure::new("E_NO", "no"));
-                    let wish = Wish::Retry { after: None };
+                    let advice = RetryAdvice::Retry { after: None };
                     let (class, departed, took) = (FailureClass::Answered, Moment(0), Duration::ZERO);
                     story.reports.failed.push(Failed {
                         index,
                         attempt,
                         failure,
-                        wish,
+                        advice,
                         class,
                         call_items: 1,
                         departed,
@@ -301,8 +306,8 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
     }
     assert_eq!(attempts, [1, 2, 3, 4]);
     let draft = story.save();
-    assert_eq!((draft.counters.succeeded, draft.counters.abandoned), (2, 1));
-    let [SideRecord::Abandoned(trouble)] = &draft.side[..] else {
+    assert_eq!((draft.counters.succeeded, draft.counters.failed), (2, 1));
+    let [SideRecord::Failed(trouble)] = &draft.side[..] else {
         panic!("{:?}", draft.side)
     };
     assert_eq!((trouble.index, trouble.attempts), (ItemIndex(1), 4));
@@ -314,13 +319,13 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
 }
 
 #[test]
-fn too_many_failed_attempts_pause_the_task_and_too_many_abandoned_items_stop_it() {
+fn too_many_failed_attempts_pause_the_task_and_too_many_failed_items_stop_it() {
     let mut story = Story::new(1000, |t| {
         t.error_budget.failed_attempts = Rate::per_second(1).map(FailedAttempts::Rate);
         t.error_window = Duration::from_secs(7);
     });
     story.exchange(8);
-    story.fail_all(Wish::Retry { after: None });
+    story.fail_all(RetryAdvice::Retry { after: None });
     story.exchange(8);
     assert!(
         matches!(
@@ -333,14 +338,12 @@ fn too_many_failed_attempts_pause_the_task_and_too_many_abandoned_items_stop_it(
         "8 of 7"
     );
 
-    let mut story = Story::new(1000, |t| {
-        t.error_budget.abandoned = Some(AbandonedLimit::Count(7))
-    });
+    let mut story = Story::new(1000, |t| t.error_budget.failed = Some(FailedLimit::Count(7)));
     story.exchange(7);
-    story.fail_all(Wish::Abandon);
+    story.fail_all(RetryAdvice::Fail);
     story.exchange(1);
     assert_eq!(story.end(), None, "7 of 7");
-    story.fail_all(Wish::Abandon);
+    story.fail_all(RetryAdvice::Fail);
     story.exchange(1);
     assert_eq!(stopped(story.end()), Some(StopReason::ErrorBudget));
 }
@@ -355,13 +358,13 @@ fn a_task_of_which_some_fail_goes_on_and_one_of_which_most_fail_pauses() {
         story.exchange(15);
         let first = story.out.first().map(|dispatch| dispatch.run.first().0);
         story.succeed_but(|index| Some(index) == first);
-        story.fail_all(Wish::Abandon);
+        story.fail_all(RetryAdvice::Fail);
         story.pass(100);
     }
     assert_eq!(story.end(), None);
     for _ in 0..100 {
         story.exchange(15);
-        story.fail_all(Wish::Abandon);
+        story.fail_all(RetryAdvice::Fail);
         story.pass(100);
     }
     story.exchange(0);
@@ -384,7 +387,7 @@ fn the_last_items_that_fail_again_and_again_pause_no_task_of_which_most_succeede
         story.exchange(400);
         story.succeed_but(|index| index % 4 == 0);
         for _ in 0..10 {
-            story.fail_all(Wish::Retry { after: None });
+            story.fail_all(RetryAdvice::Retry { after: None });
             story.pass(2_000);
             story.exchange(400);
         }
@@ -403,7 +406,7 @@ fn three_refusals_in_a_row_stop_the_task_and_an_answer_between_them_does_not() {
     assert_eq!(story.end(), None);
     story.refuse(0);
     story.exchange(1);
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 0);
     assert_eq!(stopped(story.end()), Some(StopReason::HandlerRejected));
 }
 
@@ -423,12 +426,12 @@ fn three_calls_that_no_worker_lived_to_take_stop_the_task_whatever_people_have_d
             FailureClass::Unstarted,
             Failure::new("WORKER_CRASH", "exited with code 3"),
         );
-        story.fail_first(0, fault, Wish::Retry { after: None });
+        story.fail_first(0, fault, RetryAdvice::Retry { after: None });
     }
     story.exchange(1);
     assert_eq!(stopped(story.end()), Some(StopReason::HandlerRejected));
     let counters = story.core.progress(at(story.now)).counters;
-    assert_eq!((counters.abandoned, counters.parked), (0, 0));
+    assert_eq!((counters.failed, counters.parked), (0, 0));
 }
 
 #[test]
@@ -449,7 +452,7 @@ fn items_of_which_no_call_can_be_made_fail_at_once_where_no_others_are_left() {
                 story.step(Event::CheckpointStored(draft.no));
             }
         }
-        assert_eq!(story.core.progress(at(story.now)).counters.abandoned, total);
+        assert_eq!(story.core.progress(at(story.now)).counters.failed, total);
         assert_eq!(stopped(story.end()), None, "{:?}", story.end());
     }
 }
@@ -463,7 +466,7 @@ fn ten_items_of_which_no_call_can_be_made_stop_a_task_that_never_made_one_and_no
         story.find_unsendable();
     }
     story.exchange(1);
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 0);
     let Some(RunEnd::Stopped { text, .. }) = story.end() else {
         panic!("{:?}", story.end());
     };
@@ -484,7 +487,7 @@ fn ten_items_of_which_no_call_can_be_made_stop_a_task_that_never_made_one_and_no
     }
     story.exchange(1);
     assert_eq!(story.end(), None, "others could be sent");
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 20);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 20);
 }
 
 #[test]
@@ -504,11 +507,11 @@ fn a_handler_that_succeeded_before_finds_fault_with_items_and_a_new_one_with_the
                 break;
             }
             let fault = (FailureClass::Faulty, Failure::new("HTTP_409", "no"));
-            story.fail_first(0, fault, Wish::Abandon);
+            story.fail_first(0, fault, RetryAdvice::Fail);
         }
         story.exchange(1);
-        let abandoned = story.core.progress(at(story.now)).counters.abandoned;
-        (stopped(story.end()), abandoned)
+        let failed = story.core.progress(at(story.now)).counters.failed;
+        (stopped(story.end()), failed)
     };
     assert_eq!(faults(false).0, Some(StopReason::HandlerRejected));
     assert_eq!(faults(true), (None, 30), "all of them are failures still");
@@ -667,7 +670,7 @@ fn automatic_concurrency_grows_with_how_long_calls_take() {
 fn parked_items_are_still_sent_after_the_task_became_ordered() {
     let mut story = Story::new(10, |t| t.park_after = Duration::ZERO);
     story.exchange(8);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::from_millis(10)),
     });
     let ordered = Tuning {
@@ -779,7 +782,7 @@ fn in_single_file_an_item_leaves_only_after_its_mark_is_durable_and_is_not_charg
         }]
     );
     assert_eq!(story.exchange(8), 0, "one at a time");
-    story.fail_all(Wish::Retry { after: None });
+    story.fail_all(RetryAdvice::Retry { after: None });
     story.exchange(8);
     let draft = story.save();
     let [SideRecord::Retrying(row)] = &draft.side[..] else {
@@ -806,7 +809,7 @@ fn a_stop_before_the_marked_item_left_takes_the_mark_back() {
 }
 
 #[test]
-fn three_marks_in_a_row_abandon_an_item_and_three_attempts_of_its_own_do_not() {
+fn three_marks_in_a_row_fail_an_item_and_three_attempts_of_its_own_do_not() {
     let own = restored(vec![mark(0, 3, "E_NO")]);
     let mut story = Story::resumed(3, own, 3, |_| {});
     story.exchange(8);
@@ -821,19 +824,19 @@ fn three_marks_in_a_row_abandon_an_item_and_three_attempts_of_its_own_do_not() {
     let mut story = Story::resumed(3, killer, 3, |t| t.max_attempts = n(100));
     story.exchange(8);
     let draft = story.save();
-    let abandoned = draft.side.iter().find_map(|record| match record {
-        SideRecord::Abandoned(trouble) => Some(trouble),
+    let failed = draft.side.iter().find_map(|record| match record {
+        SideRecord::Failed(trouble) => Some(trouble),
         _ => None,
     });
-    let code = abandoned
+    let code = failed
         .and_then(|t| t.failure.as_ref())
         .map(|failure| failure.code.as_ref());
     assert_eq!(code, Some("NODE_CRASH"));
-    assert_eq!(draft.low_water, ItemIndex(1));
+    assert_eq!(draft.watermark, ItemIndex(1));
 }
 
 #[test]
-fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_file_only() {
+fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_failed_in_single_file_only() {
     let parked = || {
         let ItemTrouble {
             index,
@@ -854,7 +857,7 @@ fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_fil
             history,
         };
         Restored {
-            low_water: ItemIndex(1),
+            watermark: ItemIndex(1),
             parked: vec![item],
             ..restored(vec![])
         }
@@ -864,7 +867,7 @@ fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_fil
     let mut story = Story::resumed(1, parked(), 3, |_| {});
     assert_eq!(story.exchange(8), 0);
     assert_eq!(story.end(), Some(&RunEnd::Done));
-    assert!(matches!(&story.save().side[..], [SideRecord::Abandoned(_)]));
+    assert!(matches!(&story.save().side[..], [SideRecord::Failed(_)]));
 }
 
 #[test]
@@ -887,7 +890,7 @@ fn lanes_that_were_lost_begin_with_an_empty_bucket() {
 fn after_lost_lanes_an_item_that_waits_for_its_retry_holds_nobody() {
     let mut story = Story::new(100, |_| {});
     story.exchange(8);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::from_millis(1500)),
     });
     assert_eq!(story.exchange(8), 8);
@@ -951,7 +954,7 @@ fn nothing_leaves_before_each_item_of_the_canary_is_settled_and_then_the_run_sto
         story.core.progress(at(story.now)).stall,
         Some(StallReason::Canary)
     );
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::from_secs(9)),
     });
     assert_eq!(
@@ -961,14 +964,14 @@ fn nothing_leaves_before_each_item_of_the_canary_is_settled_and_then_the_run_sto
     );
     story.pass(9_000);
     assert_eq!(story.exchange(64), 1);
-    story.fail_all(Wish::Abandon);
+    story.fail_all(RetryAdvice::Fail);
     assert_eq!(story.exchange(64), 0);
     assert_eq!(stopped(story.end()), Some(StopReason::CanaryDone));
     let Some(RunEnd::Stopped { text, .. }) = story.end() else {
         panic!("it is stopped")
     };
     assert!(
-        text.starts_with("the canary of 10 items is done: 9 succeeded, 0 skipped, 1 abandoned"),
+        text.starts_with("the canary of 10 items is done: 9 succeeded, 0 skipped, 1 failed"),
         "{text}"
     );
     assert_eq!((story.save().canary_passed, story.succeeded()), (false, 9));
@@ -1000,7 +1003,7 @@ fn a_canary_without_losses_goes_on_once_that_is_saved() {
 fn a_canary_with_losses_does_not_go_on_by_itself() {
     let mut story = Story::canary(100, Restored::default(), 5, CanaryThen::Continue);
     story.exchange(64);
-    story.fail_all(Wish::Abandon);
+    story.fail_all(RetryAdvice::Fail);
     story.exchange(64);
     assert_eq!(stopped(story.end()), Some(StopReason::CanaryDone));
 }
@@ -1008,7 +1011,7 @@ fn a_canary_with_losses_does_not_go_on_by_itself() {
 #[test]
 fn a_run_that_begins_in_mid_canary_goes_on_with_it_and_a_lifted_one_holds_nothing() {
     let restored = Restored {
-        low_water: ItemIndex(6),
+        watermark: ItemIndex(6),
         high_water: ItemIndex(8),
         ..Restored::default()
     };
@@ -1042,7 +1045,7 @@ fn the_latest_failed_attempts_are_remembered_across_runs() {
     let fail = |story: &mut Story| {
         story.pass(10_000);
         assert_eq!(story.exchange(64), 1);
-        story.fail_all(Wish::Retry {
+        story.fail_all(RetryAdvice::Retry {
             after: Some(Duration::from_millis(1)),
         });
         story.exchange(0);
@@ -1061,7 +1064,7 @@ fn the_latest_failed_attempts_are_remembered_across_runs() {
         tuning.max_attempts = n(11)
     });
     fail(&mut story);
-    let SideRecord::Abandoned(next) = story.save().side.remove(0) else {
+    let SideRecord::Failed(next) = story.save().side.remove(0) else {
         panic!("its last attempt")
     };
     assert_eq!(next.history[..7], trouble.history[1..]);
@@ -1121,15 +1124,15 @@ fn what_led_to_a_stop_is_saved_with_the_stop_and_never_before_it() {
 
 /// A command to give up what waits with this code and failed by now.
 fn give_up(story: &Story, code: &str) -> Command {
-    let mut decided = Abandonments::default();
+    let mut decided = FailedCodes::default();
     decided.decide(code, at(story.now).wall).expect("there is room");
-    Command::GiveUp(decided)
+    Command::MarkFailed(decided)
 }
 
 /// The items that a draft gives up, with their codes.
-fn abandoned(draft: &CheckpointDraft) -> Vec<(u64, &str)> {
+fn failed(draft: &CheckpointDraft) -> Vec<(u64, &str)> {
     let found = draft.side.iter().filter_map(|record| match record {
-        SideRecord::Abandoned(trouble) => Some((trouble.index.0, trouble.failure.as_ref()?.code.as_ref())),
+        SideRecord::Failed(trouble) => Some((trouble.index.0, trouble.failure.as_ref()?.code.as_ref())),
         _ => None,
     });
     found.collect()
@@ -1138,7 +1141,7 @@ fn abandoned(draft: &CheckpointDraft) -> Vec<(u64, &str)> {
 /// What a run that begins now would find of a draft that was saved.
 fn saved(draft: &CheckpointDraft) -> Restored {
     let mut restored = Restored {
-        low_water: draft.low_water,
+        watermark: draft.watermark,
         high_water: draft.high_water,
         counters: draft.counters,
         above: draft.above.clone(),
@@ -1167,14 +1170,14 @@ fn saved(draft: &CheckpointDraft) -> Restored {
                     history,
                 });
             }
-            SideRecord::Abandoned(_) | SideRecord::Cleared(_) => {}
+            SideRecord::Failed(_) | SideRecord::Cleared(_) => {}
         }
     }
     restored
 }
 
 #[test]
-fn what_waits_with_a_code_is_given_up_and_what_is_in_flight_is_not() {
+fn what_waits_with_a_code_is_marked_and_what_is_in_flight_is_not() {
     let mut story = Story::new(5, |_| {});
     assert_eq!(story.exchange(8), 5);
     let hanging = story
@@ -1194,7 +1197,7 @@ fn what_waits_with_a_code_is_given_up_and_what_is_in_flight_is_not() {
     }
     let kept = story.out.pop().expect("the last one");
     assert_eq!(kept.run.first(), hanging);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::from_secs(3600)),
     });
     assert_eq!(story.exchange(8), 0, "they wait, parked");
@@ -1202,7 +1205,7 @@ fn what_waits_with_a_code_is_given_up_and_what_is_in_flight_is_not() {
     story.step(Event::Command(other));
     assert_eq!(story.exchange(8), 0);
     assert_eq!(
-        story.core.progress(at(story.now)).counters.abandoned,
+        story.core.progress(at(story.now)).counters.failed,
         0,
         "nobody failed with that code"
     );
@@ -1212,13 +1215,13 @@ fn what_waits_with_a_code_is_given_up_and_what_is_in_flight_is_not() {
     assert_eq!(story.exchange(8), 0);
     let draft = story.save();
     assert_eq!(
-        abandoned(&draft),
+        failed(&draft),
         [(0, "E_NO"), (1, "E_NO"), (2, "E_NO"), (3, "E_NO")]
     );
     assert_eq!(story.end(), None, "the call that is out is awaited");
     story.pass(1);
     story.out.push(kept);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::ZERO),
     });
     assert_eq!(
@@ -1236,7 +1239,7 @@ fn a_run_that_begins_from_what_was_saved_before_gives_the_same_items_up() {
     for park_after in [Duration::from_secs(2), Duration::from_secs(7200)] {
         let mut story = Story::new(4, |tuning| tuning.park_after = park_after);
         assert_eq!(story.exchange(8), 4);
-        story.fail_all(Wish::Retry {
+        story.fail_all(RetryAdvice::Retry {
             after: Some(Duration::from_secs(3600)),
         });
         assert_eq!(story.exchange(8), 0);
@@ -1251,16 +1254,16 @@ fn a_run_that_begins_from_what_was_saved_before_gives_the_same_items_up() {
         next.pass(60_000);
         next.step(Event::Command(command));
         assert_eq!(next.exchange(8), 0);
-        assert_eq!(abandoned(&next.save()), abandoned(&story.save()));
+        assert_eq!(failed(&next.save()), failed(&story.save()));
         assert_eq!(next.end(), Some(&RunEnd::Done));
     }
 }
 
 #[test]
-fn what_was_in_flight_when_the_lanes_were_lost_waits_again_and_is_given_up() {
+fn what_was_in_flight_when_the_lanes_were_lost_waits_again_and_is_marked() {
     let mut story = Story::new(1, |_| {});
     story.exchange(1);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::ZERO),
     });
     assert_eq!(story.exchange(1), 1, "its second attempt leaves at once");
@@ -1273,24 +1276,24 @@ fn what_was_in_flight_when_the_lanes_were_lost_waits_again_and_is_given_up() {
     story.step(Event::LanesLost);
     story.exchange(0);
     assert_eq!(story.end(), Some(&RunEnd::Done));
-    assert_eq!(abandoned(&story.save()), [(0, "E_NO")]);
+    assert_eq!(failed(&story.save()), [(0, "E_NO")]);
 }
 
 #[test]
 fn what_people_give_up_does_not_stop_the_task_by_its_error_budget() {
     let mut story = Story::new(100, |tuning| {
-        tuning.error_budget.abandoned = Some(AbandonedLimit::Count(3))
+        tuning.error_budget.failed = Some(FailedLimit::Count(3))
     });
     assert_eq!(story.exchange(8), 8);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::from_secs(3600)),
     });
     story.exchange(0);
     let command = give_up(&story, "E_NO");
     story.step(Event::Command(command));
     assert_eq!(story.exchange(8), 8, "it goes on");
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 8);
-    story.fail_all(Wish::Abandon);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 8);
+    story.fail_all(RetryAdvice::Fail);
     story.exchange(8);
     assert_eq!(
         stopped(story.end()),
@@ -1417,7 +1420,7 @@ fn turn_away(story: &mut Story, exchanges: u32, busy: impl Fn(u64) -> bool) -> u
                     index,
                     attempt: dispatch.attempt,
                     failure: Failure::new("HTTP_429", "not this one"),
-                    wish: Wish::Retry { after: None },
+                    advice: RetryAdvice::Retry { after: None },
                     class: FailureClass::Answered,
                     call_items: 1,
                     departed,
@@ -1442,24 +1445,24 @@ fn of_three_attempts(tuning: &mut Tuning) {
 }
 
 #[test]
-fn an_item_that_is_turned_away_while_others_are_answered_uses_its_attempts_and_is_given_up() {
+fn an_item_that_is_turned_away_while_others_are_answered_uses_its_attempts_and_is_marked() {
     let mut story = Story::new(1000, of_three_attempts);
     let turned_away = turn_away(&mut story, 120, |index| index == 2);
     let progress = story.core.progress(at(story.now));
     assert_eq!(
-        (progress.counters.abandoned, turned_away),
+        (progress.counters.failed, turned_away),
         (1, 8),
         "five turns, three attempts"
     );
     let draft = story.draft().expect("an item was given up");
-    let abandoned = draft.side.iter().find_map(|record| match record {
-        SideRecord::Abandoned(trouble) => Some(trouble),
+    let failed = draft.side.iter().find_map(|record| match record {
+        SideRecord::Failed(trouble) => Some(trouble),
         _ => None,
     });
-    let abandoned = abandoned.expect("a record");
-    assert_eq!((abandoned.index, abandoned.charged), (ItemIndex(2), 3));
+    let failed = failed.expect("a record");
+    assert_eq!((failed.index, failed.charged), (ItemIndex(2), 3));
     assert_eq!(
-        abandoned.failure.as_ref().map(|failure| &*failure.code),
+        failed.failure.as_ref().map(|failure| &*failure.code),
         Some("HTTP_429")
     );
 }
@@ -1476,7 +1479,7 @@ fn a_handler_that_turns_everything_away_charges_nobody_however_long() {
     );
     let progress = story.core.progress(at(story.now));
     assert_eq!(
-        (progress.counters.settled(), progress.counters.abandoned),
+        (progress.counters.settled(), progress.counters.failed),
         (before, 0)
     );
 }
@@ -1488,17 +1491,14 @@ fn items_that_are_left_over_because_they_are_always_turned_away_end_too() {
         index == 7 || index == 8 || index == 1000
     });
     let progress = story.core.progress(at(story.now));
-    assert_eq!(
-        (progress.counters.succeeded, progress.counters.abandoned),
-        (1997, 3)
-    );
+    assert_eq!((progress.counters.succeeded, progress.counters.failed), (1997, 3));
 }
 
 #[test]
 fn the_only_item_of_a_task_waits_for_as_long_as_it_is_turned_away() {
     let mut story = Story::new(1, of_three_attempts);
     assert!(turn_away(&mut story, 1000, |_| true) > 10);
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 0);
     let draft = story.save();
     let waits = |record: &SideRecord| match record {
         SideRecord::Retrying(trouble) => trouble.failure.as_ref().map(|failure| failure.code.to_string()),
@@ -1512,7 +1512,7 @@ fn the_only_item_of_a_task_waits_for_as_long_as_it_is_turned_away() {
 fn an_item_that_never_reached_the_handler_is_a_probe_before_long_however_many_others_failed() {
     let mut story = Story::new(12, |t| t.concurrency = Auto::Fixed(n(12)));
     (0..12).for_each(|_| assert_eq!(story.exchange(1), 1));
-    let again = Wish::Retry { after: None };
+    let again = RetryAdvice::Retry { after: None };
     let unclear = || (FailureClass::Unclear, Failure::new("HTTP_500", "no"));
     (0..7).for_each(|_| story.fail_first(0, unclear(), again));
     for _ in 7..12 {
@@ -1575,7 +1575,7 @@ fn turn_one_in_a_hundred_away(story: &mut Story, exchanges: u32, last: &mut u64)
                     index,
                     attempt,
                     failure: Failure::new("HTTP_429", "not this one"),
-                    wish: Wish::Retry {
+                    advice: RetryAdvice::Retry {
                         after: Some(Duration::from_secs(30)),
                     },
                     class: FailureClass::Answered,
@@ -1598,7 +1598,7 @@ fn one_call_of_a_hundred_that_is_turned_away_holds_nobody_else_up() {
     // Those that were turned away are left, and those of them that are turned away again.
     turn_one_in_a_hundred_away(&mut story, 1500, &mut calls);
     let counters = story.core.progress(at(story.now)).counters;
-    assert_eq!((counters.succeeded, counters.abandoned), (4000, 0));
+    assert_eq!((counters.succeeded, counters.failed), (4000, 0));
     assert!(calls < 4100, "{calls}");
 }
 
@@ -1609,7 +1609,7 @@ fn fail_alike(story: &mut Story, exchanges: u32, class: FailureClass, after: Opt
         if story.exchange(1) == 1 {
             called.push(story.out[0].run.first().0);
             let failure = Failure::new("E_7", "nobody is there");
-            story.fail_first(0, (class, failure), Wish::Retry { after });
+            story.fail_first(0, (class, failure), RetryAdvice::Retry { after });
         }
         story.pass(1000);
     }
@@ -1643,7 +1643,7 @@ fn programs_that_all_end_with_one_code_after_a_success_are_an_outage_that_costs_
     let before = story.succeeded();
     fail_alike(&mut story, 600, FailureClass::Exited, None);
     assert!(story.core.handler(at(story.now)).outage.is_some());
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 0);
     for _ in 0..400 {
         story.exchange(4);
         story.reports.answered.add(Moment(story.now));
@@ -1659,5 +1659,5 @@ fn programs_that_all_end_with_one_code_after_a_success_are_an_outage_that_costs_
 fn programs_that_never_succeeded_and_those_that_fail_beside_others_are_charged() {
     let mut story = Story::new(20, of_three_attempts);
     fail_alike(&mut story, 300, FailureClass::Exited, None);
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 20);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 20);
 }

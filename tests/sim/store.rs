@@ -12,13 +12,13 @@ use windrow_core::task::Canary;
 pub(crate) enum Row {
     Retrying(ItemTrouble),
     Parked(ItemTrouble, WallMs),
-    Abandoned(ItemTrouble),
+    Failed(ItemTrouble),
 }
 
 impl Row {
     pub(crate) fn trouble(&self) -> &ItemTrouble {
         match self {
-            Row::Retrying(trouble) | Row::Parked(trouble, _) | Row::Abandoned(trouble) => trouble,
+            Row::Retrying(trouble) | Row::Parked(trouble, _) | Row::Failed(trouble) => trouble,
         }
     }
 }
@@ -50,7 +50,7 @@ impl Store {
     }
 
     pub(crate) fn apply(&mut self, draft: &CheckpointDraft) {
-        (self.low, self.high) = (draft.low_water.0, draft.high_water.0);
+        (self.low, self.high) = (draft.watermark.0, draft.high_water.0);
         (self.counters, self.above) = (draft.counters, draft.above.clone());
         self.reach.may_leave = draft.reach;
         self.finish_at = draft.finish_at.or(self.finish_at);
@@ -64,13 +64,13 @@ impl Store {
                 SideRecord::Parked { trouble, due_at } => {
                     self.rows.insert(index, Row::Parked(trouble.clone(), *due_at))
                 }
-                SideRecord::Abandoned(trouble) => self.rows.insert(index, Row::Abandoned(trouble.clone())),
+                SideRecord::Failed(trouble) => self.rows.insert(index, Row::Failed(trouble.clone())),
                 SideRecord::Cleared(_) => self.rows.remove(&index),
             };
         }
     }
 
-    /// Whether the index is below low water or its bit is set.
+    /// Whether the index is below watermark or its bit is set.
     pub(crate) fn is_passed(&self, index: u64) -> bool {
         let bit = |distance: u64| {
             self.above
@@ -84,7 +84,7 @@ impl Store {
         self.is_passed(index) && !matches!(self.rows.get(&index), Some(Row::Parked(..)))
     }
 
-    /// Counts the claim as one without progress unless low water moved since the last.
+    /// Counts the claim as one without progress unless watermark moved since the last.
     pub(crate) fn claim(&mut self) -> u32 {
         let progressed = self.seen_at_claim.replace(self.low) != Some(self.low);
         let before = self.reach.may_leave;
@@ -99,7 +99,7 @@ impl Store {
 
     pub(crate) fn restored(&self) -> Restored {
         let mut restored = Restored {
-            low_water: ItemIndex(self.low),
+            watermark: ItemIndex(self.low),
             high_water: ItemIndex(self.high),
             reach: self.reach,
             counters: self.counters,
@@ -119,7 +119,7 @@ impl Store {
                     due_at: *due_at,
                     history: trouble.history.clone(),
                 }),
-                Row::Abandoned(_) => {}
+                Row::Failed(_) => {}
             }
         }
         restored

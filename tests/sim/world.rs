@@ -12,8 +12,8 @@ use windrow_core::ids::{Attempt, ItemCount, ItemIndex, Moment, RunNo, ShardId, T
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{
-    Dispatch, Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, SideRecord,
-    Signal, Wish,
+    Dispatch, Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice, Settled,
+    SideRecord, Signal,
 };
 use windrow_core::settings::{OnExhausted, Rate};
 use windrow_core::task::lifecycle::StopReason;
@@ -239,7 +239,7 @@ impl World {
 
     /// What people want skipped is settled as that once it isn't with the handler and its turn has come.
     fn see_skipped(&mut self) {
-        let low = self.core.low_water().0;
+        let low = self.core.watermark().0;
         let cells = self
             .core
             .window_picture(NonZeroU32::MAX, Moment(self.now))
@@ -265,7 +265,7 @@ impl World {
     fn after_step(&mut self) {
         self.take_dispatches();
         let progress = self.core.progress(at(self.now));
-        self.see_a_found_killer(progress.counters.abandoned);
+        self.see_a_found_killer(progress.counters.failed);
         self.auditor.on_step(&self.fx, &progress);
         if let Some(reason) = progress.stall {
             self.saw(reason.as_str());
@@ -285,12 +285,12 @@ impl World {
     }
 
     /// The only item that may end without an answer is the one that kills the node.
-    fn see_a_found_killer(&mut self, abandoned: u64) {
-        let known = self.auditor.count(Final::Abandoned);
-        if let Some(killer) = self.plan.killer.filter(|_| abandoned == known + 1) {
-            self.auditor.on_final(killer, Final::Abandoned);
+    fn see_a_found_killer(&mut self, failed: u64) {
+        let known = self.auditor.count(Final::Failed);
+        if let Some(killer) = self.plan.killer.filter(|_| failed == known + 1) {
+            self.auditor.on_final(killer, Final::Failed);
             self.quiet_since = self.now;
-            self.saw("killer abandoned");
+            self.saw("killer failed");
         }
     }
 
@@ -384,9 +384,9 @@ impl World {
             let charged = self.auditor.charged.entry(index).or_default();
             *charged += 1;
             let exhausted = *charged >= self.tuning.max_attempts.get();
-            let abandons = self.tuning.on_exhausted == OnExhausted::Abandon;
-            if failed.wish == Wish::Abandon || exhausted && abandons {
-                self.auditor.on_final(index, Final::Abandoned);
+            let fails = self.tuning.on_exhausted == OnExhausted::Fail;
+            if failed.advice == RetryAdvice::Fail || exhausted && fails {
+                self.auditor.on_final(index, Final::Failed);
             }
         }
         let back = reports.returned.iter().chain(&reports.refused);
@@ -473,7 +473,7 @@ impl World {
                     index: ItemIndex(index),
                     attempt,
                     failure: Failure::new("HTTP_429", "not now"),
-                    wish: Wish::Retry { after },
+                    advice: RetryAdvice::Retry { after },
                     class: FailureClass::Answered,
                     call_items: 1,
                     departed: Moment(self.now),
@@ -484,10 +484,10 @@ impl World {
                 reports.signals.push(Signal::BackPressure { after });
             }
         } else if hopeless || gives_up || fails {
-            let wish = if gives_up {
-                Wish::Abandon
+            let advice = if gives_up {
+                RetryAdvice::Fail
             } else {
-                Wish::Retry { after }
+                RetryAdvice::Retry { after }
             };
             let failure = Failure::new("E_SIM", "it failed");
             let class = if gives_up { FailureClass::Answered } else { class };
@@ -511,7 +511,7 @@ impl World {
                 index,
                 attempt,
                 failure,
-                wish,
+                advice,
                 class,
                 call_items: 1,
                 departed,
@@ -593,13 +593,13 @@ impl World {
                 }
                 SideRecord::Parked { .. } => self.saw("parked"),
                 SideRecord::Retrying(_) => self.saw("retrying"),
-                SideRecord::Abandoned(_) => self.saw("abandoned"),
+                SideRecord::Failed(_) => self.saw("failed"),
                 SideRecord::Cleared(_) => self.saw("cleared"),
             }
         }
         let settled = draft.counters.settled();
-        self.saw(if draft.low_water.0 - self.plan.start < settled {
-            "bits above low water"
+        self.saw(if draft.watermark.0 - self.plan.start < settled {
+            "bits above watermark"
         } else {
             "checkpoint"
         });
@@ -785,14 +785,14 @@ impl World {
             }) => {
                 self.saw("stopped: item exhausted");
                 if self.rng.chance(300) {
-                    self.tuning.on_exhausted = OnExhausted::Abandon;
+                    self.tuning.on_exhausted = OnExhausted::Fail;
                 }
             }
             Some(RunEnd::Stopped {
                 reason: StopReason::ErrorBudget,
                 ..
             }) => {
-                self.tuning.error_budget.abandoned = None;
+                self.tuning.error_budget.failed = None;
                 self.saw("stopped: error budget");
             }
             Some(RunEnd::Stopped {
@@ -820,7 +820,7 @@ impl World {
             .store
             .finish_at
             .map_or_else(|| self.end(), |end| end.0.min(self.end()));
-        assert_eq!(self.store.low, end, "low water at the end");
+        assert_eq!(self.store.low, end, "watermark at the end");
         let left_out = self.auditor.delivered.last().filter(|highest| **highest >= end);
         assert_eq!(left_out, None, "it was delivered, and is left out");
         if end < self.end() {
@@ -859,7 +859,7 @@ impl World {
             assert_eq!(code(row).as_deref(), Some("NODE_CRASH"));
         }
         for (index, row) in &self.store.rows {
-            assert!(matches!(row, Row::Abandoned(_)), "row of {index} is left over");
+            assert!(matches!(row, Row::Failed(_)), "row of {index} is left over");
             let crashed = code(row).as_deref() == Some("NODE_CRASH");
             assert_eq!(
                 crashed,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
-use windrow_core::items::verdict::{Failure, Wish};
+use windrow_core::items::verdict::{Failure, RetryAdvice};
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict, Reply};
 use windrow_engine::ports::ownership::session_store::SessionStore;
@@ -190,11 +190,11 @@ async fn a_retry_whose_row_can_t_be_read_waits_for_it_without_a_hot_loop() {
         if index != ItemIndex(3) || attempt.get() > 1 {
             return slow();
         }
-        let wish = Wish::Retry {
+        let advice = RetryAdvice::Retry {
             after: Some(Duration::from_secs(60)),
         };
         let failure = Failure::new("LATER", "in a minute");
-        let verdicts = vec![(index, ItemVerdict::Failed { failure, wish })];
+        let verdicts = vec![(index, ItemVerdict::Failed { failure, advice })];
         Act::Reply(Reply::Items(Box::new(ItemReplies {
             verdicts,
             ..ItemReplies::default()

@@ -172,8 +172,8 @@ impl SessionStore for Link {
         self.store().await?.describe(id, face).await
     }
 
-    async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
-        self.store().await?.wish_drain(node, drain).await
+    async fn request_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
+        self.store().await?.request_drain(node, drain).await
     }
 
     async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError> {

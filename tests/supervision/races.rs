@@ -110,7 +110,7 @@ async fn a_run_that_its_handler_calls_stale_ends_at_once_and_a_newer_one_goes_on
 
 #[tokio::test(start_paused = true)]
 async fn rows_behind_a_long_settled_span_are_read_although_nobody_asks_for_one_of_the_span() {
-    // Item 3 holds low water while all others of the window are settled; then the node ends.
+    // Item 3 holds watermark while all others of the window are settled; then the node ends.
     static SLEEPY: AtomicU32 = AtomicU32::new(0);
     let source = super::faults::shaky(|_, _| None);
     let mut world = World::start_with("span", source, |index, _| match index {

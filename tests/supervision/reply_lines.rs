@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windrow_core::ids::{Attempt, ItemIndex, TaskId};
-use windrow_core::items::verdict::{Failure, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, Outcome, RetryAdvice};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::handling::data_log::{DataLog, DropReason};
 use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
@@ -32,12 +32,12 @@ fn reply(index: ItemIndex, attempt: Attempt, verdict: ItemVerdict, lines: usize)
 fn talkative(index: ItemIndex, attempt: Attempt) -> Act {
     let fails = index.0.is_multiple_of(10) && attempt == Attempt::FIRST;
     let verdict = if fails {
-        let wish = Wish::Retry {
+        let advice = RetryAdvice::Retry {
             after: Some(Duration::from_millis(10)),
         };
         ItemVerdict::Failed {
             failure: Failure::new("BUSY", "not yet"),
-            wish,
+            advice,
         }
     } else {
         ItemVerdict::Settled(Outcome::Succeeded)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
 use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome};
-use windrow_core::settings::{AbandonedLimit, Auto, Rate, RateLimit};
+use windrow_core::settings::{Auto, FailedLimit, Rate, RateLimit};
 use windrow_core::shards::Share;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult};
 use windrow_core::task::spec::Shards;
@@ -431,28 +431,24 @@ async fn only_the_first_shard_runs_until_the_canary_has_passed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn items_that_all_shards_abandoned_count_together() {
-    let world = World::start("shards-abandon", |_, _| failed()).await;
+async fn items_that_all_shards_failed_count_together() {
+    let world = World::start("shards-fail", |_, _| failed()).await;
     let task = started(&world, 100_000, 4, |new| {
         new.tuning.max_attempts = NonZeroU32::MIN;
         new.tuning.rate = rate(40);
         new.tuning.error_budget.failed_attempts = None;
-        new.tuning.error_budget.abandoned = Some(AbandonedLimit::Count(100));
+        new.tuning.error_budget.failed = Some(FailedLimit::Count(100));
     })
     .await;
     let view = world.until(task, Status::Stopped).await;
     assert_eq!(view.stop_reason, Some(StopReason::ErrorBudget));
     let text = view.status_text.expect("it says why");
     assert!(
-        text.contains("items were abandoned, more than the error budget allows"),
+        text.contains("items were failed, more than the error budget allows"),
         "{text}"
     );
-    // What the others abandoned is known a checkpoint and a look later.
-    assert!(
-        (101..=220).contains(&view.counters.abandoned),
-        "{:?}",
-        view.counters
-    );
+    // What the others failed is known a checkpoint and a look later.
+    assert!((101..=220).contains(&view.counters.failed), "{:?}", view.counters);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use windrow_core::ids::{ItemCount, Moment};
 use windrow_core::items::error_budget::Meter;
-use windrow_core::settings::{AbandonedLimit, ErrorBudget, FailedAttempts, Rate};
+use windrow_core::settings::{ErrorBudget, FailedAttempts, FailedLimit, Rate};
 
 const WINDOW_NS: u64 = 10_000_000_000;
 
@@ -20,7 +20,7 @@ proptest! {
     ) {
         let budget = ErrorBudget {
             failed_attempts: Rate::per_second(per_second).map(FailedAttempts::Rate),
-            abandoned: None,
+            failed: None,
         };
         let (mut meter, mut now, mut seen) = (Meter::new(budget, Duration::from_nanos(WINDOW_NS)), 0u64, Vec::new());
         let allowed = (per_second * 10) as usize;
@@ -35,11 +35,11 @@ proptest! {
     }
 
     #[test]
-    fn a_share_of_abandoned_items_is_exact(abandoned in 0u64..2000, total in 1u64..100_000, ppm in 0u32..1_000_001) {
-        let limit = Some(AbandonedLimit::RatioPpm(ppm));
-        let budget = ErrorBudget { failed_attempts: None, abandoned: limit };
-        let exceeded = Meter::new(budget, Duration::from_secs(1)).is_abandoned_exceeded(abandoned, ItemCount(total));
-        prop_assert_eq!(exceeded, abandoned * 1_000_000 > total * u64::from(ppm));
+    fn a_share_of_failed_items_is_exact(failed in 0u64..2000, total in 1u64..100_000, ppm in 0u32..1_000_001) {
+        let limit = Some(FailedLimit::RatioPpm(ppm));
+        let budget = ErrorBudget { failed_attempts: None, failed: limit };
+        let exceeded = Meter::new(budget, Duration::from_secs(1)).is_failed_exceeded(failed, ItemCount(total));
+        prop_assert_eq!(exceeded, failed * 1_000_000 > total * u64::from(ppm));
     }
 }
 
@@ -47,7 +47,7 @@ proptest! {
 fn a_budget_changed_live_goes_on_counting_in_the_same_window_and_begins_anew_in_another() {
     let budget = |per_second| ErrorBudget {
         failed_attempts: Rate::per_second(per_second).map(FailedAttempts::Rate),
-        abandoned: None,
+        failed: None,
     };
     let mut meter = Meter::new(budget(10), Duration::from_secs(10));
     (0..50).for_each(|_| assert!(!meter.on_failed_attempt(0, Moment(1))));

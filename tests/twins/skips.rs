@@ -14,7 +14,7 @@ use windrow_core::items::run::IndexRun;
 use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
-    Settled, SideRecord, Wish,
+    RetryAdvice, Settled, SideRecord,
 };
 use windrow_core::settings::{Auto, ErrorBudget, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};
@@ -73,7 +73,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 enum End {
     Succeeded,
     Skipped,
-    Abandoned,
+    Failed,
 }
 
 /// What everybody could see.
@@ -147,7 +147,7 @@ impl World {
         prop_assert_eq!(counters.accounted() + progress.pending, self.twin.total);
         let ended = |end: End| self.twin.ends.values().filter(|one| **one == end).count() as u64;
         prop_assert_eq!(counters.succeeded, ended(End::Succeeded));
-        prop_assert_eq!(counters.abandoned, ended(End::Abandoned));
+        prop_assert_eq!(counters.failed, ended(End::Failed));
         let open =
             |index: &&u64| !self.twin.ends.contains_key(index) && !self.twin.in_flight.contains_key(index);
         let may = self.twin.wanted.iter().filter(open).count() as u64;
@@ -192,17 +192,17 @@ impl World {
             });
             self.twin.ends.insert(index, end);
         };
-        let wish = match how {
+        let advice = match how {
             How::Well => return settle(Outcome::Succeeded, End::Succeeded),
             How::Skipped => return settle(Outcome::Skipped, End::Skipped),
             How::Unsent => return reports.returned.push(Dispatch { run, attempt }),
-            How::Again(wait) => Wish::Retry {
+            How::Again(wait) => RetryAdvice::Retry {
                 after: Some(Duration::from_millis(wait)),
             },
-            How::Never => Wish::Abandon,
+            How::Never => RetryAdvice::Fail,
         };
         if how == How::Never && !is_wanted {
-            self.twin.ends.insert(index, End::Abandoned);
+            self.twin.ends.insert(index, End::Failed);
         }
         let (failure, class) = (Failure::new("E_NO", "no"), FailureClass::Answered);
         reports.calls.push(FailedCall {
@@ -219,7 +219,7 @@ impl World {
             index: ItemIndex(index),
             attempt,
             failure,
-            wish,
+            advice,
             class,
             call_items: 1,
             departed,
@@ -239,7 +239,7 @@ impl World {
             };
         }
         self.restored = Restored {
-            low_water: draft.low_water,
+            watermark: draft.watermark,
             high_water: draft.high_water,
             reach: Reach::default(),
             counters: draft.counters,
@@ -258,7 +258,7 @@ impl World {
             match row {
                 SideRecord::Retrying(trouble) => restored.retrying.push(trouble),
                 SideRecord::Parked { trouble, due_at } => restored.parked.push(parked(trouble, due_at)),
-                SideRecord::Abandoned(_) | SideRecord::Cleared(_) => {}
+                SideRecord::Failed(_) | SideRecord::Cleared(_) => {}
             }
         }
         self.run = begin(restored, self.twin.total, at(self.clock_ms));
@@ -399,7 +399,7 @@ proptest! {
         let skipped = twin.ends.values().filter(|end| **end == End::Skipped).count() as u64;
         prop_assert_eq!(counters.skipped, skipped + unanswered);
         prop_assert_eq!(counters.settled(), twin.total);
-        let rows = world.rows.values().all(|row| matches!(row, SideRecord::Abandoned(_)));
+        let rows = world.rows.values().all(|row| matches!(row, SideRecord::Failed(_)));
         prop_assert!(rows, "rows are left over: {:?}", world.rows);
     }
 }
@@ -429,7 +429,7 @@ fn a_billion_items_are_passed_over_in_one_step() {
     }
     let progress = world.run.progress(at(0));
     assert_eq!(
-        (progress.counters.skipped, progress.low_water.0),
+        (progress.counters.skipped, progress.watermark.0),
         (1_000_000_000, 1_000_000_005)
     );
 }

@@ -155,7 +155,7 @@ impl World {
         self.step(Event::DraftCheckpoint)?;
         if let Some(draft) = self.fx.checkpoint.take() {
             self.saved = Restored {
-                low_water: draft.low_water,
+                watermark: draft.watermark,
                 high_water: draft.high_water,
                 reach: Reach {
                     may_leave: draft.reach.max(draft.high_water.plus(100)),

@@ -9,9 +9,9 @@ use windrow_core::items::window::Window;
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Settles a run that begins this far from low water (below it when negative).
+    /// Settles a run that begins this far from watermark (below it when negative).
     Settle(i64, u32),
-    /// Settles everything that is open below this distance, so that low water moves far.
+    /// Settles everything that is open below this distance, so that watermark moves far.
     SettleAllBelow(u64),
     Resize(u32),
     /// Asks for the first open run in a part of the window.
@@ -31,7 +31,7 @@ fn ops() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Low water, size, and what is settled above low water.
+/// Watermark, size, and what is settled above watermark.
 struct Twin {
     low: u64,
     size: u64,
@@ -65,7 +65,7 @@ impl Twin {
     }
 
     fn agrees(&self, window: &Window) -> Result<(), TestCaseError> {
-        prop_assert_eq!(window.low_water(), ItemIndex(self.low));
+        prop_assert_eq!(window.watermark(), ItemIndex(self.low));
         prop_assert_eq!(window.limit(), ItemIndex(self.low + self.size));
         prop_assert_eq!(u64::from(window.size()), self.size);
         prop_assert_eq!(window.settled_above(), self.settled.len() as u64);
@@ -94,7 +94,7 @@ fn apply(op: &Op, window: &mut Window, twin: &mut Twin) -> Result<(), TestCaseEr
         }
         Op::SettleAllBelow(distance) => {
             let to = ItemIndex(twin.low + distance.min(twin.size));
-            while let Some(run) = window.unsettled(window.low_water(), to, u32::MAX) {
+            while let Some(run) = window.unsettled(window.watermark(), to, u32::MAX) {
                 prop_assert_eq!(window.settle(run), Ok(run.len()));
                 prop_assert_eq!(twin.settle(run), run.len());
             }
@@ -144,7 +144,7 @@ proptest! {
             let low_before = twin.low;
             apply(op, &mut window, &mut twin)?;
             twin.agrees(&window)?;
-            prop_assert!(window.low_water().0 >= low_before, "low water fell");
+            prop_assert!(window.watermark().0 >= low_before, "watermark fell");
         }
     }
 

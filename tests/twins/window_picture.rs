@@ -11,7 +11,7 @@ use windrow_core::execution::{
 };
 use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, Failed, Failure, FailureClass, Outcome, Settled, Wish};
+use windrow_core::items::verdict::{Dispatch, Failed, Failure, FailureClass, Outcome, RetryAdvice, Settled};
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};
 
@@ -62,7 +62,7 @@ impl Twin {
     }
 
     fn cells(&self, picture: &WindowPicture) -> Vec<Cell> {
-        let all: Vec<u64> = (picture.low_water.0..picture.until.0).collect();
+        let all: Vec<u64> = (picture.watermark.0..picture.until.0).collect();
         all.chunks(picture.per_cell as usize)
             .map(|some| {
                 some.iter()
@@ -207,7 +207,7 @@ fn failed(index: ItemIndex, attempt: Attempt) -> Failed {
         index,
         attempt,
         failure,
-        wish: Wish::Retry { after: None },
+        advice: RetryAdvice::Retry { after: None },
         class: FailureClass::Answered,
         call_items: 1,
         departed: Moment(0),
@@ -240,7 +240,7 @@ proptest! {
             prop_assert!(shown.len() <= cells.get() as usize);
             prop_assert_eq!(&shown, &world.twin.cells(&picture));
             let first = (0..).find(|index| !world.twin.settled.contains(index)).expect("one is open");
-            prop_assert_eq!(picture.low_water, ItemIndex(first));
+            prop_assert_eq!(picture.watermark, ItemIndex(first));
             match picture.head {
                 Some(head) => {
                     prop_assert_eq!((head.index, head.cell), (ItemIndex(first), world.twin.cell(first)));
@@ -264,10 +264,10 @@ fn who_was_given_up_is_shown_where_it_is_known() {
         .window_picture(NonZeroU32::new(1000).expect("not zero"), Moment(0));
     let known = [ItemIndex(3), ItemIndex(4), ItemIndex(7000)];
     let cells = picture.cells(&known);
-    use Cell::{Abandoned, Free, InFlight, Settled};
+    use Cell::{Failed, Free, InFlight, Settled};
     assert_eq!(
         cells[..6],
-        [InFlight, InFlight, Settled, Abandoned, InFlight, Free],
+        [InFlight, InFlight, Settled, Failed, InFlight, Free],
         "4 is tried again"
     );
     assert_eq!((cells.len(), picture.per_cell), (64, 1));

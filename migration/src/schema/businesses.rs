@@ -1,4 +1,4 @@
-//! Consumers of items, who may ask for work, and the calls that tell them of it.
+//! Businesses, their access tokens and sign-ins, idempotency keys and hook calls.
 
 use crate::columns::{
     HASH, NAME, SLUG, UUID, bytes, chars, chars_null, chars_unique, number, number_null, sequence_key, small,
@@ -10,7 +10,7 @@ pub(super) fn tables() -> Vec<Table> {
     vec![business(), token(), sign_in(), idempotency(), outbox()]
 }
 
-/// Registered consumers of items.
+/// Businesses: registered consumers of items.
 fn business() -> Table {
     let columns = [
         sequence_key("id"),
@@ -48,13 +48,13 @@ fn token() -> Table {
     table("token", columns)
 }
 
-/// Sign-ins of browsers that aren't over: a sign-out deletes its row.
+/// Sign-ins of browsers that have not ended: a sign-out deletes its row.
 fn sign_in() -> Table {
     let columns = [
         sequence_key("id"),
         chars("cookie_hash", HASH),
         number("token_id"),
-        // Address of the browser, so that people can tell theirs.
+        // Address of the browser, so that people recognize their own sign-ins.
         chars_null("address", 64),
         number("created_at"),
         number("expires_at"),
@@ -72,7 +72,7 @@ fn idempotency() -> Table {
         chars("key_hash", HASH),
         chars("request_hash", HASH),
         number("task_id"),
-        // Session that answers the request: with it its open keys are free.
+        // Session that answers the request; its open keys are free once it is gone.
         chars_null("session_id", UUID),
         // 0 while the first request is being answered.
         small("status"),
@@ -84,7 +84,7 @@ fn idempotency() -> Table {
         .index("created", &["created_at"])
 }
 
-/// Hook calls that are due, written with the change that causes them.
+/// Hook calls to deliver, written with the change that causes them.
 fn outbox() -> Table {
     let columns = [
         sequence_key("id"),

@@ -1,4 +1,4 @@
-//! Datasets, their generations with the keys of look-ups, and copies for readers.
+//! Datasets, their generations with lookup keys, and copies for readers.
 
 use crate::columns::{
     NAME, bytes, chars, chars_null, flag, number, number_null, sequence_key, small, text_null,
@@ -9,7 +9,7 @@ pub(super) fn tables() -> Vec<Table> {
     vec![dataset(), generation(), generation_key(), dataset_sink()]
 }
 
-/// Names that readers know: the current generation, and the number of generations kept.
+/// Datasets, by the names that readers know: the current generation, and the number of generations kept.
 fn dataset() -> Table {
     let columns = [
         sequence_key("id"),
@@ -31,7 +31,7 @@ fn dataset() -> Table {
         .index("business", &["business_id"])
 }
 
-/// Results of one task, as one number. A generation owns the task's result segments from its publication on.
+/// Results of one task, under one number. A generation owns the task's result segments from its publication on.
 fn generation() -> Table {
     let columns = [
         number("dataset_id"),
@@ -42,9 +42,9 @@ fn generation() -> Table {
         // As JSON.
         text_null("summary"),
         number("results"),
-        // Places of the results, once the task may be gone: `[[shard, end, results], …]`.
+        // Places of the results, needed once the task is gone: `[[shard, end, results], …]`.
         text_null("shards"),
-        // Member of the outputs that its keys were taken from, and the claim that wrote them.
+        // Member of the outputs that the keys were taken from, and the claim that wrote them.
         chars_null("key_member", NAME),
         number_null("key_epoch"),
         number_null("publication_no"),
@@ -58,7 +58,7 @@ fn generation() -> Table {
         .index("state", &["state"])
 }
 
-/// Blocks of key hashes with the indexes of their items, in the order of the hashes. Blocks of one pass overlap.
+/// Blocks of key hashes with the indexes of their items, sorted by hash. Blocks of one pass overlap.
 fn generation_key() -> Table {
     let columns = [
         number("task_id"),
@@ -73,14 +73,14 @@ fn generation_key() -> Table {
         .index("hash", &["task_id", "epoch", "first_hash"])
 }
 
-/// Copies of datasets, present and past. A row outlives the dataset until its copy is gone.
+/// Copies of datasets, current and past. A row outlives the dataset until its copy is gone.
 fn dataset_sink() -> Table {
     let columns = [
         number("dataset_id"),
         chars("name", 40),
         // False: the copy is to be removed.
         flag("is_on"),
-        // True: nothing of it is left there.
+        // True: nothing of the copy is left.
         flag("is_clean"),
         // Publication that readers find, and its generation.
         number_null("publication_no"),
@@ -89,11 +89,11 @@ fn dataset_sink() -> Table {
         // Grows with each claim.
         number("epoch"),
         number("lease_until"),
-        // Nobody tries before.
+        // Nobody tries before this time.
         number("due_at"),
         small("attempts"),
         text_null("fault"),
-        // Since when the copy isn't current, if that is not for the publication alone.
+        // Time since which the copy is outdated, if not because of the publication alone.
         number("since"),
     ];
     table("dataset_sink", columns)

@@ -1,4 +1,4 @@
-//! Items that failed, results of items, and items that were appended.
+//! Failed items, results of items, and appended items.
 
 use crate::columns::{
     CODE, HASH, NAME, bytes, chars, chars_null, flag, number, number_null, small, text, text_null,
@@ -17,7 +17,7 @@ fn item() -> Table {
         small("shard_no"),
         chars("state", 12),
         small("attempts"),
-        // Attempts that count against the item; none: all do.
+        // Attempts that count against the item; null: all do.
         number_null("charged"),
         number("due_at"),
         chars_null("code", CODE),
@@ -30,7 +30,7 @@ fn item() -> Table {
         number_null("grp_no"),
         // 1: nothing showed whether the handler failed for this item alone.
         number_null("unconfirmed"),
-        // Calls for others that were answered meanwhile; none while the item is tried again.
+        // Calls for other items that were answered meanwhile; null while the item is retrying.
         number_null("others_answered"),
         number("epoch"),
         number("first_at"),
@@ -43,7 +43,7 @@ fn item() -> Table {
         .index("grp", &["task_id", "grp", "grp_no"])
 }
 
-/// Numbers of items of a task that failed for good with one code.
+/// Numbers of items of a task that failed for good, by code.
 fn failure_group() -> Table {
     let columns = [
         number("task_id"),
@@ -58,7 +58,7 @@ fn failure_group() -> Table {
     table("failure_group", columns).key(&["task_id", "code"])
 }
 
-/// Packed outputs of one run of a shard. The last segment of a run is written again until it is full.
+/// Packed outputs of one run of a shard. The last segment of a run is rewritten until it is full.
 fn result_segment() -> Table {
     let columns = [
         number("task_id"),
@@ -68,10 +68,10 @@ fn result_segment() -> Table {
         number("first_index"),
         number("last_index"),
         number("items"),
-        // Of the outputs, before they were packed.
+        // Size of the outputs before packing.
         number("byte_size"),
         bytes("body"),
-        // Name of the bytes in `results.location`, if they lie there; the body is empty then.
+        // Name of the bytes in `results.location`, if they are stored there; the body is empty then.
         chars_null("location", NAME),
     ];
     table("result_segment", columns)
@@ -80,17 +80,17 @@ fn result_segment() -> Table {
         .index("location", &["location"])
 }
 
-/// Blocks of items that were added to open tasks, one an append.
+/// Blocks of items appended to open tasks, one per append.
 fn appended() -> Table {
     let columns = [
         number("task_id"),
         number("first_index"),
         // One past its last item.
         number("end_index"),
-        // Of all blocks before, so that what waits is a difference.
+        // Size of all earlier blocks, so that the waiting bytes are a difference.
         number("bytes_before"),
         number("byte_count"),
-        // Hash of the key that came with it, and one of what was sent.
+        // Hash of the key that came with the block, and of the rows sent.
         chars_null("key_hash", HASH),
         chars("body_hash", HASH),
         bytes("body"),

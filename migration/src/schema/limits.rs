@@ -1,4 +1,4 @@
-//! Limits that tasks share on all nodes.
+//! Limits shared by tasks on all nodes.
 
 use crate::columns::{NAME, UUID, chars, chars_null, number, number_null, text};
 use crate::table::{Table, table};
@@ -7,11 +7,11 @@ pub(super) fn tables() -> Vec<Table> {
     vec![named_limit(), shared_limit(), limit_part()]
 }
 
-/// Limits with a name of their own, as tasks name them. (Those of a business are in its `limits_json`.)
+/// Limits with a name of their own, by which tasks refer to them. (Those of a business are in its `limits_json`.)
 fn named_limit() -> Table {
     let columns = [
         chars("name", 40).primary_key().take(),
-        // As people write it, and items in flight; none is without a bound.
+        // Rate as people write it, and items in flight; null: unlimited.
         chars_null("rate", 64),
         number_null("concurrency"),
         number("revision"),
@@ -21,11 +21,11 @@ fn named_limit() -> Table {
     table("named_limit", columns)
 }
 
-/// Limits in use, under the name of their business or `limit/` and their own.
+/// Limits in use, under the name of their business, or `limit/` and their own name.
 fn shared_limit() -> Table {
     let columns = [
         chars("name", NAME).primary_key().take(),
-        // Grows with each round; whoever plays one holds this row's lock.
+        // Grows with each round, which is played under the lock of this row.
         number("round_no"),
     ];
     table("shared_limit", columns)
@@ -36,10 +36,10 @@ fn limit_part() -> Table {
     let columns = [
         chars("name", NAME),
         chars("session_id", UUID),
-        // Place in the line, and number of the last round.
+        // Place in the queue, and number of the last round.
         number("seat"),
         number("seq"),
-        // None is without a bound: billionths of an item per second, items at once, items in flight.
+        // Null: unlimited. Billionths of an item per second, items at once, items in flight.
         number_null("rate"),
         number_null("burst"),
         number_null("slots"),

@@ -1,4 +1,4 @@
-//! Tables by area.
+//! Tables of the schema, grouped by area.
 
 mod businesses;
 mod datasets;
@@ -13,7 +13,7 @@ mod tasks;
 
 use crate::table::Table;
 
-/// All tables.
+/// Returns all tables, area by area.
 pub(crate) fn tables() -> Vec<Table> {
     let areas = [
         nodes::tables(),

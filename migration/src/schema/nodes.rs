@@ -1,4 +1,4 @@
-//! The store itself and the processes that work on it.
+//! The store itself and the sessions of the nodes that work on it.
 
 use crate::columns::{NAME, UUID, chars, chars_null, flag, number, number_null, small, text_null};
 use crate::table::{Table, table};
@@ -15,7 +15,7 @@ fn meta() -> Table {
     )
 }
 
-/// Lives of node processes.
+/// Sessions, one for each life of a node process.
 fn session() -> Table {
     let columns = [
         chars("id", UUID).primary_key().take(),
@@ -30,7 +30,7 @@ fn session() -> Table {
         number("hb"),
         number("promise_ms"),
         flag("fenced"),
-        // People want the node to hand its work over; it reads this with each heartbeat.
+        // People want the node to be drained; the node reads this with each heartbeat.
         flag("drain"),
         number("started_at"),
     ];

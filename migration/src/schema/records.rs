@@ -1,4 +1,4 @@
-//! Records of changes and of items.
+//! Audit entries and the data log.
 
 use crate::columns::{
     CODE, NAME, chars, chars_null, number, number_null, sequence_key, small, text, text_null,
@@ -19,7 +19,7 @@ fn audit() -> Table {
         chars("action", 32),
         number_null("task_id"),
         number_null("business_id"),
-        // `task`, `schedule`, `limit` …, and its name.
+        // `task`, `schedule`, `limit` …, and the object's name.
         chars_null("object_kind", 16),
         chars_null("object_name", NAME),
         text_null("reason"),
@@ -27,7 +27,8 @@ fn audit() -> Table {
         text_null("after_json"),
         chars_null("request_id", 64),
     ];
-    // Within an object, a task and a business it is read by time; what is old is found without reading the rest.
+    // The audit is read by time within an object, a task or a business; old entries are found without reading the
+    // rest.
     table("audit", columns)
         .index("object", &["object_kind", "object_name", "at_ms", "id"])
         .index("task_age", &["task_id", "at_ms", "id"])
@@ -35,7 +36,7 @@ fn audit() -> Table {
         .index("age", &["at_ms"])
 }
 
-/// Lines about tasks and their items.
+/// Log lines about tasks and their items.
 fn data_log() -> Table {
     let columns = [
         sequence_key("id"),
@@ -54,7 +55,7 @@ fn data_log() -> Table {
         .index("seq", &["task_id", "id"])
 }
 
-/// Counts of lines that were not kept.
+/// Counts of log lines that were dropped.
 fn data_log_drop() -> Table {
     let columns = [number("task_id"), chars("reason", 16), number("n")];
     table("data_log_drop", columns).key(&["task_id", "reason"])

@@ -9,13 +9,13 @@ pub(super) fn tables() -> Vec<Table> {
     vec![schedule(), fire()]
 }
 
-/// Recurring work.
+/// Schedules: recurring work of businesses.
 fn schedule() -> Table {
     let columns = [
         sequence_key("id"),
         number("business_id"),
         chars("name", 40),
-        // An expression and its zone, or a period in milliseconds.
+        // A cron expression with its zone, or a period in milliseconds.
         chars_null("cron", 200),
         chars_null("zone", 64),
         number_null("every_ms"),
@@ -24,11 +24,12 @@ fn schedule() -> Table {
         number("jitter_ms"),
         chars("overlap", 16),
         chars("missed", 16),
-        // Body of a create, as JSON.
+        // Body of a create request, as JSON.
         text("template"),
         flag("is_guarded"),
         flag("paused"),
-        // None while it is paused and after its last fire; by the database's clock, as is when they were set.
+        // Null while paused and after the last fire; by the database's clock, like `armed_at`, the time they were
+        // set.
         number_null("next_fire"),
         number_null("next_due"),
         number("armed_at"),
@@ -43,7 +44,7 @@ fn schedule() -> Table {
         .index("armed", &["armed_at"])
 }
 
-/// Fires of schedules, or runs of missed ones. They outlive their tasks.
+/// Fires of schedules, or ranges of missed ones. They outlive their tasks.
 fn fire() -> Table {
     let columns = [
         number("schedule_id"),
@@ -53,11 +54,11 @@ fn fire() -> Table {
         number_null("task_id"),
         number("last_time"),
         number("fire_count"),
-        // True: its task publishes although the time of the fire was over.
+        // True: its task publishes although the fire is for a past time.
         flag("publishes"),
         number("decided_at"),
         number_null("settled_at"),
-        // Until when a pending one is somebody's.
+        // End of the lease on a pending fire.
         number("lease_until"),
         small("attempts"),
         text_null("note"),

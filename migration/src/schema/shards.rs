@@ -1,4 +1,4 @@
-//! Shards of tasks, their owners, and the days in which they settled items.
+//! Shards of tasks, their runs, and daily totals.
 
 use sea_orm_migration::prelude::ColumnDef;
 use sea_orm_migration::schema::big_integer;
@@ -27,13 +27,13 @@ fn range_and_owner() -> Vec<ColumnDef> {
         number("end_index"),
         number("range_end"),
         chars("state", 12),
-        chars("wish", 12),
+        chars("desired", 12),
         number("control_rev"),
         small("run_no"),
         number("epoch"),
         chars_null("claim_id", UUID),
         chars_null("session_id", UUID),
-        // Node that people want the shard on, and until when the others leave it to that node.
+        // Node that people want the shard on, and the time until which other nodes leave it to that node.
         chars_null("move_to", NAME),
         number_null("move_until"),
         number_null("rate_share"),
@@ -50,29 +50,29 @@ fn progress() -> Vec<ColumnDef> {
     vec![
         number("ckpt_seq"),
         bytes("ckpt_blob"),
-        number("low_water"),
+        number("watermark"),
         number("high_water"),
-        // Bound of the items that may be dispatched before the next checkpoint, and that before the latest claim: what
-        // an owner that died may have called.
+        // Bound of the items that may be dispatched before the next checkpoint, and the same before the latest claim:
+        // the items that a dead owner may have called.
         number("reach"),
         number("reach_before"),
         number("succeeded"),
         number("skipped"),
-        number("abandoned"),
+        number("failed"),
         number("parked"),
         number("results"),
-        // Since when calls go unanswered, so that a take-over knows.
+        // Time since which calls go unanswered, for a takeover.
         number_null("circuit_since"),
         number_null("circuit_probes"),
-        // Day in which the shard settled last, and its counters when that day began.
+        // Day on which the shard last settled something, and its counters when that day began.
         number("day"),
         number("day_succeeded"),
         number("day_skipped"),
-        number("day_abandoned"),
+        number("day_failed"),
     ]
 }
 
-/// Ownerships of shards.
+/// Runs: periods in which a session owned a shard.
 fn run() -> Table {
     let columns = [
         number("task_id"),
@@ -81,22 +81,22 @@ fn run() -> Table {
         number("epoch"),
         chars("claim_id", UUID),
         chars("session_id", UUID),
-        // Name that stays when the session is forgotten.
+        // Name that stays when the session is gone.
         chars_null("node", NAME),
         number("started_at"),
         number_null("ended_at"),
         chars_null("end_reason", 24),
         text_null("end_text"),
-        number("low_water"),
+        number("watermark"),
         number("succeeded"),
         number("skipped"),
-        number("abandoned"),
+        number("failed"),
         number("parked"),
     ];
     table("run", columns).key(&["task_id", "shard_no", "run_no"])
 }
 
-/// Items that shards settled in days that are over for them. The day in which one settled last is in its own row.
+/// Items that shards settled on completed days. The day on which a shard last settled something is in its own row.
 fn shard_day() -> Table {
     let columns = [
         number("task_id"),
@@ -105,14 +105,14 @@ fn shard_day() -> Table {
         number("day"),
         number("succeeded"),
         number("skipped"),
-        number("abandoned"),
+        number("failed"),
     ];
     table("shard_day", columns)
         .key(&["task_id", "shard_no", "day"])
         .index("day", &["day"])
 }
 
-/// Daily totals of deleted tasks, by the name of their business: they outlive it.
+/// Daily totals of deleted tasks, by the slug of their business, which they outlive.
 fn business_day() -> Table {
     let columns = [
         chars("business", SLUG),
@@ -122,7 +122,7 @@ fn business_day() -> Table {
         number("cancelled"),
         number("succeeded"),
         number("skipped"),
-        number("abandoned"),
+        number("failed"),
     ];
     table("business_day", columns)
         .key(&["business", "day"])

@@ -1,4 +1,4 @@
-//! Sources of items, their indexes, and the bytes of uploads.
+//! Sources of items, their indexes, and uploaded bytes.
 
 use crate::columns::{
     HASH, NAME, bytes, chars, chars_null, number, number_null, sequence_key, small, text, text_null,
@@ -9,7 +9,7 @@ pub(super) fn tables() -> Vec<Table> {
     vec![source(), upload(), parts("source_index"), parts("upload_chunk")]
 }
 
-/// Sources after their counting pass.
+/// Sources that have been counted and indexed.
 fn source() -> Table {
     let columns = [
         sequence_key("id"),
@@ -28,11 +28,11 @@ fn source() -> Table {
     table("source", columns).unique("location", &["location_hash"])
 }
 
-/// Sources that were sent to the API.
+/// Sources that were uploaded to the API.
 fn upload() -> Table {
     let columns = [
         sequence_key("id"),
-        // Number under which its chunks and, once ready, its index are stored.
+        // Number of its index, once it is ready; chunks are stored under the upload's own id.
         number_null("source_id"),
         chars("state", 12),
         chars("kind", 16),
@@ -48,7 +48,7 @@ fn upload() -> Table {
     table("upload", columns)
 }
 
-/// Bytes of a source in parts: of its block index, or of an upload itself.
+/// Bytes of a source in parts: its block index, or the upload itself.
 fn parts(name: &'static str) -> Table {
     let columns = [number("source_id"), small("part"), bytes("body")];
     table(name, columns).key(&["source_id", "part"])

@@ -1,4 +1,4 @@
-//! Tasks and the tokens of their starts.
+//! Tasks and their start tokens.
 
 use sea_orm_migration::prelude::ColumnDef;
 
@@ -21,7 +21,7 @@ fn task() -> Table {
         .index("business", &["business_id", "id"])
         .index("parent", &["parent_id", "id"])
         .index("source", &["source_id"])
-        // Ended tasks keep their deadlines; those that are open are looked for each second.
+        // Ended tasks keep their deadlines; open ones are looked up every second.
         .index("deadline", &["status", "deadline"])
         // Finds a schedule's unfinished tasks.
         .index("schedule", &["schedule_id", "status"])
@@ -29,7 +29,7 @@ fn task() -> Table {
         .index("finished", &["finished_at"])
 }
 
-/// Identity, origin and items.
+/// Returns the columns of identity, origin and items.
 fn order() -> Vec<ColumnDef> {
     vec![
         sequence_key("id"),
@@ -42,7 +42,7 @@ fn order() -> Vec<ColumnDef> {
         number("skip_first"),
         // `5-9,12`: items that people want skipped.
         text_null("skips"),
-        // `open` or `sealed`; none of a task whose items were fixed when it was made.
+        // `open` or `sealed`; null for a task whose items were fixed at its creation.
         chars_null("intake", 16),
         number_null("source_id"),
         text("source"),
@@ -50,11 +50,11 @@ fn order() -> Vec<ColumnDef> {
     ]
 }
 
-/// Settings and attributes.
+/// Returns the columns of settings and attributes.
 fn settings() -> Vec<ColumnDef> {
     vec![
         text("tuning"),
-        // Attributes that no statement asks for: `{"params":null,"send_params":true,"shards":1,"canary":null}`.
+        // Attributes that no statement queries: `{"params":null,"send_params":true,"shards":1,"canary":null}`.
         text("spec"),
         chars_null("pool", SLUG),
         small("priority"),
@@ -68,7 +68,7 @@ fn settings() -> Vec<ColumnDef> {
     ]
 }
 
-/// Status and times.
+/// Returns the columns of status and times.
 fn state() -> Vec<ColumnDef> {
     vec![
         chars("status", 20),
@@ -79,12 +79,13 @@ fn state() -> Vec<ColumnDef> {
         number_null("next_at"),
         chars_null("result", 16),
         chars_null("stop_reason", 24),
-        // `{"items":3,"runs":[{"first":0,"len":3}]}`: items that the present stop cut off.
+        // `{"items":3,"runs":[{"first":0,"len":3}]}`: items that the current stop cut off.
         text_null("cut_off"),
         number_null("result_version"),
         number("version"),
         small("start_no"),
-        // Of the present start: the hash of its token, and until when the business may answer the before-run hook.
+        // Of the current start: the hash of its token, and the time until which the business may answer the
+        // before-run hook.
         chars_null("start_token_hash", HASH),
         number_null("awaiting_until"),
         number("created_at"),
@@ -95,25 +96,25 @@ fn state() -> Vec<ColumnDef> {
     ]
 }
 
-/// Requests of people, and limits that one shard sets for all.
+/// Returns the columns of people's requests, and of limits that one shard sets for all.
 fn requests() -> Vec<ColumnDef> {
     vec![
-        chars("wish", 12),
+        chars("desired", 12),
         number("control_rev"),
-        // Bound of an early finish: nothing undispatched at or above it is sent any more.
+        // Bound of an early finish: undispatched items at or above it are no longer sent.
         number_null("finish_at"),
         // `[{"code":"TIMEOUT","at":1700000000000}]`: retrying items with these codes fail for good.
-        text_null("abandonments"),
-        // No shard dispatches before this time, and why (`429`, a reply's `pause`).
+        text_null("failed_codes"),
+        // Time before which no shard dispatches, and the reason (`429`, a reply's `pause`).
         number_null("pause_until"),
         chars_null("pause_reason", CODE),
-        // Until when the task has this rate at most (millionths of an item per second).
+        // Time until which the task has at most this rate (millionths of an item per second).
         number_null("slow_until"),
         number_null("slow_rate"),
     ]
 }
 
-/// Tokens of all starts, so that one of an earlier start can be told from one that never was.
+/// Tokens of all starts, to tell one of an earlier start from one that never existed.
 fn start_token() -> Table {
     let columns = [
         chars("token_hash", HASH).primary_key().take(),

@@ -1,4 +1,4 @@
-//! Answers to changes of a task.
+//! Responses to changes of a task.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use utoipa::ToSchema;
 
 use super::view::{Task, TaskWarning};
 
-/// The task, and what becomes of the items that were named.
+/// The task, with the effect of a request to skip items.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "Box<RawValue>")]
 pub struct SkippingTask {
     #[serde(flatten)]
     pub task: Task,
-    /// What becomes of them.
+    /// Effect of the request on the named items.
     pub skipping: Skipping,
 }
 
-// A flattened task can't keep its parameters as they are written, so that it is read by itself.
+// A flattened task can't keep its parameters as written, so it is read separately.
 impl TryFrom<Box<RawValue>> for SkippingTask {
     type Error = serde_json::Error;
 
@@ -33,112 +33,114 @@ impl TryFrom<Box<RawValue>> for SkippingTask {
     }
 }
 
-/// Items that are skipped because people say so.
+/// Items skipped at the request of an operator.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Skipping {
-    /// What was named, in order.
+    /// Requested indexes, in order.
     pub indexes: String,
-    /// How many these are.
+    /// Number of requested items.
     pub items: u64,
-    /// How many of them were settled, as last saved: they stay as they are. What was settled in the last second comes on top.
+    /// Number of them already settled at the last save; they stay as they are. Items settled within the last second
+    /// come in addition.
     pub already_settled: u64,
-    /// How many of them are left out anyway, at the head or by an early finish.
+    /// Number of them excluded anyway, by `skip_first` or an early finish.
     pub excluded: u64,
-    /// How many are skipped, unless a call for them that is out succeeds.
+    /// Number of items to be skipped, unless a call already in flight succeeds.
     pub skipped: u64,
-    /// Their code: `skipped_by_operator`.
+    /// Code of the skipped items: `skipped_by_operator`.
     pub code: String,
 }
 
-/// What the handler said.
+/// Handler responses to the previewed items.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Preview {
-    /// Item by item, in the order asked for.
+    /// Result of each item, in the requested order.
     pub items: Vec<PreviewedItem>,
-    /// What of the task would not come about as it was wished.
+    /// Warnings about parts of the task that won't have the intended effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<TaskWarning>,
 }
 
-/// What the handler said of an item.
+/// Handler response to one previewed item.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct PreviewedItem {
-    /// The item.
+    /// Index of the item.
     pub index: u64,
-    /// `succeeded`, `skipped`, `abandoned`, `retry`, `failed` (the contract is broken) or `not_called`.
+    /// `succeeded`, `skipped`, `failed`, `retry`, `broken` (the contract is) or `not_called`.
     pub result: String,
-    /// Why, unless it went well.
+    /// Code of the failure; null if the call succeeded.
     pub code: Option<String>,
-    /// The same in words.
+    /// Failure message for people.
     pub message: Option<String>,
-    /// How long the call took.
+    /// Duration of the call, in seconds.
     pub latency_seconds: f64,
 }
 
-/// Where appended items are.
+/// Position of the appended items.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct AppendedItems {
-    /// The index of the first; the others follow without a gap.
+    /// Index of the first item; the others follow without gaps.
     pub first_index: u64,
-    /// How many.
+    /// Number of appended items.
     pub items: u64,
-    /// Whether an earlier request of the same `Idempotency-Key` had appended them.
+    /// True if an earlier request with the same `Idempotency-Key` had already appended them.
     pub repeated: bool,
-    /// How many items the task has now.
+    /// Number of items that the task has now.
     pub total: u64,
 }
 
-/// The answer where no failure is left to do again: no task was made.
+/// Response to a redrive without any failures to repeat: no task was created.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct NothingToDo {
-    /// Items that are done again: 0.
+    /// Number of redriven items, always 0.
     pub total: u64,
-    /// Why, for people.
+    /// Explanation of the empty result.
     pub detail: String,
-    /// What may be wanted in its place.
+    /// Alternatives that may be wanted instead.
     #[serde(rename = "try")]
     pub advice: Vec<String>,
 }
 
-/// The task, and what is given up.
+/// The task, with the items that are marked as failed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "Box<RawValue>")]
-pub struct AbandonedTask {
+pub struct MarkedTask {
     #[serde(flatten)]
     pub task: Task,
-    /// What is given up.
-    pub given_up: GivenUp,
+    /// Items that are marked as failed.
+    pub marked: MarkedFailed,
 }
 
-impl TryFrom<Box<RawValue>> for AbandonedTask {
+impl TryFrom<Box<RawValue>> for MarkedTask {
     type Error = serde_json::Error;
 
-    fn try_from(body: Box<RawValue>) -> serde_json::Result<AbandonedTask> {
+    fn try_from(body: Box<RawValue>) -> serde_json::Result<MarkedTask> {
         #[derive(Deserialize)]
         struct Beside {
-            given_up: GivenUp,
+            marked: MarkedFailed,
         }
-        let Beside { given_up } = serde_json::from_str(body.get())?;
+        let Beside { marked } = serde_json::from_str(body.get())?;
         let task = serde_json::from_str(body.get())?;
-        Ok(AbandonedTask { task, given_up })
+        Ok(MarkedTask { task, marked })
     }
 }
 
-/// Items that are given up.
+/// Items that are marked as failed without further attempts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct GivenUp {
-    /// The code of their last failure.
+pub struct MarkedFailed {
+    /// Code of their last failure.
     pub code: String,
-    /// How many of them were saved when it was asked for; those that failed in the last seconds come on top.
+    /// Number of such items saved when the request was made. Items that failed in the last few seconds come in
+    /// addition.
     pub items: u64,
 }
 
-/// How many tasks have each status.
+/// Number of tasks by status.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskNumbers {
-    /// By status.
+    /// Number of tasks, keyed by status.
     pub counts: BTreeMap<String, u64>,
-    /// A number that is as high as this may be higher.
+    /// Counting limit: a count that reaches it may be higher in fact.
     pub counted_up_to: u32,
 }
 

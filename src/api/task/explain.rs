@@ -1,4 +1,4 @@
-//! Explanation of a pace.
+//! Explanation of a task's pace.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
@@ -10,141 +10,141 @@ use super::view::TaskNext;
 use crate::limits::LimitPart;
 use crate::page::SilentNode;
 
-/// Why a task is as fast as it is. The causes add up to what is missing.
+/// Explanation of a task's actual rate. The causes add up to the missing rate.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Explanation {
-    /// The task.
+    /// Id of the task.
     pub task: String,
-    /// Where it stands.
+    /// Status of the task.
     pub status: String,
-    /// A machine slug, where the status needs a reason.
+    /// Machine-readable reason for the status, if it needs one.
     pub status_reason: Option<String>,
-    /// A sentence for people.
+    /// Explanation of the status in one sentence.
     pub status_text: Option<String>,
-    /// Since when it has this status.
+    /// Time since which it has this status.
     pub since: String,
-    /// What happens next by itself, and when.
+    /// Next automatic action, with its time.
     pub next: Option<TaskNext>,
-    /// The time that this is about: less than was asked for when the task is younger, or its rate is.
+    /// Time span covered, in seconds. Shorter than requested if the task or its rate is more recent.
     pub span_seconds: f64,
-    /// What the rate gave, in items per second; null while no rate limits the task.
+    /// Rate allowed, in items per second; null while no rate limits the task.
     pub target_rate: Option<f64>,
-    /// Attempts sent per second, in this time.
+    /// Attempts sent per second within the span.
     pub actual_rate: f64,
-    /// Sum of the causes: the target less what was sent, but for what a burst kept or used. Null without a target.
+    /// Sum of the causes: target minus attempts sent, apart from what a burst saved or used. Null without a target.
     pub missing_rate: Option<f64>,
-    /// Attempts beyond the first of their item, per second: part of what was sent.
+    /// Repeated attempts per second, beyond the first of each item; included in the attempts sent.
     pub repeat_rate: f64,
-    /// Causes of what is missing, largest first.
+    /// Causes of the missing rate, largest first.
     pub causes: Vec<ExplainedCause>,
-    /// What a task without a rate waits for, largest first.
+    /// Reasons why a task without a rate waits, largest first.
     pub waits: Vec<ExplainedWait>,
-    /// While its handler doesn't answer: why, since when, and when it is tried next.
+    /// Set while its handler is down: reason, start, and time of the next probe.
     pub handler_down: Option<HandlerDown>,
-    /// What last went wrong with its calls.
+    /// Latest error of its calls.
     pub last_error: Option<LastError>,
-    /// A few sentences.
+    /// Summary in a few sentences.
     pub why: String,
-    /// What would help, the best first.
+    /// Suggestions, most effective first.
     pub advice: Vec<ExplainedAdvice>,
-    /// The nodes that run it.
+    /// Nodes that run the task.
     pub nodes: Vec<ExplainedNode>,
-    /// Its shards, and where they stand.
+    /// State of each shard.
     pub shards: Vec<ExplainedShard>,
-    /// Nodes that have a part of it and can't be asked: their part of the rate is the cause `unknown`.
+    /// Nodes that run part of it and can't be asked; their share of the rate is the cause `unknown`.
     pub unreachable: Vec<SilentNode>,
-    /// The limit that it shares with other tasks, where that kept something back.
+    /// Shared limit that held the task back, if any.
     pub limit: Option<ExplainedLimit>,
-    /// The items that people want skipped.
+    /// Items that an operator asked to skip.
     pub skips: Option<TaskSkips>,
 }
 
-/// A limit that tasks share on all nodes, and who uses it.
+/// A limit shared by tasks on all nodes, with its users.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedLimit {
-    /// Its name: that of the business whose own it is, or one of its own.
+    /// Name of the limit; for a business's own limit, the name of the business.
     pub name: String,
-    /// `business` or `named`.
+    /// Kind of limit: `business` or `named`.
     pub kind: String,
-    /// The businesses that name it; a business is told only of itself.
+    /// Businesses that name it; a business sees only itself.
     pub businesses: Vec<String>,
-    /// The nodes whose runs want something of it now.
+    /// Nodes whose runs currently have demand for it.
     pub users: Vec<LimitPart>,
 }
 
-/// A node that runs a part of a task.
+/// A node that runs part of a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedNode {
-    /// Its name.
+    /// Name of the node.
     pub node: String,
-    /// How many runs of the task it has.
+    /// Number of the task's runs on it.
     pub runs: u32,
 }
 
-/// A part of what is missing.
+/// One cause of the missing rate.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedCause {
-    /// What it is.
+    /// Machine-readable name of the cause.
     pub slug: String,
-    /// The same in two or three words.
+    /// Name of the cause in two or three words.
     pub title: String,
-    /// Permits per second.
+    /// Missing permits per second.
     pub rate: f64,
-    /// Its part of what is missing; null when nothing is.
+    /// Fraction of the missing rate; null if nothing is missing.
     pub share: Option<f64>,
-    /// What else is known of it.
+    /// Details of the cause.
     pub text: String,
 }
 
-/// What a task without a rate waits for.
+/// One reason why a task without a rate waits.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedWait {
-    /// What it is.
+    /// Machine-readable name of the reason.
     pub slug: String,
-    /// The same in two or three words.
+    /// Name of the reason in two or three words.
     pub title: String,
-    /// The share of the time since the run began.
+    /// Fraction of the time since the run began.
     pub share: f64,
 }
 
-/// Something that would help, or why nothing does.
+/// A suggestion, or the reason why nothing helps.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedAdvice {
-    /// Against which cause.
+    /// Cause that the suggestion addresses.
     pub about: String,
-    /// A sentence.
+    /// Suggestion in one sentence.
     pub text: String,
-    /// The members of a PATCH of the task, if settings help.
+    /// Members for a PATCH of the task, if a change of settings helps.
     #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub change: Option<Map<String, Value>>,
-    /// Attempts per second that would then be sent.
+    /// Predicted attempts per second after the change.
     pub predicted_rate: Option<f64>,
-    /// Why no setting helps, or not all the way.
+    /// Reason why no setting helps, or helps only in part.
     pub hindrance: Option<String>,
 }
 
-/// Where a shard of a task stands.
+/// State of one shard.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedShard {
-    /// Its name, `t42.0`.
+    /// Name of the shard, e.g. `t42.0`.
     pub shard: String,
     /// `idle`, `running`, `recovering`, `stopped` or `done`.
     pub state: String,
-    /// The node that runs it; null where none does.
+    /// Node that runs it; null if none does.
     pub node: Option<String>,
-    /// The part of the rate that this node has no room for; null where it has what it should have.
+    /// Share of the rate that its node has no capacity for; null if the shard has its full share.
     pub held_back: Option<ExplainedHeldBack>,
 }
 
-/// A part of the rate that a node has no room for. It is asked for again every few seconds.
+/// Share of a rate that a node has no capacity for; requested again every few seconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedHeldBack {
-    /// How fast the shard may go meanwhile.
+    /// Rate allowed in the meantime.
     pub rate: String,
-    /// How fast it should go.
+    /// Rate that the shard should have.
     pub wanted: String,
-    /// For how long it has been refused.
+    /// Time since the first refusal, in seconds.
     pub for_seconds: f64,
-    /// What the node said last.
+    /// Latest explanation given by the node.
     pub why: String,
 }

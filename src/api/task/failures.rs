@@ -1,148 +1,148 @@
-//! Items that failed, one by one and by code.
+//! Failed items, one by one and grouped by code.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-/// Failures of one code.
+/// Failures with the same code.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct FailureGroup {
-    /// The code; `OTHER` holds all past the first hundred.
+    /// Failure code; `OTHER` collects all codes beyond the first hundred.
     pub code: String,
-    /// How many items failed for good with it.
+    /// Number of items that failed permanently with it.
     pub count: u64,
-    /// Those of them that are unconfirmed: nothing showed whether the handler failed for them alone.
+    /// Number of them that are unconfirmed: there is no evidence that the handler failed only for these items.
     pub unconfirmed: u64,
-    /// When the first of them was given up.
+    /// Time when the first of them failed permanently.
     #[schema(format = DateTime)]
     pub first_at: String,
-    /// When the last of them was given up.
+    /// Time when the last of them failed permanently.
     #[schema(format = DateTime)]
     pub last_at: String,
-    /// One of them.
+    /// Index of one of these items.
     pub example_index: u64,
-    /// Its message.
+    /// Failure message of the example.
     pub example: String,
-    /// In a redrive: the task whose failure the example was.
+    /// Task in which the example originally failed; only in a redrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example_origin_task: Option<String>,
-    /// In a redrive: its index there.
+    /// Index of the example in that task; only in a redrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example_origin_index: Option<u64>,
-    /// What the item of the example carries, where that is asked for and there is some.
+    /// Data of the example item, if requested and available.
     #[schema(value_type = Option<Value>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example_data: Option<Box<RawValue>>,
-    /// Why its data can't be shown.
+    /// Reason why its data can't be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example_data_missing: Option<String>,
 }
 
-/// All groups of a task.
+/// All failure groups of a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct FailureGroups {
-    /// Most frequent first.
+    /// Groups, most frequent first.
     pub items: Vec<FailureGroup>,
-    /// Unconfirmed failures of all groups.
+    /// Number of unconfirmed failures in all groups.
     pub unconfirmed: u64,
 }
 
-/// An item that failed for good.
+/// An item that failed permanently.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Failure {
-    /// The item.
+    /// Index of the item.
     pub index: u64,
-    /// Its key: what its handler gets with every attempt.
+    /// Item key, which the handler gets with every attempt.
     pub key: String,
-    /// Its trace: the trace id in the `traceparent` of each of its calls.
+    /// Trace id, as in the `traceparent` of each of its calls.
     pub trace_id: String,
-    /// The last failure's code.
+    /// Code of the last failure.
     pub code: Option<String>,
-    /// Its group; `OTHER` holds all codes past the first hundred.
+    /// Group of the failure; `OTHER` collects all codes beyond the first hundred.
     pub group: Option<String>,
-    /// The last failure's message.
+    /// Message of the last failure.
     pub message: Option<String>,
-    /// The handler's own JSON about it.
+    /// JSON that the handler returned about the failure.
     pub output: Option<Value>,
-    /// Attempts made.
+    /// Number of attempts made.
     pub attempts: u32,
-    /// Those that count against `max_attempts`: not those that an outage excuses, say.
+    /// Attempts that count against `max_attempts`; those excused while the handler was down, for example, don't.
     pub charged: u32,
-    /// Failed for good, and nothing showed whether the handler failed for it alone.
+    /// True if there is no evidence that the handler failed only for this item.
     pub unconfirmed: bool,
-    /// Calls for other items that were answered since its first failure in the run in which it failed for good, at least; null
-    /// before that, and in failures of older versions.
+    /// Minimum number of calls for other items that were answered after its first failure, in the run in which it
+    /// failed permanently. Null before that and for failures recorded by older versions.
     pub others_answered: Option<u64>,
-    /// When it first failed.
+    /// Time of its first failure.
     #[schema(format = DateTime)]
     pub first_at: String,
-    /// When it was given up.
+    /// Time when it failed permanently.
     #[schema(format = DateTime)]
     pub last_at: String,
-    /// In a redrive: the task whose failure it was.
+    /// Task in which it originally failed; only in a redrive.
     pub origin_task: Option<String>,
-    /// In a redrive: the item's index there.
+    /// Index of the item in that task; only in a redrive.
     pub origin_index: Option<u64>,
-    /// What the item carries; null where it carries nothing, where nobody asked, and where it can't be shown.
+    /// Data of the item; null if there is none, if it wasn't requested, or if it can't be shown.
     #[schema(value_type = Option<Value>)]
     pub data: Option<Box<RawValue>>,
-    /// Why its data can't be shown.
+    /// Reason why its data can't be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_missing: Option<String>,
 }
 
-/// A failed attempt of an item.
+/// One failed attempt of an item.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ItemAttempt {
-    /// When it failed. Unit: milliseconds since 1970.
+    /// Time of the failure, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The number of it.
+    /// Number of the attempt.
     pub attempt: u32,
-    /// The failure's code.
+    /// Code of the failure.
     pub code: String,
-    /// How long the call took; absent where only the last failure is known, as is the run.
+    /// Duration of the call, in milliseconds; absent, like the run, if only the last failure is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// The run of the task.
+    /// Number of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
 }
 
-/// What is known of one item.
+/// State and history of one item.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Item {
-    /// The item.
+    /// Index of the item.
     pub index: u64,
-    /// Its key: what its handler gets with every attempt.
+    /// Item key, which the handler gets with every attempt.
     pub key: String,
-    /// Its trace: the trace id in the `traceparent` of each of its calls.
+    /// Trace id, as in the `traceparent` of each of its calls.
     pub trace_id: String,
-    /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `abandoned`, `excluded`; `succeeded`
-    /// where what it came to was kept.
+    /// `pending`, `in_window` (dispatched or about to be, no failure so far), `parked`, `failed`, `excluded`;
+    /// `succeeded` if its result was kept.
     pub state: String,
-    /// `skipped_by_operator`, where people want it skipped: without a call, unless one is out.
+    /// `skipped_by_operator` if an operator asked to skip it: no call is made, unless one is in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skip: Option<String>,
-    /// Attempts made, as far as they are recorded.
+    /// Number of recorded attempts.
     pub attempts: u32,
-    /// Those that count against `max_attempts`: not those that an outage excuses, say.
+    /// Attempts that count against `max_attempts`; those excused while the handler was down, for example, don't.
     pub charged: u32,
-    /// When the next attempt is due; only when parked.
+    /// Time when the next attempt is due; only when parked.
     #[schema(format = DateTime)]
     pub due_at: Option<String>,
-    /// The last failure; only when it failed.
+    /// Last failure; only if the item failed.
     pub failure: Option<Failure>,
-    /// Its failed attempts, oldest first.
+    /// Failed attempts, oldest first.
     #[schema(value_type = Vec<Value>)]
     pub timeline: Vec<ItemAttempt>,
-    /// What it carries; null where it carries nothing, and where it can't be shown.
+    /// Data of the item; null if there is none or it can't be shown.
     #[schema(value_type = Option<Value>)]
     pub data: Option<Box<RawValue>>,
-    /// Why its data can't be shown.
+    /// Reason why its data can't be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_missing: Option<String>,
-    /// What it came to, of a task that keeps results.
+    /// Output of the item, if the task keeps results.
     #[schema(value_type = Option<Value>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<RawValue>>,

@@ -1,82 +1,82 @@
-//! Runs of a task, and the audit.
+//! Runs of a task, and the audit log.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// One ownership of a shard.
+/// A run: one period in which a node owned a shard.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Run {
-    /// The shard's number.
+    /// Number of the shard.
     pub shard: u32,
-    /// The run's number within the shard.
+    /// Number of the run within the shard.
     pub run: u32,
-    /// Its fencing number.
+    /// Fencing number of the run.
     pub epoch: u64,
-    /// The node; null when an older program began it and has forgotten.
+    /// Node of the run; null if an older version started it and didn't record the node.
     pub node: Option<String>,
-    /// When it began.
+    /// Time when the run began.
     pub started_at: String,
-    /// When it gave the shard back, or when it was taken from its dead node; null until then.
+    /// Time when it released the shard, or when the shard was taken from its dead node; null until then.
     pub ended_at: Option<String>,
-    /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
+    /// `released`, `done`, `stopped`, `recovering`, or `lost` together with its node.
     pub end_reason: Option<String>,
-    /// Why, for people: what made it stop or recover, or who took the shard from its node; null where `end_reason` says
-    /// it all.
+    /// Explanation of the end: the cause of a stop or recovery, or the node that took the shard over. Null if
+    /// `end_reason` says everything.
     pub end_text: Option<String>,
-    /// The shard's low water at its end; that of the last checkpoint while it runs.
-    pub low_water: u64,
-    /// The shard's items then.
+    /// Watermark of the shard at the end; that of the last checkpoint while it runs.
+    pub watermark: u64,
+    /// Item counts of the shard at that point.
     pub counts: RunCounts,
 }
 
-/// Items of a shard when a run of it ended; as of the last checkpoint while it runs.
+/// Item counts of a shard at the end of a run; those of the last checkpoint while it runs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct RunCounts {
-    /// Settled well.
+    /// Items settled with a success.
     pub succeeded: u64,
-    /// Nothing to do.
+    /// Items with nothing to do.
     pub skipped: u64,
-    /// Failed for good.
-    pub abandoned: u64,
-    /// Waiting outside the window.
+    /// Items that failed permanently.
+    pub failed: u64,
+    /// Retrying items outside the window.
     pub parked: u64,
 }
 
-/// The thing that a change touched.
+/// Object that a change affected.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct AuditObject {
     /// `task`, `schedule`, `limit`, `token`, `session`, `business`, `dataset`, `node` or `store`.
     pub kind: String,
-    /// Its name: `t12` of a task, `business/name` of a schedule.
+    /// Name of the object: `t12` for a task, `business/name` for a schedule.
     pub name: String,
 }
 
-/// One entry of the audit.
+/// An entry of the audit log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct AuditEntry {
-    /// Grows from entry to entry.
+    /// Entry number; grows from entry to entry.
     pub id: i64,
-    /// When.
+    /// Time of the change.
     pub at: String,
-    /// By whom.
+    /// Name of whoever made the change.
     pub actor: String,
-    /// `cli`, `api`, `ui`, `business` or `system`.
+    /// Origin of the change: `cli`, `api`, `ui`, `business` or `system`.
     pub source: String,
-    /// What, such as `task.start`.
+    /// Kind of change, e.g. `task.start`.
     pub action: String,
-    /// The thing that was touched; null where an older program noted it without.
+    /// Object of the change; null if an older version recorded none.
     pub object: Option<AuditObject>,
-    /// The task, if it is about one.
+    /// Task of the change, if any.
     pub task: Option<String>,
-    /// The business, if it is about one.
+    /// Business of the change, if any.
     pub business: Option<String>,
-    /// Why.
+    /// Reason given for the change.
     pub reason: Option<String>,
-    /// What was.
+    /// Value before the change.
     pub before: Value,
-    /// What is.
+    /// Value after the change.
     pub after: Value,
-    /// The request that asked for it.
+    /// Id of the request that made the change.
     pub request_id: Option<String>,
 }

@@ -1,124 +1,125 @@
-//! The runs of a task: its shards, its nodes, and how its handler does.
+//! Live state of a task: shards, nodes, and handler.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::page::SilentNode;
 
-/// What is known of a task while it runs. Of nodes that can't be asked the task has what was saved last.
+/// State of a task while it runs. For nodes that can't be asked, it falls back to the last saved values.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskLive {
-    /// `live`; `partial` when some of its nodes can't be asked; `unreachable` when none can, and the numbers are null.
+    /// `live`; `partial` if some of its nodes can't be asked; `unreachable` if none can, and the numbers are null.
     pub state: String,
-    /// When its runs were looked at. Without `live`, and of nodes that can't be asked, the numbers are those of the last
-    /// checkpoint: after a take-over they may be lower than what was shown before.
+    /// Time when the runs were read. Without `live`, and for nodes that can't be asked, the numbers are those of the
+    /// last checkpoint; after a takeover they may be lower than those shown before.
     #[schema(format = DateTime)]
     pub as_of: Option<String>,
-    /// The nodes that run it, and were asked.
+    /// Nodes that run it and were asked.
     pub nodes: Vec<String>,
-    /// Those that can't be asked.
+    /// Nodes that can't be asked.
     pub unreachable: Vec<SilentNode>,
-    /// One past the highest index dispatched.
+    /// Highest dispatched index plus one.
     pub high_water: Option<u64>,
-    /// The windows' sizes now.
+    /// Current window size, summed over shards.
     pub window: Option<u64>,
-    /// Items that may be in flight now.
+    /// Current limit on items in flight.
     pub concurrency: Option<u64>,
-    /// The 95th percentile of how long calls take.
+    /// 95th percentile of the call duration, in seconds.
     pub latency_p95_seconds: Option<f64>,
-    /// Why nothing leaves, if so.
+    /// Reason why nothing is dispatched, if so.
     pub stall: Option<String>,
 }
 
-/// Items that were in flight when a stop didn't wait for them.
+/// Items in flight when a stop didn't wait for them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct CutOff {
-    /// How many.
+    /// Number of these items.
     pub items: u64,
-    /// The first of them.
+    /// First ranges of these items.
     pub runs: Vec<ItemRun>,
 }
 
-/// Neighbouring items.
+/// A range of consecutive items.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ItemRun {
-    /// The first index.
+    /// First index of the range.
     pub first: u64,
-    /// How many.
+    /// Number of items in the range.
     pub items: u32,
 }
 
-/// The handler doesn't answer. The task goes on by itself once it does; nothing is charged for it.
+/// Set while the handler is down. The task continues automatically once the handler responds; meanwhile no item is
+/// charged an attempt.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct HandlerDown {
-    /// Of whom the last failure speaks: `unreachable`, `unavailable` or `unclear`. Null where only its node knows, and
-    /// can't be asked.
+    /// Class of the last failure: `unreachable`, `unavailable` or `unclear`. Null if only the node knows it and can't
+    /// be asked.
     pub class: Option<String>,
-    /// The code of the last failure.
+    /// Code of the last failure.
     pub code: Option<String>,
-    /// Its message.
+    /// Message of the last failure.
     pub example: Option<String>,
-    /// Since when.
+    /// Time since which it is down.
     pub since: String,
-    /// When it is tried next; null while it is being tried, or where that isn't known.
+    /// Time of the next probe; null during a probe or if unknown.
     pub next_probe: Option<String>,
-    /// How often it was tried since.
+    /// Number of probes since then.
     pub probes: u32,
-    /// The nodes from which it is down.
+    /// Nodes that can't reach the handler.
     pub nodes: Vec<String>,
 }
 
-/// What last went wrong with calls of a task that runs.
+/// Latest error of calls of a running task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct LastError {
-    /// Of whom it speaks: `answered`, `faulty`, `rejected`, `unreachable`, `unavailable` or `unclear`.
+    /// Class of the failure: `answered`, `faulty`, `rejected`, `unreachable`, `unavailable` or `unclear`.
     pub class: String,
-    /// The failure's code.
+    /// Code of the failure.
     pub code: String,
-    /// The message of the latest one.
+    /// Message of the latest failure.
     pub example: String,
-    /// An item that it happened to.
+    /// Index of an affected item.
     pub index: u64,
-    /// How many calls failed since then, with whichever code.
+    /// Number of calls that failed since `since`, with any code.
     pub count: u64,
-    /// When calls began to fail.
+    /// Time when calls began to fail.
     pub since: String,
-    /// When it last happened.
+    /// Time of the latest failure.
     pub at: String,
 }
 
-/// One part of a task, that one node owns at a time.
+/// A shard of a task, owned by at most one node at a time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskShard {
-    /// Its name, `t42.0`.
+    /// Name of the shard, e.g. `t42.0`.
     pub shard: String,
     /// `idle`, `running`, `recovering`, `stopped` or `done`.
     pub state: String,
-    /// The node that owns it; null where none does, and in lists.
+    /// Node that owns it; null if none does, and in lists.
     pub node: Option<String>,
-    /// Its newest run; 0 before the first.
+    /// Latest run; 0 before the first.
     pub run: u64,
-    /// Its first index.
+    /// First index of the shard.
     pub first: u64,
-    /// One past the last index that is to be done.
+    /// Last index to be done, plus one.
     pub end: u64,
-    /// First index that is neither settled nor parked.
-    pub low_water: u64,
-    /// Items succeeded, skipped or abandoned.
+    /// Watermark: the first index that is neither settled nor parked.
+    pub watermark: u64,
+    /// Number of items succeeded, skipped or failed.
     pub settled: u64,
-    /// Its part of the task's rate, burst and concurrency; 0 once it is done.
+    /// Share of the task's rate, burst and concurrency; 0 once the shard is done.
     pub rate_share: f64,
-    /// When it may run again, where it recovers.
+    /// Time of the next attempt to run, while recovering.
     pub next_at: Option<String>,
 }
 
-/// All items of a task that people want skipped.
+/// All items of a task that an operator asked to skip.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskSkips {
-    /// Which, in order: those among them that were settled before stay as they were.
+    /// Indexes, in order. Items settled before the request stay as they were.
     pub indexes: String,
-    /// How many these are.
+    /// Number of these items.
     pub items: u64,
-    /// The code of those that were skipped for it: `skipped_by_operator`.
+    /// Code of the items skipped on request: `skipped_by_operator`.
     pub code: String,
 }

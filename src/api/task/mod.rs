@@ -1,4 +1,4 @@
-//! Tasks.
+//! Task resources: views, changes, failures and reports.
 
 mod changes;
 mod explain;

@@ -1,4 +1,4 @@
-//! Report of a task with its proof.
+//! Report of a task, with its proof.
 
 use std::collections::BTreeMap;
 
@@ -10,53 +10,53 @@ use super::failures::FailureGroup;
 use super::view::TaskCounts;
 use windrow_core::settings::table::Tuning;
 
-/// The whole story of a task.
+/// Complete report of a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Report {
-    /// When it was made.
+    /// Time when the report was made.
     #[schema(format = DateTime)]
     pub at: String,
-    /// What the task was.
+    /// Identity and settings of the task.
     pub task: ReportTask,
-    /// Its terms: they add up to the total.
+    /// Item counts, which add up to the total.
     pub counts: ReportCounts,
-    /// Failures by code.
+    /// Failures grouped by code.
     pub failures: Vec<FailureGroup>,
-    /// What is left of them after redrives.
+    /// Failures that remain after redrives.
     pub net: ReportNet,
-    /// Tasks that did failures again.
+    /// Redrives of the task's failures.
     pub redrives: Vec<ReportRedrive>,
-    /// The newest runs, newest first.
+    /// Latest runs, newest first.
     pub runs: Vec<ReportRun>,
-    /// Its parts.
+    /// Shards of the task.
     pub shards: Vec<ReportShard>,
-    /// What people and windrow did, oldest first.
+    /// Actions of people and of Windrow, oldest first.
     pub timeline: Vec<ReportEntry>,
-    /// Whether every item is accounted for.
+    /// Proof that every item is accounted for.
     pub proof: ReportProof,
 }
 
-/// What a task was.
+/// Identity and settings of a reported task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReportTask {
     pub id: String,
     pub business: String,
     pub name: Option<String>,
     pub status: String,
-    /// Only when finished.
+    /// Result; only when finished.
     pub result: Option<String>,
-    /// Only when stopping or stopped.
+    /// Reason; only when stopping or stopped.
     pub stop_reason: Option<String>,
     pub status_text: Option<String>,
-    /// The task whose failures it did again.
+    /// Task whose failures it redrives.
     pub parent: Option<String>,
-    /// The source's description.
+    /// Description of the source.
     pub source: Value,
-    /// The settings as written.
+    /// Settings in their written form.
     #[schema(value_type = Value)]
     pub settings: Tuning,
     pub labels: BTreeMap<String, String>,
-    /// How often it was started.
+    /// Number of times it was started.
     pub starts: u32,
     #[schema(format = DateTime)]
     pub created_at: String,
@@ -64,11 +64,11 @@ pub struct ReportTask {
     pub started_at: Option<String>,
     #[schema(format = DateTime)]
     pub finished_at: Option<String>,
-    /// From its first start to its end. Unit: seconds.
+    /// Time from its first start to its end, in seconds.
     pub took_seconds: Option<f64>,
 }
 
-/// The terms of a task; the saved ones, so nothing is in flight.
+/// Item counts of a task as saved, so nothing is in flight.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReportCounts {
     pub total: u64,
@@ -76,19 +76,19 @@ pub struct ReportCounts {
     pub terms: TaskCounts,
 }
 
-/// What is left of a task's failures after its redrives.
+/// Failures of a task that remain after its redrives.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReportNet {
-    pub abandoned: u64,
-    /// Settled well by redrives, and redrives of them.
-    pub made_good: u64,
+    pub failed: u64,
+    /// Items recovered by redrives, including redrives of redrives.
+    pub recovered: u64,
     pub still_failed: u64,
-    /// False only where redrives may share items and there are too many to look at each: then at least so many failed
-    /// still.
+    /// False only if redrives may share items and there are too many to check each; then `still_failed` is a lower
+    /// bound.
     pub exact: bool,
 }
 
-/// A redrive.
+/// A redrive of the reported task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReportRedrive {
     pub id: String,
@@ -99,7 +99,7 @@ pub struct ReportRedrive {
     pub counts: ReportCounts,
 }
 
-/// A run.
+/// A run of the reported task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReportRun {
     pub shard: u32,
@@ -110,27 +110,27 @@ pub struct ReportRun {
     #[schema(format = DateTime)]
     pub ended_at: Option<String>,
     pub end_reason: Option<String>,
-    /// Why, for people.
+    /// Explanation of the end, for people.
     pub end_text: Option<String>,
-    pub low_water: u64,
-    /// Items of its shard that were settled at its end.
+    pub watermark: u64,
+    /// Settled items of its shard at its end.
     pub settled: u64,
 }
 
-/// A part of the task.
+/// A shard of the reported task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReportShard {
     pub shard: u32,
     pub state: String,
     pub first: u64,
-    /// One past the last index that was to be done.
+    /// Last index to be done, plus one.
     pub end: u64,
     pub range_end: u64,
-    pub low_water: u64,
+    pub watermark: u64,
     pub high_water: u64,
 }
 
-/// Something that was done to the task.
+/// An action on the task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReportEntry {
     #[schema(format = DateTime)]
@@ -141,13 +141,13 @@ pub struct ReportEntry {
     pub reason: Option<String>,
 }
 
-/// Whether every item is accounted for, from sums over parts and groups.
+/// Proof that every item is accounted for, from sums over shards and failure groups.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReportProof {
-    /// The task is finished and each check holds.
+    /// True if the task is finished and every check holds.
     pub holds: bool,
     pub checks: Vec<ReportCheck>,
-    /// What can't be proved from here.
+    /// Facts that this proof can't establish.
     pub limit: String,
 }
 

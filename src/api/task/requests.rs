@@ -1,4 +1,4 @@
-//! Tasks to be made and changed.
+//! Requests to create and change tasks.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -7,104 +7,106 @@ use utoipa::ToSchema;
 use crate::body::Names;
 use windrow_core::task::spec::Request;
 
-/// The kinds of sources.
+/// Kind of a task's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {
-    /// `total` numbers.
+    /// The numbers below `total`.
     Range,
-    /// A short list: `items`.
+    /// A short list, in `items`.
     Inline,
-    /// An upload: `upload`.
+    /// An uploaded file, named by `upload`.
     File,
-    /// A file at an address: `url`, fetched once, now.
+    /// A file at `url`, fetched once, at creation.
     Url,
 }
 
-/// How the bytes at an address become rows.
+/// Format of the rows in a file at a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileFormat {
-    /// Comma-separated values and their relatives.
+    /// Comma-separated values and similar formats.
     Csv,
     /// One JSON value per line.
     Ndjson,
-    /// One text per line: `{"line": "…"}`.
+    /// One string per line: `{"line": "…"}`.
     Lines,
-    /// The same of texts that a NUL ends.
+    /// Strings terminated by NUL, otherwise like `lines`.
     Nul,
 }
 
-/// Where a task's items come from. Each type has members of its own.
+/// Source of a task's items. Each type has its own members.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSource {
-    /// Which.
+    /// Type of the source.
     #[serde(rename = "type")]
     pub kind: SourceKind,
-    /// `range`: how many.
+    /// `range`: number of items.
     #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
     pub total: Option<u64>,
-    /// `inline`: the items, each one JSON value.
+    /// `inline`: the items, each of them a JSON value.
     #[schema(value_type = Option<Vec<Value>>)]
     pub items: Option<Box<RawValue>>,
-    /// `file`: the upload's number, `u7`.
+    /// `file`: id of the upload, e.g. `u7`.
     #[schema(pattern = "^u[1-9][0-9]{0,17}$")]
     pub upload: Option<String>,
-    /// `url`: `http` or `https`.
+    /// `url`: address, with `http` or `https`.
     #[schema(pattern = "^https?://", max_length = 2048)]
     pub url: Option<String>,
-    /// `url`: how its bytes become rows; by the ending of the path if it isn't said, the one before `.gz`, `.zst`, `.bz2` or
-    /// `.xz`. What is compressed is unpacked.
+    /// `url`: format of the rows. By default it follows the extension of the path, before any `.gz`, `.zst`, `.bz2`
+    /// or `.xz`. Compressed data is unpacked.
     pub format: Option<FileFormat>,
-    /// `url` of a CSV: between fields.
+    /// `url` of a CSV: delimiter between fields.
     #[schema(min_length = 1, max_length = 1)]
     pub delimiter: Option<char>,
-    /// `url` of a CSV: whether the first row names the columns.
+    /// `url` of a CSV: true if the first row holds the column names.
     pub header: Option<bool>,
 }
 
-/// What a source without items is.
+/// Handling of a source without items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IfEmpty {
-    /// Nothing to do.
+    /// Accepted: there is nothing to do.
     Ok,
-    /// Refused.
+    /// Refused with an error.
     Error,
 }
 
-/// A task to be made. `business` is needed, and `source` or `open`.
+/// A task to create. `business` is required, and either `source` or `open`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateTask {
-    /// The business.
+    /// Business of the task.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     pub business: String,
-    /// Where its items come from.
+    /// Source of the items.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
     pub source: Option<NewSource>,
-    /// In place of a source: its items are appended while it runs, until it is sealed. It has one shard.
+    /// Create an open task instead of giving a source: items are appended while it runs, until it is sealed. It has
+    /// one shard.
     pub open: Option<bool>,
-    /// The dataset that its results become a generation of, once it is finished; made with its first task. A token
-    /// of a business names its own: its slug, or what begins with that and a dot.
+    /// Dataset of which the results become a generation when the task finishes; created with its first task. A token
+    /// of a business may name only that business's datasets: its slug, or names that begin with the slug and a dot.
     #[schema(max_length = 40, pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
     pub publish: Option<String>,
-    /// How many items must have succeeded, or been skipped, for that: `all` (the default), `any`, or such as `99.5%`.
+    /// Share of items that must have succeeded or been skipped for publication: `all` (default), `any`, or a
+    /// percentage such as `99.5%`.
     #[schema(pattern = r"^(all|any|[0-9]{1,3}(\.[0-9]{1,2})?%)$")]
     pub publish_if: Option<String>,
-    /// The member of the outputs by which readers look up in the generation.
+    /// Output member by which readers look up results in the generation.
     #[schema(min_length = 1, max_length = 128)]
     pub publish_key: Option<String>,
-    /// What makes the generation's summary of the results: `none`, `hook`, or `command:NAME` with a command of the node.
+    /// Producer of the generation's summary: `none`, `hook`, or `command:NAME` for a command of the node.
     #[schema(max_length = 80)]
     pub reduce: Option<String>,
-    /// What a source without items is: `ok`, the default (the task has nothing to do, and finishes as soon as it starts), or
-    /// `error`.
+    /// Handling of a source without items: `ok` (default, the task has nothing to do and finishes as soon as it
+    /// starts) or `error`.
     pub if_empty: Option<IfEmpty>,
-    /// Whether it starts at once.
+    /// Start the task at once.
     pub start: Option<bool>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
@@ -114,26 +116,27 @@ impl Names for CreateTask {
     const REQUEST: Request = Request::Create;
 }
 
-/// What a clone has that its origin doesn't; all else is the same, but for the name.
+/// Members in which a clone differs from the original. Everything else is copied, except the name.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CloneTask {
-    /// The dataset that its results become a generation of, once it is finished; made with its first task. A token
-    /// of a business names its own: its slug, or what begins with that and a dot.
+    /// Dataset of which the results become a generation when the task finishes; created with its first task. A token
+    /// of a business may name only that business's datasets: its slug, or names that begin with the slug and a dot.
     #[schema(max_length = 40, pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
     pub publish: Option<String>,
-    /// How many items must have succeeded, or been skipped, for that: `all` (the default), `any`, or such as `99.5%`.
+    /// Share of items that must have succeeded or been skipped for publication: `all` (default), `any`, or a
+    /// percentage such as `99.5%`.
     #[schema(pattern = r"^(all|any|[0-9]{1,3}(\.[0-9]{1,2})?%)$")]
     pub publish_if: Option<String>,
-    /// The member of the outputs by which readers look up in the generation.
+    /// Output member by which readers look up results in the generation.
     #[schema(min_length = 1, max_length = 128)]
     pub publish_key: Option<String>,
-    /// What makes the generation's summary of the results: `none`, `hook`, or `command:NAME` with a command of the node.
+    /// Producer of the generation's summary: `none`, `hook`, or `command:NAME` for a command of the node.
     #[schema(max_length = 80)]
     pub reduce: Option<String>,
-    /// Whether it starts at once.
+    /// Start the task at once.
     pub start: Option<bool>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
@@ -143,17 +146,17 @@ impl Names for CloneTask {
     const REQUEST: Request = Request::Clone;
 }
 
-/// A change of a task: what is named is set, the rest stays.
+/// Change of a task: members that are present are set, the rest stays.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditTask {
-    /// How many items; only while it doesn't run, and never fewer once it has.
+    /// Number of items. Can change only while the task isn't running, and can't be lowered once it has run.
     #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
     pub total: Option<u64>,
-    /// Where its items come from; only before it has run.
+    /// Source of the items. Can change only before the task has run.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
     pub source: Option<NewSource>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
@@ -163,40 +166,41 @@ impl Names for EditTask {
     const REQUEST: Request = Request::Edit;
 }
 
-/// Which failures: those that fulfil each member; nothing named is all of them.
+/// Filter for failures: those that match every member that is present, all if none is.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailureFilter {
-    /// Those of these groups.
+    /// Failures in any of these groups.
     #[schema(max_items = 101, example = json!(["TIMEOUT"]))]
     pub codes: Option<Vec<String>>,
-    /// Only these items: numbers and ranges, at most 10,000 items.
+    /// Failures of these items: numbers and ranges, at most 10,000 items.
     #[schema(
         pattern = r"^[0-9]{1,19}(-[0-9]{1,19})?(,[0-9]{1,19}(-[0-9]{1,19})?)*$",
         max_length = 65536,
         example = "5,9-20"
     )]
     pub indexes: Option<String>,
-    /// Only those that are unconfirmed: nothing showed whether the handler failed for them alone.
+    /// Only unconfirmed failures: there is no evidence that the handler failed only for these items.
     pub unconfirmed: Option<bool>,
 }
 
-/// A redrive. What isn't named is as the other task has it, but for the name.
+/// A redrive to create. Omitted members are copied from the other task, except the name.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedriveTask {
-    /// Which failures; nothing named is all of them.
+    /// Failures to redrive; all of them if omitted.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
     pub filter: Option<FailureFilter>,
-    /// Whether the items get new keys, so that the business takes them for new ones.
+    /// Give the items new keys, so that the business treats them as new items.
     pub new_keys: Option<bool>,
-    /// Whether it also takes items that earlier redrives made good or have under way; without, they are left out.
+    /// Include items that earlier redrives recovered or still have in progress; by default they are left out.
     pub again: Option<bool>,
-    /// What it is that no failure is left to do again: `ok`, the default (the answer says so, and no task is made), or `error`.
+    /// Handling of a redrive without any failures to repeat: `ok` (default, the response says so and no task is
+    /// created) or `error`.
     pub if_empty: Option<IfEmpty>,
-    /// Whether it starts at once.
+    /// Start the task at once.
     pub start: Option<bool>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,

@@ -1,4 +1,4 @@
-//! Recent figures of a task, as series.
+//! Recent statistics of a task, as time series.
 
 use std::collections::BTreeMap;
 
@@ -7,99 +7,100 @@ use utoipa::ToSchema;
 
 use crate::page::SilentNode;
 
-/// What a task did lately, or all together.
+/// Statistics of a task, recent or over its whole life.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskStats {
-    /// Where the series begin: later than asked for where less is kept.
+    /// Start of the series; later than requested if less history is kept.
     pub from: String,
-    /// Where they end.
+    /// End of the series.
     pub to: String,
-    /// The length of a point; older ones are kept in 10 s only, and one at an end may be shorter.
+    /// Length of a point, in seconds. Older points are kept at 10 s only, and a point at either end may be shorter.
     pub step_seconds: f64,
-    /// Lists of equal length: one entry a point, oldest first. Where nothing ran there is no point.
+    /// Lists of equal length, with one entry per point, oldest first. Times when nothing ran have no point.
     pub series: TaskSeries,
-    /// All points together.
+    /// Totals over all points.
     pub sums: TaskSums,
-    /// How long the calls of all points took.
+    /// Call durations over all points.
     pub latency: TaskLatency,
-    /// Nodes that ran a part of it lately and can't be asked: what they counted is missing.
+    /// Nodes that recently ran part of it and can't be asked; their numbers are missing.
     pub unreachable: Vec<SilentNode>,
 }
 
-/// Series of a task.
+/// Time series of a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskSeries {
-    /// The end of each point.
+    /// End of each point.
     pub time: Vec<String>,
-    /// How many seconds of each the task ran.
+    /// Seconds of each point in which the task was running.
     pub seconds: Vec<f64>,
-    /// Items settled per second: after a stall more than the target.
+    /// Items settled per second; exceeds the target after a stall.
     pub rate: Vec<f64>,
-    /// Attempts sent per second: what the target limits.
+    /// Attempts sent per second, which the target limits.
     pub sent: Vec<f64>,
-    /// Attempts per second that might leave at the end of the point; null where no rate limits them, or nothing ran any more.
+    /// Attempts per second allowed at the end of the point; null if no rate limits them or nothing was running any
+    /// more.
     pub target: Vec<Option<f64>>,
-    /// The time in seconds that half of the calls took at most; null where none ended. This and the other percentiles
-    /// are right to within 5 %, and never longer than the longest call.
+    /// Median call duration, in seconds; null if no call ended. All percentiles are accurate to within 5 % and never
+    /// exceed the longest call.
     pub p50: Vec<Option<f64>>,
-    /// The same of 95 of 100 calls.
+    /// 95th percentile of the call duration, in seconds.
     pub p95: Vec<Option<f64>>,
-    /// The same of 99 of 100 calls.
+    /// 99th percentile of the call duration, in seconds.
     pub p99: Vec<Option<f64>>,
     /// Failed attempts per second.
     pub errors: Vec<f64>,
-    /// Items with the handler at the end of the point.
+    /// Items in flight at the end of the point.
     pub in_flight: Vec<u64>,
-    /// Below it every item was settled or parked, at the end of the point.
-    pub low_water: Vec<u64>,
-    /// The window's size at the end of the point.
+    /// Watermark at the end of the point: every item below it was settled or parked.
+    pub watermark: Vec<u64>,
+    /// Window size at the end of the point.
     pub window: Vec<u64>,
-    /// How much of it lay between low water and the highest item dispatched.
+    /// Used part of the window, from the watermark to the highest dispatched item.
     pub window_used: Vec<u64>,
-    /// Attempts per second that might have left and didn't, by reason; a reason that is not there was none.
+    /// Attempts per second that were allowed but not sent, by reason; an absent reason means zero.
     #[schema(value_type = BTreeMap<String, Vec<f64>>)]
     pub stalls: BTreeMap<String, Vec<f64>>,
 }
 
-/// What a task did in a time.
+/// Totals of a task over a period.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskSums {
-    /// For how many seconds of it the task ran.
+    /// Seconds of the period in which the task was running.
     pub seconds: f64,
-    /// Settled well.
+    /// Items settled with a success.
     pub succeeded: u64,
-    /// Settled: nothing to do.
+    /// Items with nothing to do.
     pub skipped: u64,
-    /// Failed for good.
-    pub abandoned: u64,
-    /// Attempts that failed.
+    /// Items that failed permanently.
+    pub failed: u64,
+    /// Number of failed attempts.
     pub failed_attempts: u64,
 }
 
-/// How long calls took. What is answered at once, in this process, is not counted.
+/// Distribution of call durations. Calls answered immediately within this process are not counted.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskLatency {
-    /// How many calls.
+    /// Number of counted calls.
     pub count: u64,
-    /// The time that all took together.
+    /// Total duration of all calls, in seconds.
     pub sum_seconds: f64,
-    /// As in the series.
+    /// As in the series, over all calls.
     pub p50: Option<f64>,
-    /// As in the series.
+    /// As in the series, over all calls.
     pub p95: Option<f64>,
-    /// As in the series.
+    /// As in the series, over all calls.
     pub p99: Option<f64>,
-    /// The calls by how long they took, in six buckets a decade, without empty ones.
+    /// Histogram of call durations: six buckets per decade, empty ones omitted.
     pub buckets: Vec<LatencyBucket>,
 }
 
-/// Calls that took about as long.
+/// Calls with a duration in the same range.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct LatencyBucket {
-    /// At least so long.
+    /// Shortest duration, inclusive, in seconds.
     pub from_seconds: f64,
-    /// Shorter than this.
+    /// Longest duration, exclusive, in seconds.
     pub to_seconds: f64,
-    /// How many.
+    /// Number of calls in the bucket.
     pub count: u64,
 }

@@ -1,117 +1,118 @@
-//! Tasks to be steered.
+//! Requests that control a task.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-/// How a task starts.
+/// Options of a task start.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartTask {
-    /// Not before this time; replaces the one that the task has.
+    /// Earliest start; replaces the task's present one.
     #[schema(format = "date-time")]
     pub start_at: Option<String>,
-    /// Now, whatever `start_at` the task has.
+    /// Start immediately, regardless of the task's `start_at`.
     pub now: Option<bool>,
-    /// With `items`, it is the items that fail and no outage: as `judge_after: "0s"`, which it sets.
+    /// With `items`, failures without a verdict are blamed on the items and not on an outage; sets `judge_after:
+    /// "0s"`.
     pub judge: Option<Judge>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// Whose fault failures without a verdict are.
+/// Attribution of failures without a verdict.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Judge {
-    /// The items'.
+    /// The items are at fault.
     Items,
 }
 
-/// How a task stops.
+/// Options of a task stop.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StopTask {
-    /// Without waiting for calls in flight: they are aborted, and may be made again later.
+    /// Don't wait for calls in flight: abort them; they may be repeated later.
     pub now: Option<bool>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// Where a task ends early.
+/// Options to finish a task early.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FinishTask {
-    /// Items at or above this index that were not dispatched are excluded; without it, all that were not dispatched.
+    /// Exclude undispatched items from this index on; without it, all undispatched items.
     #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
     pub total: Option<u64>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// Where a task goes on.
+/// Destination of a task that is moved.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MoveTask {
-    /// The node.
+    /// Name of the target node.
     #[schema(min_length = 1, max_length = 64, examples("n2"))]
     pub to: String,
-    /// Only this shard of it.
+    /// Move only this shard.
     #[schema(minimum = 0, maximum = 4294967295_u64)]
     pub shard: Option<u32>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// What a business says when it is ready.
+/// Report of a business that it is ready.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
-    /// Which start it answers; a start token says it already.
+    /// Start that it responds to; implied by a start token.
     pub start: Option<u32>,
-    /// How many items there are.
+    /// Number of items in the task.
     #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
     pub total: Option<u64>,
-    /// How many of them are left out at the head.
+    /// Number of items to leave out at the beginning.
     #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
     pub skip_first: Option<u64>,
-    /// What the handler is given, any JSON.
+    /// Parameters passed to the handler, any JSON.
     #[schema(value_type = Option<serde_json::Value>)]
     pub params: Option<Box<RawValue>>,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// Which items are skipped, and why.
+/// Items to skip, with the reason.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkipItems {
-    /// Their indexes: numbers and ranges with both ends, separated by commas.
+    /// Indexes: comma-separated numbers and inclusive ranges.
     #[schema(min_length = 1, max_length = 65536, examples("5-9,12"))]
     pub indexes: String,
-    /// Why, for the audit; it is needed.
+    /// Reason, recorded in the audit log; required.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
-/// Which items.
+/// Items to preview with the handler.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreviewTask {
-    /// Their indexes, such as `0,17,999`, `5..9` (without 9) or `5-8`; the first three if none is named.
+    /// Indexes, such as `0,17,999`, `5..9` (without 9) or `5-8`; by default the first three items.
     #[schema(min_length = 1, max_length = 4000)]
     pub indexes: Option<String>,
-    /// Why, for the node's log.
+    /// Reason, recorded in the node's log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     #[allow(
@@ -121,23 +122,23 @@ pub struct PreviewTask {
     pub reason: Option<String>,
 }
 
-/// Items to be appended.
+/// Items to append to an open task.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppendItems {
-    /// The items, each one JSON value; at most 10,000 of 1 MiB together.
+    /// Items, each of them a JSON value; at most 10,000 items and 1 MiB in total.
     #[schema(value_type = Vec<serde_json::Value>)]
     pub items: Box<RawValue>,
 }
 
-/// Which items are given up.
+/// Items to mark as failed without further attempts.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AbandonItems {
-    /// The code of their last failure.
+pub struct FailItems {
+    /// Code of their last failure.
     #[schema(min_length = 1, max_length = 64, examples("TIMEOUT"))]
     pub code: String,
-    /// Why, for the audit.
+    /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,

@@ -1,4 +1,4 @@
-//! A task as people look at it.
+//! Representation of a task.
 
 use std::fmt;
 
@@ -16,42 +16,42 @@ use crate::attributes::TaskAttributes;
 use crate::body::Own;
 use crate::settings::TaskSettings;
 
-/// A task.
+/// A task with its state, settings and progress.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self")]
 pub struct Task {
-    /// Its number, `t42`.
+    /// Id of the task, e.g. `t42`.
     #[serde(deserialize_with = "crate::read::id")]
     pub id: String,
-    /// The business.
+    /// Business of the task.
     pub business: String,
-    /// Where it stands.
+    /// Current status of the task.
     pub status: String,
-    /// How it ended; only when finished.
+    /// Result; only when finished.
     pub result: Option<String>,
-    /// Why it is stopping or stopped.
+    /// Reason why it is stopping or stopped.
     pub stop_reason: Option<String>,
-    /// A machine slug, where the status needs a reason.
+    /// Machine-readable reason for the status, if it needs one.
     pub status_reason: Option<String>,
-    /// A sentence for people; while it runs, what goes wrong with its handler.
+    /// Explanation for people; while the task runs, the problem with its handler.
     pub status_text: Option<String>,
-    /// Which items were in flight when its present stop didn't wait for them: they may repeat.
+    /// Items in flight when the current stop didn't wait for them; they may be repeated.
     pub cut_off: Option<CutOff>,
-    /// While its handler doesn't answer: why, since when, and when it is tried next.
+    /// Set while its handler is down: reason, start, and time of the next probe.
     pub handler_down: Option<HandlerDown>,
-    /// While it runs: what last went wrong with its calls.
+    /// Latest error of its calls, while it runs.
     pub last_error: Option<LastError>,
-    /// Since when it has this status.
+    /// Time since which it has this status.
     pub since: String,
-    /// What happens next by itself, and when.
+    /// Next automatic action, with its time.
     pub next: Option<TaskNext>,
-    /// How many items.
+    /// Total number of items.
     pub total: u64,
-    /// Where they stand; the terms add up to `total`.
+    /// Number of items in each state; they add up to `total`.
     pub counts: TaskCounts,
-    /// Below it every item is settled or parked; of several shards that of the first that isn't done.
-    pub low_water: u64,
-    /// Those parts.
+    /// Watermark: every item below it is settled or parked. With several shards, that of the first unfinished shard.
+    pub watermark: u64,
+    /// State of each shard.
     pub shard_list: Vec<TaskShard>,
     #[serde(flatten)]
     pub pace: TaskPace,
@@ -60,36 +60,36 @@ pub struct Task {
     pub spec: TaskSpec,
     #[serde(flatten, skip_deserializing)]
     pub settings: TaskSettings,
-    /// The nodes that run it.
+    /// Node pool that runs it.
     pub pool: String,
-    /// Where its items come from.
+    /// Source of the items.
     pub source: TaskSource,
-    /// Of a task that was made open: `open` while items may be appended, then `sealed`.
+    /// For tasks created open: `open` while items may be appended, then `sealed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intake: Option<String>,
-    /// First index that an early finish left out; higher than the one that was asked for where more had left.
+    /// First index that an early finish excluded; higher than requested if later items had already been dispatched.
     pub finish_at: Option<u64>,
-    /// The items that people want skipped.
+    /// Items that an operator asked to skip.
     pub skips: Option<TaskSkips>,
-    /// What its results become once it is finished.
+    /// Dataset generation to be published from its results.
     pub publish: Option<TaskPublish>,
-    /// The task whose failures it does again.
+    /// Task whose failures it redrives.
     pub parent: Option<String>,
-    /// The schedule that made it.
+    /// Schedule that created it.
     pub schedule: Option<String>,
-    /// For which of its times.
+    /// Time of the schedule's fire that created it.
     pub fire_time: Option<String>,
-    /// How often it was started; the number of the present start.
+    /// Number of times it was started, which is the number of the current start.
     pub start: u32,
-    /// Changes with each change of the task; the tag.
+    /// Version, also the ETag; changes with each change of the task.
     pub version: u64,
-    /// When it was made.
+    /// Time when it was created.
     pub created_at: String,
-    /// When it first ran.
+    /// Time when it first ran.
     pub started_at: Option<String>,
-    /// When it ended.
+    /// Time when it ended.
     pub finished_at: Option<String>,
-    /// What is known of it while it runs, on whatever nodes.
+    /// State while it runs, gathered from all its nodes.
     pub live: Option<TaskLive>,
     #[serde(flatten)]
     pub beside: TaskBeside,
@@ -107,8 +107,8 @@ impl<'de> Deserialize<'de> for Task {
     }
 }
 
-/// Reads attributes and settings from the text itself: serde buffers the members of what is flattened, and its buffer holds
-/// neither raw JSON nor every number.
+/// Visitor that reads attributes and settings directly from the text: serde buffers flattened members, and its buffer
+/// holds neither raw JSON nor every number.
 struct Members;
 
 impl<'de> Visitor<'de> for Members {
@@ -130,61 +130,62 @@ impl<'de> Visitor<'de> for Members {
     }
 }
 
-/// What is told of a task where people look at it, and not in events.
+/// Members shown with a task but not in events.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskBeside {
-    /// What its redrives made of its failures; none where it has no redrive, and in events.
+    /// Outcome of its redrives; absent if there are none, and in events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redriven: Option<TaskRedriven>,
-    /// What would not come about as it was wished; only where one task is answered, not in lists and events.
+    /// Warnings about settings that won't have the intended effect. Only when a single task is returned, not in lists
+    /// and events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<TaskWarning>,
-    /// The nodes that run it, where a client has asked for them; no member of bodies.
+    /// Names of the nodes that run it; filled in by clients on demand, never part of a body.
     #[serde(skip)]
     pub nodes: Option<String>,
 }
 
-/// What happens next by itself.
+/// Next automatic action of a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskNext {
     /// `start`, `recover` or `stop`.
     pub action: String,
-    /// When.
+    /// Time of the action.
     pub at: String,
-    /// Which recovery it is.
+    /// Number of the recovery attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// How many there are at most.
+    /// Maximum number of recovery attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u32>,
 }
 
-/// Where the items of a task stand.
+/// Number of items in each state.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskCounts {
-    /// Settled well.
+    /// Items settled with a success.
     pub succeeded: u64,
-    /// Settled: nothing to do.
+    /// Items with nothing to do.
     pub skipped: u64,
-    /// Failed for good.
-    pub abandoned: u64,
-    /// Waiting for a later retry, outside the window.
+    /// Items that failed permanently.
+    pub failed: u64,
+    /// Retrying items outside the window, waiting for a later attempt.
     pub parked: u64,
-    /// Given to the handler, no verdict yet.
+    /// Items sent to the handler without a verdict so far.
     pub in_flight: u64,
-    /// Left.
+    /// Items not yet dispatched or waiting in the window for a retry.
     pub pending: u64,
-    /// Never to be dispatched.
+    /// Items that will never be dispatched.
     pub excluded: u64,
 }
 
 impl TaskCounts {
-    /// Terms of the sum, with what they leave.
+    /// Builds the counts from the counters and the pending remainder.
     pub fn new(counters: &Counters, pending: u64) -> TaskCounts {
         TaskCounts {
             succeeded: counters.succeeded,
             skipped: counters.skipped,
-            abandoned: counters.abandoned,
+            failed: counters.failed,
             parked: counters.parked,
             in_flight: counters.in_flight,
             pending,
@@ -193,86 +194,86 @@ impl TaskCounts {
     }
 }
 
-/// How far a task is, how fast it goes and when it will be done.
+/// Progress, pace, and estimated end of a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskPace {
-    /// The progress.
+    /// Progress in settled items.
     pub progress: TaskProgress,
-    /// Attempts sent each second, over the last ten; of a slow rate, over the time of five items. 0 while it doesn't run,
-    /// null where it isn't known (yet, or since a node can't be asked).
+    /// Attempts sent per second over the last ten seconds; at slow rates, over the time of five items. 0 while the
+    /// task isn't running, null if unknown (so far, or because a node can't be asked).
     pub actual_rate: Option<f64>,
-    /// In how many seconds it will be done, at the pace at which items settle now; with parked items that is the least.
-    /// Null while that isn't known, and while items may be added.
+    /// Seconds until the task is done, at the current pace of settling; a lower bound while items are parked. Null if
+    /// unknown and while items may be added.
     pub eta_seconds: Option<u64>,
 }
 
-/// How far a task is. What is left out, at the head or by an early finish, is in neither number.
+/// Progress of a task. Items excluded at the beginning or by an early finish count in neither number.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskProgress {
-    /// Items with a final verdict.
+    /// Items with a final result.
     pub settled: u64,
-    /// Items that are to be done, those included.
+    /// Items to do, including the settled ones.
     pub of: u64,
-    /// The share that is settled, rounded to a tenth; 100 only when nothing is left.
+    /// Percentage settled, rounded to one decimal; 100 only when nothing is left.
     pub percent: f64,
 }
 
-/// What redrives made of a task's failures, those of redrives of them included.
+/// Outcome of a task's redrives, including redrives of redrives.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskRedriven {
-    /// Items that a redrive settled well.
-    pub made_good: u64,
-    /// Items that have failed still.
+    /// Items recovered by a redrive.
+    pub recovered: u64,
+    /// Items that still count as failed.
     pub still_failed: u64,
-    /// Whether no item was counted for two redrives: false only where they are too many to look at each.
+    /// True if no item was counted for two redrives; false only if there are too many to check each.
     pub exact: bool,
 }
 
-/// A task's source, without its items.
+/// Source of a task, without its items.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskSource {
-    /// `range`, `inline`, `csv`, `ndjson`, `lines`, `redrive`, or `appended` of an open task.
+    /// `range`, `inline`, `csv`, `ndjson`, `lines`, `redrive`, or, for an open task, `appended`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The upload that holds the rows.
+    /// Upload that holds the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upload: Option<String>,
-    /// The address that they were fetched from.
+    /// URL that the rows were fetched from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The task whose failures they are.
+    /// Task whose failures are the items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
 }
 
-/// What would not come about as it was wished.
+/// Warning about a setting that won't have the intended effect.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskWarning {
-    /// Of a task `deadline_too_early`, `not_started`, `results_room` or `rate_beyond_reach`; of a schedule
-    /// `fires_share_names` or `placeholder_misspelt`.
+    /// `deadline_too_early`, `not_started`, `results_room` or `rate_beyond_reach` for a task; `fires_share_names` or
+    /// `placeholder_misspelt` for a schedule.
     pub code: String,
-    /// The member that it is about, as a JSON pointer.
+    /// JSON pointer to the member concerned.
     pub pointer: String,
-    /// What is wrong.
+    /// Explanation of the problem.
     pub detail: String,
-    /// What would do.
+    /// Suggested fix, if any.
     pub advice: Option<String>,
 }
 
-/// What a task publishes.
+/// Dataset generation that a task publishes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskPublish {
-    /// The dataset.
+    /// Name of the dataset.
     pub dataset: String,
-    /// The number of its generation.
+    /// Number of the generation.
     pub generation: u64,
-    /// How many of its items must have succeeded: `all`, `any`, or a percentage.
+    /// Share of items that must have succeeded: `all`, `any`, or a percentage.
     #[serde(rename = "if")]
     pub condition: String,
-    /// What makes the summary: `none`, `hook`, or `command:NAME`.
+    /// Producer of the summary: `none`, `hook`, or `command:NAME`.
     pub reduce: String,
-    /// The member of the outputs by which readers look up.
+    /// Output member by which readers look up results.
     pub key: Option<String>,
-    /// The task has ended, and its generation was not published; the generation says why.
+    /// True if the task ended and its generation was not published; the generation has the reason.
     pub withheld: bool,
 }

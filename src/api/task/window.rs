@@ -5,50 +5,51 @@ use utoipa::ToSchema;
 
 use crate::page::SilentNode;
 
-/// The windows of a task.
+/// Windows of a task, by shard.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskWindow {
-    /// One for each shard.
+    /// One window per shard.
     pub shards: Vec<ShardWindow>,
-    /// Why this is not how things stand now, if so: `not_running_here` (some of it runs nowhere, and is as it was saved),
-    /// `unreachable` (the same, since its node can't be asked), `checkpoint_corrupt` (what was saved can't be read).
+    /// Reason why this isn't the current state, if so: `not_running_here` (part of it isn't running and is shown as
+    /// saved), `unreachable` (the same, because its node can't be asked), `checkpoint_corrupt` (the saved state can't
+    /// be read).
     pub reason: Option<String>,
-    /// Nodes that run a part of it and can't be asked.
+    /// Nodes that run part of it and can't be asked.
     pub unreachable: Vec<SilentNode>,
 }
 
-/// The window of a shard.
+/// Window of one shard.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ShardWindow {
-    /// The shard's number.
+    /// Number of the shard.
     pub shard: u32,
-    /// The node that runs it; null while nobody does, or when it can't be asked.
+    /// Node that runs it; null if none does or it can't be asked.
     pub node: Option<String>,
-    /// Below it every item is settled or parked.
-    pub low_water: u64,
-    /// One past the highest index dispatched.
+    /// Watermark: every item below it is settled or parked.
+    pub watermark: u64,
+    /// Highest dispatched index plus one.
     pub high_water: u64,
-    /// The window's size; null where it doesn't run.
+    /// Window size; null if the shard isn't running.
     pub capacity: Option<u32>,
-    /// Indexes of a cell.
+    /// Number of indexes per cell.
     pub items_per_cell: u64,
-    /// What the indexes from low water on are doing, as letters with how many cells in a row have them: `F1S411P3`. `S`
-    /// settled (where it was only saved: or parked), `P` not given out, `F` with the handler, `K` parked (waiting outside of
-    /// the window for another attempt), `R` waiting for another attempt, `A` given up (once that is saved). A cell of
-    /// several indexes has the last one of this list that any of them has.
+    /// States of the indexes from the watermark on: letters, each followed by its number of consecutive cells, e.g.
+    /// `F1S411P3`. `S` settled (in saved state, settled or parked), `P` not dispatched, `F` in flight, `K` parked
+    /// (waiting outside the window for a retry), `R` waiting for a retry, `A` failed (once that is saved). A cell of
+    /// several indexes shows whichever of these states comes last in this list.
     pub cells: String,
-    /// The item that low water waits for; null when nothing is given out.
+    /// Item that holds the watermark back; null if nothing is dispatched.
     pub head: Option<WindowHead>,
 }
 
-/// The item at low water.
+/// The item at the watermark.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct WindowHead {
-    /// Its index.
+    /// Index of the item.
     pub index: u64,
-    /// The attempt that is out, or the last one; 0 when there was none.
+    /// Attempt in flight, or else the last one; 0 if there was none.
     pub attempt: u32,
-    /// For how long low water has stood there.
+    /// Time that the watermark has been there, in seconds.
     pub age_seconds: f64,
     /// `in_flight`, `retry_wait` or `pending`.
     pub state: String,

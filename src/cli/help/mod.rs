@@ -61,7 +61,7 @@ A brace is written twice, {{ and }}, but for JSON outside of quotes: there a {
 that is followed by a blank, a quote or } is JSON's own, as is every }.
 
 An item that can't fill them (a member is missing, no number, a path segment
-that is empty or .., half of a surrogate pair) is abandoned unsent as
+that is empty or .., half of a surrogate pair) is failed unsent as
 TEMPLATE_VALUE; the others go on."#;
 
 /// Explains a topic or a command.

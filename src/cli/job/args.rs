@@ -7,7 +7,7 @@ use clap::{Arg, Args, Subcommand};
 use crate::link::View;
 use crate::run::args::Tunes;
 use crate::task::args::look::{FailuresArgs, ItemArgs, LogArgs, PagesArgs, ReportArgs, ResultsArgs};
-use crate::task::args::steer::{AbandonArgs, SkipArgs};
+use crate::task::args::steer::{FailArgs, SkipArgs};
 use crate::task::look::explain::ExplainArgs;
 use crate::task::wait::WaitArgs;
 use crate::task::watch::WatchArgs;
@@ -72,9 +72,9 @@ pub enum Verb {
     /// Give up the items that wait after a failure with a code
     #[command(
         mut_args(of_job),
-        override_usage = "windrow job abandon [OPTIONS] --code CODE NAME"
+        override_usage = "windrow job fail [OPTIONS] --code CODE NAME"
     )]
-    Abandon(OfJob<AbandonArgs>),
+    Fail(OfJob<FailArgs>),
     /// Show failures by code, or item by item
     Failures(OfJob<FailuresArgs>),
     /// Show an item with its attempts

@@ -46,7 +46,7 @@ pub(crate) struct JobKept {
     /// Absent where the directory can't be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<Option<String>>,
-    pub(crate) made_good: Option<u64>,
+    pub(crate) recovered: Option<u64>,
     pub(crate) still_failed: Option<u64>,
     pub(crate) may_repeat: Option<u64>,
     pub(crate) ran_at: Option<String>,

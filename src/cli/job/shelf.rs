@@ -31,8 +31,8 @@ pub(crate) struct KeptJob {
     pub(crate) ran_at: WallMs,
     /// The last run over its failures, if one isn't done.
     open_round: bool,
-    /// What later runs over its failures made good of what it abandoned.
-    made_good: u64,
+    /// What later runs over its failures recovered of what it failed.
+    recovered: u64,
     /// How many items may be called a second time when it goes on; none where it is known that there are none.
     may_repeat: Option<MayRepeat>,
 }
@@ -88,7 +88,7 @@ async fn kept(store: &Store, task: TaskView) -> Result<KeptJob, Fault> {
     let newest = rounds.first().unwrap_or(&task);
     let runs = store.runs(newest.id, None, 1).await?;
     let ran_at = runs.first().map(|run| run.ended_at.unwrap_or(run.started_at));
-    let made_good: u64 = rounds
+    let recovered: u64 = rounds
         .iter()
         .filter(|round| round.status.is_terminal())
         .map(|round| round.counters.succeeded + round.counters.skipped)
@@ -97,15 +97,15 @@ async fn kept(store: &Store, task: TaskView) -> Result<KeptJob, Fault> {
         ran_at: ran_at.unwrap_or(newest.since),
         open_round: !newest.status.is_terminal() && newest.id != task.id,
         may_repeat: may_repeat(store, &task).await?,
-        made_good,
+        recovered,
         task,
     })
 }
 
 impl KeptJob {
-    /// What it abandoned, and no later run over its failures made good.
+    /// What it failed, and no later run over its failures recovered.
     pub(crate) fn still_failed(&self) -> u64 {
-        self.task.counters.abandoned.saturating_sub(self.made_good)
+        self.task.counters.failed.saturating_sub(self.recovered)
     }
 
     /// Whether a process would have to run it for it to be what it says it is.
@@ -142,7 +142,7 @@ impl KeptJob {
             go_on: Some(self.go_on(name).filter(|_| !runs)),
             kept: Some(JobKept {
                 result: Some(task.result.map(|result| result.as_str().to_owned())),
-                made_good: Some(self.made_good),
+                recovered: Some(self.recovered),
                 still_failed: Some(self.still_failed()),
                 may_repeat: may_repeat.map(MayRepeat::items),
                 ran_at: Some(rfc3339(self.ran_at)),

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::job::json::Job;
 use crate::link::{Form, Look, View};
 use crate::output::body::shown;
-use crate::output::judgement::with_made_good;
+use crate::output::judgement::with_recovered;
 use crate::output::screen;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
@@ -54,11 +54,11 @@ const COLUMNS: &[Column<Job>] = &[
         Some(text) => Cell::new(text).plain(json!(job.eta_seconds).to_string()),
         None => Cell::nothing(),
     }),
-    Column::new("ABANDONED", Side::Right, Keep::Rank(50), 9, |job, _| {
-        let abandoned = Cell::count(job.counts.as_ref().map(|counts| counts.abandoned));
-        match made_good(job) {
-            None | Some(0) => abandoned,
-            Some(good) => with_made_good(abandoned, good),
+    Column::new("FAILED", Side::Right, Keep::Rank(50), 9, |job, _| {
+        let failed = Cell::count(job.counts.as_ref().map(|counts| counts.failed));
+        match recovered(job) {
+            None | Some(0) => failed,
+            Some(good) => with_recovered(failed, good),
         }
     }),
     Column::new("RAN", Side::Left, Keep::Rank(60), 7, |job: &Job, times| {
@@ -81,7 +81,7 @@ const COLUMNS: &[Column<Job>] = &[
         job.process.map(|process| process.to_string())
     }),
     Column::maybe("PLACE", Keep::Wide, 7, |job| job.kept.as_ref()?.place.to_str()),
-    Column::count("MADE GOOD", Keep::Csv, 5, made_good),
+    Column::count("MADE GOOD", Keep::Csv, 5, recovered),
     Column::count("STILL FAILED", Keep::Csv, 5, still_failed),
     Column::count("MAY REPEAT", Keep::Csv, 5, |job| job.kept.as_ref()?.may_repeat),
 ];
@@ -91,20 +91,20 @@ fn is_cut_off(job: &Job) -> bool {
     job.status() == "cut_off"
 }
 
-fn made_good(job: &Job) -> Option<u64> {
-    job.kept.as_ref()?.made_good
+fn recovered(job: &Job) -> Option<u64> {
+    job.kept.as_ref()?.recovered
 }
 
 fn still_failed(job: &Job) -> Option<u64> {
     job.kept.as_ref()?.still_failed
 }
 
-/// `stopped`, `cut off`, `finished (with failures)`, `finished (all made good)`.
+/// `stopped`, `cut off`, `finished (with failures)`, `finished (all recovered)`.
 fn status(job: &Job) -> String {
     let word = job.status().replace('_', " ");
-    let is_made_good = made_good(job) > Some(0) && still_failed(job) == Some(0);
-    if is_made_good && job.status() == "finished" {
-        return format!("{word} (all made good)");
+    let is_recovered = recovered(job) > Some(0) && still_failed(job) == Some(0);
+    if is_recovered && job.status() == "finished" {
+        return format!("{word} (all recovered)");
     }
     let kept = job.kept.as_ref();
     match kept.and_then(|kept| kept.result.as_ref()?.as_deref()) {
@@ -113,12 +113,12 @@ fn status(job: &Job) -> String {
     }
 }
 
-/// `2 made good by --only-failed, 1 failed still`; none where nothing was made good.
+/// `2 recovered by --only-failed, 1 failed still`; none where nothing was recovered.
 fn redone(job: &Job) -> Option<String> {
-    let good = made_good(job).filter(|good| *good > 0)?;
+    let good = recovered(job).filter(|good| *good > 0)?;
     let left = human::count(still_failed(job).unwrap_or(0));
     Some(format!(
-        "{} made good by --only-failed, {left} failed still",
+        "{} recovered by --only-failed, {left} failed still",
         human::count(good)
     ))
 }

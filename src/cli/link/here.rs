@@ -93,7 +93,7 @@ const VERBS: [&str; 15] = [
     "stop",
     "explain",
     "skip",
-    "abandon",
+    "fail",
     "report",
     "failures",
     "item",

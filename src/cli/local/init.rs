@@ -98,7 +98,7 @@ const ANY_SERVER: &str = r#"a handler is any HTTP server; nothing was written
   it is sent   POST {"type":"item.process","task":{…},"item":{"index":0,"attempt":1,"key":"…","data":{…}}}
   with --batch POST {"type":"items.process","task":{…},"items":[{"index":0,…},{"index":1,…}]}
   it answers   any 2xx without a body: done. 429 or 503: not so fast. Other 5xx: again later
-  or with      {"result":"skip"}, {"result":"retry","retry_after":"5s"}, {"result":"abandon","code":"NO_USER"}
+  or with      {"result":"skip"}, {"result":"retry","retry_after":"5s"}, {"result":"fail","code":"NO_USER"}
   to a type that it doesn't know it answers 204; the key is the same at every attempt of an item
 next:
   windrow try http://127.0.0.1:9000          # three items; says whether it keeps the contract

@@ -1,4 +1,4 @@
-//! Failures as people read them: the grounds on which items failed for good, and those that redrives made good.
+//! Failures as people read them: the grounds on which items failed for good, and those that redrives recovered.
 
 use crate::output::table::{Cell, human};
 
@@ -40,11 +40,11 @@ pub(crate) fn of_them_unconfirmed(count: u64) -> String {
     }
 }
 
-/// A number of failures with what redrives made good of them; the number alone where there is little room.
-pub(crate) fn with_made_good(failed: Cell, good: u64) -> Cell {
+/// A number of failures with what redrives recovered of them; the number alone where there is little room.
+pub(crate) fn with_recovered(failed: Cell, good: u64) -> Cell {
     let short = failed.text.clone();
     Cell {
-        text: format!("{short} ({} made good)", human::count(good)),
+        text: format!("{short} ({} recovered)", human::count(good)),
         ..failed
     }
     .short(short)

@@ -68,7 +68,7 @@ macro_rules! listing {
                 $($more,)*
                 Column::count("SUCCEEDED", Keep::Always, 6, |row: &Statistics| Some(row.items.succeeded)).tone(Tone::Good),
                 Column::count("SKIPPED", Keep::Rank(30), 6, |row| Some(row.items.skipped)),
-                Column::count("ABANDONED", Keep::Rank(50), 6, |row| Some(row.items.abandoned)),
+                Column::count("FAILED", Keep::Rank(50), 6, |row| Some(row.items.failed)),
                 $($tasks,)*
             ],
             name: |row| row.$member.clone().unwrap_or_default(),

@@ -47,7 +47,7 @@ A worker reads a line for each item and answers a line for each; flush them, std
   in   {\"type\":\"hello\",…}   skipped, or answered with
        {\"type\":\"ready\",\"protocol\":1,\"concurrency\":8}
   in   {\"type\":\"item\",\"id\":17,\"index\":3817,\"attempt\":1,\"key\":\"…\",\"data\":{…}}
-  out  ok, skip, retry or abandon, for the oldest item; or, in any order,
+  out  ok, skip, retry or fail, for the oldest item; or, in any order,
   out  {\"type\":\"result\",\"id\":17,\"result\":\"retry\",\"code\":\"BUSY\",\"message\":\"…\"}
   in   {\"type\":\"drain\"}, {\"type\":\"shutdown\",…}, also others: skipped, no answer
   end  of stdin: it ends. `windrow init` writes one, `windrow try` checks it
@@ -55,18 +55,18 @@ A worker reads a line for each item and answers a line for each; flush them, std
 A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
   in   {\"type\":\"item.process\",\"item\":{\"index\":7,\"key\":\"…\",\"data\":{…},…},…}
   out  any 2xx without a body: done; or {\"result\":\"retry\",\"code\":\"BUSY\"}, also
-       skip and abandon
-  out  422 abandons the item, 429 pauses for its Retry-After, 410 stops the job;
+       skip and fail
+  out  422 fails the item, 429 pauses for its Retry-After, 410 stops the job;
        3xx, other 4xx (404 too), 5xx and timeouts are tried again. Where nothing
        else is answered, three of 3xx, 401, 403, 404, 405, 415 or 501 in a row,
        or ten of another 4xx, stop the job: they are about all items
 
 An API that knows nothing of Windrow gets the --request that was made of the item's
-data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx abandon the item.
+data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx fail the item.
 
 --each starts the program once for each item; exit codes say what came of it:
   0    done; stdout is the item's output, kept with --results-out
-  65   the item is abandoned; any other code: it is tried again
+  65   the item is failed; any other code: it is tried again
   75   what it needs isn't there (also --unavailable-exit): as a 503
   126, 127  the program can't be started: three in a row stop the job
   stdin is the row as JSON, WINDROW_INDEX, WINDROW_KEY and WINDROW_ATTEMPT are
@@ -160,7 +160,7 @@ pub struct RunArgs {
     /// Forget what an earlier run of this job did and begin anew; with --resume over the items that it has
     #[arg(long, help_heading = "Identity and state")]
     pub restart: bool,
-    /// Do again what this job abandoned, with the same keys; done once more, what that left
+    /// Do again what this job failed, with the same keys; done once more, what that left
     #[arg(long, conflicts_with_all = ["restart", "if_finished"], help_heading = "Identity and state")]
     pub only_failed: bool,
     /// What it means that the job has finished already: ok (exit 0), error (exit 4), restart (begin anew); without it the

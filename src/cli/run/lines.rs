@@ -102,7 +102,7 @@ impl PlainLines {
         })
     }
 
-    /// Whether what goes wrong was told in full lately; notes it where it is told now.
+    /// Whether what goes wrong was told in full recently; notes it where it is told now.
     fn is_known(&mut self, picture: &Picture, now: Moment) -> bool {
         self.in_full.retain(|(_, told)| now.since(*told) < IN_FULL_EVERY);
         let Some(told) = Told::of(picture) else {

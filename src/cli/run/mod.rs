@@ -154,7 +154,7 @@ impl JobRun<'_> {
         Box::pin(self.go(opened, signals)).await
     }
 
-    /// Does again what a job abandoned.
+    /// Does again what a job failed.
     async fn go_over_failed(&self, job: Job, signals: &mut Signals) -> Result<Exit, Fault> {
         let of = job.name.clone();
         let next = match only_failed::next(&*self.store, job).await? {
@@ -170,7 +170,7 @@ impl JobRun<'_> {
         let (JobStart::New(task) | JobStart::Resumed(task) | JobStart::Ended(task)) =
             self.begin(&next).await?;
         self.say(&format!(
-            "{}: {} that {of} abandoned, as the job \"{}\"{}",
+            "{}: {} that {of} failed, as the job \"{}\"{}",
             task.id,
             counted(task.total.0, "item"),
             next.name,

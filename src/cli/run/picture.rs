@@ -97,7 +97,7 @@ impl Picture {
         let Counters {
             succeeded,
             skipped,
-            abandoned,
+            failed,
             excluded,
             ..
         } = self.counts;
@@ -106,7 +106,7 @@ impl Picture {
             self.pace_text(),
         );
         let cells = columns.saturating_sub(measure_text_width(&percent) + measure_text_width(&pace) + 2);
-        let bar = human::item_bar(succeeded, [skipped, abandoned, excluded], self.total, cells);
+        let bar = human::item_bar(succeeded, [skipped, failed, excluded], self.total, cells);
         let line = format!("{percent} {} {pace}", Tone::Good.paint(&bar, colours));
         line.trim_end().to_owned()
     }
@@ -138,12 +138,12 @@ impl Picture {
         let Counters {
             succeeded,
             skipped,
-            abandoned,
+            failed,
             parked,
             in_flight,
             excluded,
         } = self.counts;
-        let mut text = format!("succeeded {succeeded}  skipped {skipped}  abandoned {abandoned}");
+        let mut text = format!("succeeded {succeeded}  skipped {skipped}  failed {failed}");
         text += &format!(
             "  in flight {in_flight}  parked {parked}  pending {}",
             self.pending
@@ -208,7 +208,7 @@ impl Picture {
         self.line_with(self.stands_why(), trouble)
     }
 
-    /// The same for whoever has read lately what goes wrong.
+    /// The same for whoever has read recently what goes wrong.
     pub(crate) fn short_line(&self) -> String {
         match (&self.subject, self.next_try_text()) {
             (Some(subject), _) if self.status == Status::Running => {
@@ -310,14 +310,14 @@ mod tests {
         let counts = Counters {
             succeeded: 38,
             skipped: 1,
-            abandoned: 1,
+            failed: 1,
             in_flight: 2,
             ..Counters::default()
         };
         assert_eq!(
             picture(counts).line(),
             "running  40/100 (40.0 %)  10.0/s  ETA 6s  p95 1.5ms  \
-             succeeded 38  skipped 1  abandoned 1  in flight 2  parked 0  pending 58"
+             succeeded 38  skipped 1  failed 1  in flight 2  parked 0  pending 58"
         );
         let over = Picture {
             status: Status::Finished,
@@ -335,7 +335,7 @@ mod tests {
         let counts = Counters {
             succeeded: 38,
             skipped: 2,
-            abandoned: 10,
+            failed: 10,
             ..Counters::default()
         };
         assert_eq!(

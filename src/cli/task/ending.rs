@@ -66,7 +66,7 @@ pub(super) fn line(task: &api::Task) -> String {
 mod tests {
     use super::*;
 
-    fn task(status: &str, abandoned: u64) -> api::Task {
+    fn task(status: &str, failed: u64) -> api::Task {
         let mut task = api::Task {
             id: "t1".into(),
             business: "push".into(),
@@ -74,7 +74,7 @@ mod tests {
             total: 10,
             ..Default::default()
         };
-        (task.counts.succeeded, task.counts.abandoned) = (10 - abandoned, abandoned);
+        (task.counts.succeeded, task.counts.failed) = (10 - failed, failed);
         task.pace.progress.percent = 100.0;
         task
     }
@@ -98,11 +98,11 @@ mod tests {
     }
 
     #[test]
-    fn a_task_whose_failures_are_all_made_good_ends_well() {
+    fn a_task_whose_failures_are_all_recovered_ends_well() {
         let redriven = |still_failed: u64| {
             let mut task = task("finished", 2);
             task.beside.redriven = Some(api::TaskRedriven {
-                made_good: 2 - still_failed,
+                recovered: 2 - still_failed,
                 still_failed,
                 exact: true,
             });
@@ -142,7 +142,7 @@ mod tests {
         task.status_text = Some(text.into());
         assert_eq!(
             line(&task),
-            "push t1  t1  ▶ running (handler down)  100%  succeeded 10  skipped 0  abandoned 0  in flight 0  pending 0  \
+            "push t1  t1  ▶ running (handler down)  100%  succeeded 10  skipped 0  failed 0  in flight 0  pending 0  \
              handler down for 4s (CONNECT at item 0: refused); next probe in 2s"
         );
     }
@@ -151,7 +151,7 @@ mod tests {
     fn a_line_has_the_name_the_status_and_the_numbers() {
         assert_eq!(
             line(&task("finished", 2)),
-            "push t1  t1  ✓ finished  100%  succeeded 8  skipped 0  abandoned 2  in flight 0  pending 0"
+            "push t1  t1  ✓ finished  100%  succeeded 8  skipped 0  failed 2  in flight 0  pending 0"
         );
     }
 }

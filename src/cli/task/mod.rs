@@ -43,7 +43,7 @@ pub(crate) async fn obey(verb: &Verb, shell: &Shell) -> Result<Exit, Fault> {
         Verb::Finish(args) => steer::finish(args, shell).await,
         Verb::Append(args) => make::append::append(args, shell).await,
         Verb::Seal(args) => steer::seal(args, shell).await,
-        Verb::Abandon(args) => steer::abandon(args, shell).await,
+        Verb::Fail(args) => steer::fail(args, shell).await,
         Verb::Skip(args) => steer::skip::skip(args, shell).await,
         Verb::Recover(args) => steer::recover(args, shell).await,
         Verb::Set(args) => steer::set::set(args, shell).await,

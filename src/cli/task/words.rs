@@ -77,7 +77,7 @@ fn plain_status(task: &Task) -> (String, Tone) {
         ("stopping" | "finalizing", _) => ('◐', Tone::Wait),
         ("stopped", _) => ('■', Tone::Warn),
         ("finished", Some("succeeded")) => ('✓', Tone::Good),
-        ("finished", _) if is_made_good(task) => ('✓', Tone::Good),
+        ("finished", _) if is_recovered(task) => ('✓', Tone::Good),
         ("finished", _) => ('✓', Tone::Warn),
         ("cancelled", _) => ('✗', Tone::Dim),
         // A status of a later version.
@@ -97,13 +97,13 @@ pub fn silent(task: &Task) -> Vec<String> {
     nodes.map(|one| one.node.clone()).collect()
 }
 
-/// What redrives made good of its failures; none where it has no redrive.
-pub fn made_good(task: &Task) -> Option<u64> {
-    Some(task.beside.redriven.as_ref()?.made_good)
+/// What redrives recovered of its failures; none where it has no redrive.
+pub fn recovered(task: &Task) -> Option<u64> {
+    Some(task.beside.redriven.as_ref()?.recovered)
 }
 
-/// Whether redrives made good whatever it abandoned.
-fn is_made_good(task: &Task) -> bool {
+/// Whether redrives recovered whatever it failed.
+fn is_recovered(task: &Task) -> bool {
     let redriven = task.beside.redriven.as_ref();
     has_failures(task) && redriven.is_some_and(|redriven| redriven.still_failed == 0 && redriven.exact)
 }
@@ -123,7 +123,7 @@ fn remark(task: &Task) -> Option<String> {
             let slug = task.stop_reason.as_deref()?;
             Some(StopReason::parse(slug).map_or(slug, |reason| reason.text()))
         }
-        "finished" if is_made_good(task) => Some("all made good"),
+        "finished" if is_recovered(task) => Some("all recovered"),
         "finished" => task.result.as_deref().filter(|result| *result != "succeeded"),
         _ => None,
     };
@@ -142,7 +142,7 @@ pub fn address(task: &Task) -> String {
 pub const TERMS: [&str; 7] = [
     "succeeded",
     "skipped",
-    "abandoned",
+    "failed",
     "in_flight",
     "parked",
     "pending",
@@ -156,7 +156,7 @@ pub fn count(counts: &TaskCounts, term: &str) -> u64 {
     match term {
         "succeeded" => counts.succeeded,
         "skipped" => counts.skipped,
-        "abandoned" => counts.abandoned,
+        "failed" => counts.failed,
         "in_flight" => counts.in_flight,
         "parked" => counts.parked,
         "pending" => counts.pending,
@@ -165,7 +165,7 @@ pub fn count(counts: &TaskCounts, term: &str) -> u64 {
     }
 }
 
-/// `succeeded 997  skipped 2  abandoned 1`: these terms, the rare ones only where they are there.
+/// `succeeded 997  skipped 2  failed 1`: these terms, the rare ones only where they are there.
 pub fn counts(counts: &TaskCounts, terms: &[&str], rare: &[&str]) -> String {
     let terms = terms.iter().map(|name| (name, count(counts, name)));
     let terms = terms.filter(|(name, count)| *count > 0 || !rare.contains(name));
@@ -192,18 +192,18 @@ pub fn percent(task: &Task) -> String {
 /// The bar of a task: full cells are items that succeeded.
 pub fn bar(task: &Task, cells: usize) -> String {
     let counts = &task.counts;
-    let others = [counts.skipped, counts.abandoned, counts.excluded];
+    let others = [counts.skipped, counts.failed, counts.excluded];
     human::item_bar(counts.succeeded, others, task.total, cells)
 }
 
-/// Whether some of its items were abandoned.
+/// Whether some of its items were failed.
 pub fn has_failures(task: &Task) -> bool {
-    task.counts.abandoned > 0
+    task.counts.failed > 0
 }
 
 /// Whether some of its items are failed still, for all that is known of its redrives.
 pub fn is_failed_still(task: &Task) -> bool {
-    has_failures(task) && !is_made_good(task)
+    has_failures(task) && !is_recovered(task)
 }
 
 /// When it will be done at its present pace, as the node says; none while it doesn't run.
@@ -270,17 +270,17 @@ mod tests {
     use windrow_core::task::spec::TaskSpec;
 
     #[test]
-    fn a_task_whose_failures_redrives_made_good_says_so_and_looks_well() {
+    fn a_task_whose_failures_redrives_recovered_says_so_and_looks_well() {
         let task = |still_failed: u64| Task {
             status: "finished".into(),
             result: Some("with_failures".into()),
             counts: TaskCounts {
-                abandoned: 3,
+                failed: 3,
                 ..Default::default()
             },
             beside: api::TaskBeside {
                 redriven: Some(api::TaskRedriven {
-                    made_good: 3 - still_failed,
+                    recovered: 3 - still_failed,
                     still_failed,
                     exact: true,
                 }),
@@ -290,7 +290,7 @@ mod tests {
         };
         assert_eq!(
             status(&task(0)),
-            ("✓ finished (all made good)".to_owned(), Tone::Good)
+            ("✓ finished (all recovered)".to_owned(), Tone::Good)
         );
         assert_eq!(
             status(&task(1)),

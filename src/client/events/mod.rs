@@ -1,4 +1,4 @@
-//! `GET /v1/events`: what happens, as it happens. A stream that breaks off is taken up again where it ended.
+//! `GET /v1/events`: live events. A stream that breaks is resumed where it ended.
 
 mod sse;
 
@@ -13,23 +13,23 @@ use super::download::Download;
 use super::error::ClientError;
 use super::request::Request;
 
-/// Silence after which a stream is taken for broken: a node says something every 15 s.
+/// Silence after which a stream counts as broken; a node sends something every 15 s.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
-/// The wait before a stream is taken up again, until the node names another.
+/// Wait before a stream is resumed, until the node sends another value.
 const RETRY_DEFAULT: Duration = Duration::from_secs(2);
 
-/// Something that happened.
+/// An event of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its number; the stream goes on after the last one.
+    /// Event number; a resumed stream continues after the last one received.
     pub id: String,
-    /// `snapshot`, `stats`, `status`, `failure`, `log`, `audit`, `node` or `bye`.
+    /// `snapshot`, `stats`, `status`, `handler`, `failure`, `log`, `audit`, `node` or `bye`.
     pub event: String,
     /// JSON: `{"topic": …, "data": …}`.
     pub data: String,
 }
 
-/// A stream of events that outlives its connections.
+/// Event stream that survives broken connections.
 #[derive(Debug)]
 pub struct Events<'a> {
     client: &'a Client,
@@ -37,15 +37,15 @@ pub struct Events<'a> {
     open: Option<Download<'a>>,
     reader: Reader,
     retry: Duration,
-    /// Since when there is no connection.
+    /// Time when the connection was lost; `None` while connected.
     lost: Option<Instant>,
-    /// Whether to wait before the next attempt.
+    /// Set after a lost connection: wait before the next attempt.
     must_pause: bool,
 }
 
 impl Client {
-    /// What happens to these topics (`cluster`, `tasks`, `task:t42`, `node:n1`, separated by commas), at most `hz`
-    /// batches a second. It connects with the first [`Events::next`].
+    /// Subscribes to topics (`cluster`, `tasks`, `task:t42`, `node:n1`, separated by commas), with at most `hz`
+    /// batches per second. The first [`Events::next`] connects.
     pub fn events(&self, topics: &str, hz: u32) -> Events<'_> {
         let path = Request::get("/v1/events")
             .query("topics", topics)
@@ -63,22 +63,22 @@ impl Client {
     }
 }
 
-/// What a listener hears.
+/// An event or a change of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamNews {
-    /// Something happened.
+    /// An event of the stream.
     Event(Event),
-    /// The connection is lost: what was heard grows old. It is taken up again.
+    /// The connection is lost, so the data received is getting old. Reconnecting is automatic.
     Lost,
-    /// It is there again; what happened meanwhile follows.
+    /// The connection is back; missed events follow.
     Back,
 }
 
 impl Events<'_> {
-    /// The next event. Not cancel safe while it connects: an attempt that is dropped is begun anew.
+    /// Returns the next event. Not cancel safe while connecting: a dropped attempt starts over.
     ///
     /// # Errors
-    /// When the node refuses, or can't be reached for as long as a request may take.
+    /// Fails if the node refuses, or can't be reached within the request timeout.
     pub async fn next(&mut self) -> Result<Event, ClientError> {
         loop {
             if let StreamNews::Event(event) = self.hear().await? {
@@ -87,7 +87,7 @@ impl Events<'_> {
         }
     }
 
-    /// The next event, or that the connection went or came. Not cancel safe, as [`Events::next`].
+    /// Returns the next event or change of the connection. Not cancel safe, as [`Events::next`].
     ///
     /// # Errors
     /// As [`Events::next`].
@@ -136,17 +136,17 @@ impl Events<'_> {
         let Some(open) = &mut self.open else {
             return Ok(None);
         };
-        // Silence longer than a request may take is no fault of a stream; longer than its keep-alive is.
+        // A stream may be silent for longer than the request timeout, but not for longer than its keep-alive.
         timeout(SILENCE_MAX, open.piece()).await.unwrap_or(Ok(None))
     }
 
-    /// Whether it was connected not long ago.
+    /// True while connected, or if the connection was lost less than one request timeout ago.
     fn has_hope(&self) -> bool {
         self.lost
             .is_none_or(|since| since.elapsed() < self.client.timeout)
     }
 
-    /// Gives the connection up; whether it was there until now.
+    /// Drops the connection. True if it was up until now.
     fn lose(&mut self) -> bool {
         self.open = None;
         self.reader.forget_half();

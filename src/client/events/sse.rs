@@ -1,17 +1,17 @@
-//! Bytes of `text/event-stream` to events.
+//! Parser from `text/event-stream` bytes to events.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Event;
 
-/// The longest line; a node sends none of a hundredth of it. Unit: bytes.
+/// Maximum line length, in bytes; a node's lines stay below a hundredth of it.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Reads a stream piece by piece.
+/// Incremental parser of an event stream.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// Bytes of a line whose end hasn't come.
+    /// Bytes of an unfinished line.
     half: Vec<u8>,
     id: String,
     event: String,
@@ -22,10 +22,10 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Takes in bytes as they come.
+    /// Parses the next bytes.
     ///
     /// # Errors
-    /// What is wrong, for people.
+    /// Description of the fault, for people.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), String> {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.half.extend_from_slice(part);
@@ -55,7 +55,7 @@ impl Reader {
             "data" if self.data.is_empty() => value.clone_into(&mut self.data),
             "data" => self.data += &format!("\n{value}"),
             "retry" => self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry),
-            // Comments keep the connection open; other fields are of a later version.
+            // Comments only keep the connection open; unknown fields belong to later versions.
             _ => {}
         }
     }
@@ -74,22 +74,22 @@ impl Reader {
         }
     }
 
-    /// The next whole event.
+    /// Returns the next complete event.
     pub(super) fn event(&mut self) -> Option<Event> {
         self.ready.pop_front()
     }
 
-    /// How long to wait before the next connection, as the node said.
+    /// Returns the wait before reconnecting, as set by the node.
     pub(super) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Where the stream goes on.
+    /// Returns the event id after which to resume.
     pub(super) fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// The connection broke off: what is half told is told again.
+    /// Discards an incomplete event when the connection breaks; it will be sent again.
     pub(super) fn forget_half(&mut self) {
         self.half.clear();
         self.event.clear();

@@ -1,4 +1,4 @@
-//! File and environment to a checked configuration. The only place that reads the environment.
+//! Loading of a checked configuration from file and environment. The only place that reads the environment.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use super::layers::Layers;
 use super::read::{self, Read};
 use super::sections::Config;
 
-/// Loads a configuration: defaults, overridden by the file (if one is given), overridden by the environment.
-/// Flags are the caller's; it changes the result and may ask [`Config::faults`] again.
+/// Loads a configuration: defaults, overridden by the file (if given), overridden by the environment. Flags are the
+/// caller's job: it changes the result and can check [`Config::faults`] again.
 ///
 /// # Errors
-/// Every fault there is, not only the first.
+/// Returns every fault, not only the first.
 pub fn load(path: Option<&Path>, env: impl Iterator<Item = (String, String)>) -> Result<Config, Vec<Fault>> {
     let mut layers = Layers::default();
     if let Some(path) = path {
@@ -25,7 +25,7 @@ pub fn load(path: Option<&Path>, env: impl Iterator<Item = (String, String)>) ->
         origins,
         mut faults,
     } = read::config(layers);
-    // A value that could not be read has its default here; comparing that with others would only confuse.
+    // An unreadable value has been replaced with its default, and comparing that with other keys would only confuse.
     if faults.is_empty() {
         faults = check::faults(&config);
         for fault in &mut faults {
@@ -39,8 +39,8 @@ pub fn load(path: Option<&Path>, env: impl Iterator<Item = (String, String)>) ->
     }
 }
 
-/// The environment of this process, as [`load`] takes it. Names and values that are not Unicode are passed on
-/// damaged, so that one of ours is reported instead of skipped.
+/// Returns the environment of this process for [`load`]. Names and values that aren't Unicode are converted lossily,
+/// so that a Windrow variable among them is reported and not skipped.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that reads the environment"
@@ -50,7 +50,7 @@ pub fn process_env() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().map(move |(name, value)| (text(name), text(value)))
 }
 
-/// The environment of this process as the system has it, to pass on to workers.
+/// Returns the raw environment of this process, to pass on to workers.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that reads the environment"
@@ -59,7 +59,7 @@ pub fn process_env_os() -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     std::env::vars_os().collect()
 }
 
-/// A file that can't be read.
+/// Returns the fault of an unreadable file.
 pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
     Fault {
         key: "config".to_owned(),

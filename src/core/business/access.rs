@@ -1,25 +1,25 @@
-//! Who may do what: the roles and what each includes.
+//! Roles and the permissions that each one includes.
 
 use serde::{Deserialize, Serialize};
 
-/// What a caller may do.
+/// Role of a caller of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Looks.
+    /// Read access to everything.
     Viewer,
-    /// Looks, and steers tasks: create, start, stop, change, redrive.
+    /// Read access, and control of tasks: create, start, stop, change, redrive.
     Operator,
-    /// All of it: businesses, tokens, nodes.
+    /// Everything, including businesses, tokens and nodes.
     Admin,
-    /// A business: sees and steers the tasks of its own, tells that it is ready, writes data logs.
+    /// A business: reads and controls its own tasks, reports that it is ready, writes data logs.
     Business,
-    /// Reads datasets, all of them or those of one business, and nothing else.
+    /// Reads datasets, either all or those of one business, and nothing else.
     Reader,
 }
 
 impl Role {
-    /// All of them.
+    /// All roles, in declaration order.
     pub const ALL: [Role; 5] = [
         Role::Viewer,
         Role::Operator,
@@ -28,7 +28,7 @@ impl Role {
         Role::Reader,
     ];
 
-    /// The word in the API and in the store.
+    /// Returns the name of the role in the API and in the store.
     pub fn as_str(self) -> &'static str {
         match self {
             Role::Viewer => "viewer",
@@ -39,13 +39,13 @@ impl Role {
         }
     }
 
-    /// The role of a word; none when there is no such role.
+    /// Returns the role with this name, or `None` if the name is unknown.
     pub fn parse(word: &str) -> Option<Role> {
         Role::ALL.into_iter().find(|role| role.as_str() == word)
     }
 
-    /// Whether one that has this role may do what asks for `needed`. A business's own things ask for
-    /// [`Role::Business`]; whose they are is a second question.
+    /// True if a caller with this role may perform an action that requires `needed`. Actions on objects of a business
+    /// require [`Role::Business`]; ownership is checked separately.
     pub fn allows(self, needed: Role) -> bool {
         let rank = |role| match role {
             Role::Viewer => 1,
@@ -55,9 +55,9 @@ impl Role {
         };
         match (self, needed) {
             (Role::Business | Role::Reader, needed) => needed == self,
-            // Whoever looks at everything reads what was published.
+            // Any role that can read everything can read published datasets.
             (_, Role::Reader) => true,
-            // What a business may do to its own tasks, an operator may do to all.
+            // An operator may do to any task what a business may do to its own.
             (_, Role::Business) => self.allows(Role::Operator),
             _ => rank(self) >= rank(needed),
         }

@@ -1,4 +1,4 @@
-//! What a business is: who does the work of its tasks, which hooks it wants, what its tasks begin with and may have.
+//! Businesses: their handlers and hooks, and the defaults and limits of their tasks.
 
 pub mod access;
 pub mod network;
@@ -18,46 +18,46 @@ use crate::settings::json::object_option;
 use crate::settings::table::TuningPatch;
 use crate::settings::value::written_option;
 
-/// The pool of a business that names none, and of a node that serves no other.
+/// Pool of businesses and nodes that name none.
 pub const POOL_DEFAULT: &str = "default";
-/// The longest slug.
+/// Maximum length of a slug, in bytes.
 pub const SLUG_BYTES_MAX: usize = 40;
-/// How long the business may take to be ready for a start when its `prepare` hook says nothing else.
+/// Default time for a business to get ready for a start, if its `prepare` hook sets none.
 pub const PREPARE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30 * 60);
-/// How long one call of any other hook may take.
+/// Default timeout of a call to any other hook.
 pub const HOOK_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
-/// Whether a text is a slug: `[a-z0-9-]{1,40}`.
+/// True if the text is a slug: `[a-z0-9-]{1,40}`.
 pub fn is_slug(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     (1..=SLUG_BYTES_MAX).contains(&text.len()) && text.chars().all(fits)
 }
 
-/// What people say of a business, without its secrets.
+/// Configuration of a business, without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BusinessSpec {
-    /// A name for people, in any script.
+    /// Display name, in any script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// The nodes that run its tasks.
+    /// Pool whose nodes run its tasks.
     pub pool: String,
-    /// Who does the work.
+    /// Handler that processes its items.
     pub handler: HandlerSpec,
-    /// What it wants to hear of its tasks.
+    /// Hooks called for events of its tasks.
     #[serde(default)]
     pub hooks: Hooks,
-    /// What its tasks begin with.
+    /// Default tuning of its tasks.
     #[serde(default)]
     pub defaults: TuningPatch,
-    /// What all its tasks may have together.
+    /// Limits shared by all its tasks.
     #[serde(default)]
     pub limits: BusinessLimits,
 }
 
 impl BusinessSpec {
-    /// Whether any of its calls is signed: those of its URL, and its hooks. An API that gets requests of its own form
-    /// verifies nothing, nor does a command.
+    /// True if any calls of this business are signed: calls to its handler URL, or its hooks. A templated request or
+    /// a command is not signed, because its target verifies nothing.
     pub fn signs(&self) -> bool {
         let has_hooks = HookKind::ALL
             .into_iter()
@@ -66,20 +66,20 @@ impl BusinessSpec {
     }
 }
 
-/// Who does the work.
+/// Handler that processes the items of a business.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandlerSpec {
-    /// A URL that is called.
+    /// HTTP handler, called at a URL.
     Http(HttpHandlerSpec),
-    /// A command of `[handler.command.commands]`, by its name there.
+    /// Command named in `[handler.command.commands]`.
     Command(String),
-    /// A request that is made for each item, to an API that knows nothing of Windrow.
+    /// Request sent for each item to an API that knows nothing of Windrow.
     Request(Box<RequestHandlerSpec>),
 }
 
 impl HandlerSpec {
-    /// The origin that is called, as [`origin`] has it; none for a command.
+    /// Returns the origin of the URL called, as computed by [`origin`]; `None` for a command.
     pub fn origin(&self) -> Option<String> {
         match self {
             HandlerSpec::Http(http) => origin(&http.url),
@@ -92,81 +92,81 @@ impl HandlerSpec {
     }
 }
 
-/// A URL and how it is called.
+/// URL of an HTTP handler and the settings of its calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HttpHandlerSpec {
-    /// `http://` or `https://`.
+    /// URL with the scheme `http://` or `https://`.
     pub url: String,
-    /// Headers that are sent with each call.
+    /// Headers sent with each call.
     pub headers: BTreeMap<String, String>,
-    /// The names of headers whose values are kept sealed, beside the signing secrets.
+    /// Names of headers whose values are kept sealed, together with the signing secrets.
     pub secret_headers: Vec<String>,
-    /// Where in a reply the result lies (RFC 6901); empty is the whole reply.
+    /// JSON Pointer (RFC 6901) to the result within a response; empty for the whole response.
     pub response_pointer: String,
-    /// Whether the contract check insists on a handler that refuses bad signatures.
+    /// True if the contract check requires the handler to reject bad signatures.
     pub require_signature: bool,
-    /// A forward proxy, `http://host:port`; none calls directly.
+    /// Forward proxy, `http://host:port`; `None` connects directly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
-    /// Certificates (PEM text) that are trusted instead of the system's.
+    /// Certificates (PEM text) trusted instead of the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_pem: Option<String>,
-    /// Trusts any certificate. For a test system only.
+    /// Accepts any certificate. For test systems only.
     pub insecure_skip_verify: bool,
 }
 
-/// What a business wants to hear; none is not called.
+/// Hooks of a business; a hook that is `None` is not called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hooks {
-    /// Before a task is made or changed; may refuse with a message and may set the total.
+    /// Called before a task is created or changed; may reject it with a message and may set the total.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object_option")]
     pub validate: Option<Hook>,
-    /// Before a task runs: it waits until the business is ready.
+    /// Called before a task runs, which waits until the business is ready.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object_option")]
     pub prepare: Option<Hook>,
-    /// After a task stopped.
+    /// Called after a task stopped.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object_option")]
     pub stopped: Option<Hook>,
-    /// After a task finished.
+    /// Called after a task finished.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object_option")]
     pub finished: Option<Hook>,
-    /// When the results of a task are to be published: its answer is the summary of the generation.
+    /// Called to publish the results of a task; the response is the summary of the generation.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object_option")]
     pub reduce: Option<Hook>,
 }
 
-/// One hook.
+/// Configuration of one hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hook {
-    /// Where it is called; none is the handler's own URL.
+    /// URL to call; `None` uses the handler's own URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// `prepare`: until when the business must be ready; else how long one call may take. (`reduce`: none is the task's own
-    /// `reduce_timeout`.)
+    /// For `prepare`, time for the business to get ready; for the others, timeout of one call. (For `reduce`, `None`
+    /// uses the task's own `reduce_timeout`.)
     #[serde(skip_serializing_if = "Option::is_none", with = "written_option")]
     pub timeout: Option<Duration>,
 }
 
-/// The moments at which a business is called beside its items.
+/// Events for which a business is called, apart from its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HookKind {
-    /// See [`Hooks::validate`].
+    /// `task.validate`, configured in [`Hooks::validate`].
     Validate,
-    /// See [`Hooks::prepare`].
+    /// `task.prepare`, configured in [`Hooks::prepare`].
     Prepare,
-    /// See [`Hooks::stopped`].
+    /// `task.stopped`, configured in [`Hooks::stopped`].
     Stopped,
-    /// See [`Hooks::finished`].
+    /// `task.finished`, configured in [`Hooks::finished`].
     Finished,
-    /// See [`Hooks::reduce`].
+    /// `task.reduce`, configured in [`Hooks::reduce`].
     Reduce,
 }
 
 impl HookKind {
-    /// All of them.
+    /// All kinds, in declaration order.
     pub const ALL: [HookKind; 5] = [
         HookKind::Validate,
         HookKind::Prepare,
@@ -175,7 +175,7 @@ impl HookKind {
         HookKind::Reduce,
     ];
 
-    /// The `type` of the call, and the `kind` of its row in the outbox.
+    /// Returns the `type` of the call, which is also the `kind` of its row in the outbox.
     pub fn as_str(self) -> &'static str {
         match self {
             HookKind::Validate => "task.validate",
@@ -186,14 +186,14 @@ impl HookKind {
         }
     }
 
-    /// The kind of a `type`; none when there is no such hook.
+    /// Returns the kind with this `type`, or `None` if it is unknown.
     pub fn parse(text: &str) -> Option<HookKind> {
         HookKind::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
 impl Hooks {
-    /// The hook of this kind, if the business wants it.
+    /// Returns the hook of this kind, or `None` if the business has none.
     pub fn get(&self, kind: HookKind) -> Option<&Hook> {
         match kind {
             HookKind::Validate => self.validate.as_ref(),
@@ -205,17 +205,17 @@ impl Hooks {
     }
 }
 
-/// What all tasks of a business may have together; none is unlimited.
+/// Limits shared by all tasks of a business; `None` is unlimited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BusinessLimits {
-    /// The sum of the rates of its running tasks.
+    /// Maximum sum of the rates of its running tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Items in flight over all its tasks.
+    /// Maximum items in flight over all its tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<NonZeroU32>,
-    /// The names of limits that its tasks share with other businesses; each must exist.
+    /// Names of limits that its tasks share with other businesses; each must exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<String>,
 }

@@ -1,17 +1,17 @@
-//! Networks as people write them: `10.0.0.0/8`. For the handler's address guard and the trusted proxies.
+//! Networks in CIDR notation, such as `10.0.0.0/8`, for the handler's address guard and the trusted proxies.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// A network in CIDR notation.
+/// IPv4 or IPv6 network in CIDR notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     base: IpAddr,
     prefix: u8,
 }
 
-/// A text is not a network.
+/// Error for a text that is not a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a network; one looks like 10.0.0.0/8 or fd00::/8")]
 pub struct NotANetwork(pub String);
@@ -43,7 +43,7 @@ impl fmt::Display for Network {
 }
 
 impl Network {
-    /// Whether the address lies in the network; an IPv4 address never lies in an IPv6 network.
+    /// True if the network contains the address; an IPv6 network never contains an IPv4 address.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.base, address) {
             (IpAddr::V4(base), IpAddr::V4(address)) => {

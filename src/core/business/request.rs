@@ -1,4 +1,4 @@
-//! A request to any API, as people describe it: a template for each part, and what its answers mean.
+//! Requests to any API: a template for each part, and the meaning of the responses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,90 +6,90 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A templated request and how its answers are read. What templates are is said in `template`.
+/// Templated request, and how its responses are read. Module `template` defines the template syntax.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RequestSpec {
     /// Method and URL: `POST https://api.example/v1/orders/{order_id}`.
     pub call: String,
-    /// Headers, names with templates.
+    /// Headers by name; the values are templates.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The body as JSON.
+    /// Template of a JSON body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<String>,
-    /// The body as a form, `a={x}&b={y}`.
+    /// Template of a form body, `a={x}&b={y}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<String>,
-    /// The body as text.
+    /// Template of a text body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Where in an answer the output lies (RFC 6901); empty is the whole.
+    /// JSON Pointer (RFC 6901) to the output within a response; empty for the whole response.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub result: String,
-    /// What answers mean that would mean something else.
+    /// Statuses whose default meaning is overridden.
     #[serde(skip_serializing_if = "Meanings::is_empty")]
     pub statuses: Meanings,
 }
 
-/// A request as a business has it: who does the work, and how connections are made.
+/// Request handler of a business: the request, and how connections are made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RequestHandlerSpec {
-    /// The request.
+    /// Request sent for each item.
     pub request: RequestSpec,
-    /// The names of its secrets, whose values are kept sealed.
+    /// Names of the request's secrets, whose values are kept sealed.
     pub secrets: Vec<String>,
-    /// A forward proxy, `http://host:port`; none calls directly.
+    /// Forward proxy, `http://host:port`; `None` connects directly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
-    /// Certificates (PEM text) that are trusted instead of the system's.
+    /// Certificates (PEM text) trusted instead of the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_pem: Option<String>,
-    /// Trusts any certificate. For a test system only.
+    /// Accepts any certificate. For test systems only.
     pub insecure_skip_verify: bool,
 }
 
-/// What is written into a request may be secret.
+/// Shows no fields, because a request may contain secrets.
 impl fmt::Debug for RequestSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestSpec").finish_non_exhaustive()
     }
 }
 
-/// Statuses that mean what a person says.
+/// Statuses whose meaning the configuration overrides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Meanings {
-    /// The item succeeded.
+    /// Statuses that mean the item succeeded.
     #[serde(skip_serializing_if = "Codes::is_empty")]
     pub ok: Codes,
-    /// There was nothing to do.
+    /// Statuses that mean there was nothing to do.
     #[serde(skip_serializing_if = "Codes::is_empty")]
     pub skip: Codes,
-    /// The item gets another attempt.
+    /// Statuses after which the item is retried.
     #[serde(skip_serializing_if = "Codes::is_empty")]
     pub retry: Codes,
 }
 
-/// What a person says that a status means.
+/// Configured meaning of a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// See [`Meanings::ok`].
+    /// Success, configured in [`Meanings::ok`].
     Ok,
-    /// See [`Meanings::skip`].
+    /// Nothing to do, configured in [`Meanings::skip`].
     Skip,
-    /// See [`Meanings::retry`].
+    /// Another attempt, configured in [`Meanings::retry`].
     Retry,
 }
 
 impl Meanings {
-    /// Whether nothing is said.
+    /// True if no status is overridden.
     pub fn is_empty(&self) -> bool {
         *self == Meanings::default()
     }
 
-    /// What a person said of a status.
+    /// Returns the configured meaning of a status, or `None` if it is not overridden.
     pub fn of(&self, status: u16) -> Option<Meaning> {
         let said = [
             (&self.ok, Meaning::Ok),
@@ -101,25 +101,25 @@ impl Meanings {
             .map(|(_, meaning)| meaning)
     }
 
-    /// A status that is said to mean two things.
+    /// Returns a status that is listed under two meanings, if any.
     pub fn contradiction(&self) -> Option<u16> {
         let lists = [&self.ok, &self.skip, &self.retry];
         (100..1000).find(|status| lists.iter().filter(|codes| codes.has(*status)).count() > 1)
     }
 }
 
-/// A list of HTTP statuses: `409,420-429`.
+/// List of HTTP statuses and ranges: `409,420-429`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Codes(Vec<(u16, u16)>);
 
 impl Codes {
-    /// Whether there are none.
+    /// True if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a status is one of them.
+    /// True if the list contains the status.
     pub fn has(&self, status: u16) -> bool {
         self.0
             .iter()
@@ -127,12 +127,12 @@ impl Codes {
     }
 }
 
-/// A text is no list of statuses.
+/// Error for a text that is not a list of statuses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no list of statuses from 200 to 599; {advice}", advice = advice(.0))]
 pub struct NoCodes(pub String);
 
-/// What to write instead.
+/// Returns a corrected list for the error message, or an example.
 fn advice(text: &str) -> String {
     let meant: Option<Vec<String>> = text.split(',').map(|part| meant(part.trim())).collect();
     match meant {
@@ -141,7 +141,7 @@ fn advice(text: &str) -> String {
     }
 }
 
-/// A part of a list as it can be read: `2xx` is 200-299, and the lower end of a range comes first.
+/// Corrects one part of a list: `2xx` becomes 200-299, and a reversed range is swapped.
 fn meant(part: &str) -> Option<String> {
     if let Some(class @ '2'..='5') = part.chars().next()
         && part[1..].eq_ignore_ascii_case("xx")

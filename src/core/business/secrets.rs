@@ -1,6 +1,6 @@
-//! What a business keeps secret: the keys that sign its calls, and the values of its secret headers.
+//! Secrets of a business: the keys that sign its calls, and the values of its secret headers.
 //!
-//! Nothing here shows a secret: neither `Debug` nor an error. The serde form is for the vault alone.
+//! Nothing here reveals a secret, neither `Debug` nor an error. The serde form is for the vault only.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,25 +10,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::WallMs;
 
-/// How long the secret before the last rotation stays valid.
+/// Time for which the previous secret stays valid after a rotation.
 pub const ROTATION_OVERLAP: Duration = Duration::from_secs(24 * 3600);
 
-/// Headers whose values are secrets, whoever writes them; and parts of the names of others.
+/// Headers whose values are always secret, and parts of the names of others.
 const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 const SECRET_PARTS: [&str; 5] = ["token", "secret", "password", "api-key", "apikey"];
 
-/// Whether a header of this name carries what nobody else should see.
+/// True if a header of this name carries a secret.
 pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_HEADERS.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
 }
 
-/// The text of a file with secrets, without the byte order mark that some editors put before it.
+/// Strips the byte order mark that some editors put before the text of a secrets file.
 pub fn unmarked(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// The scheme, host and port of a URL (RFC 6454), to whom what was given for it belongs; none where it is no URL of HTTP.
+/// Returns the scheme, host and port of a URL (RFC 6454): secrets given for the URL belong to them. `None` if it is
+/// not an HTTP URL.
 pub fn origin(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let (scheme, host) = (scheme.to_lowercase(), rest.split(['/', '?', '#', '\\']).next()?);
@@ -41,27 +42,27 @@ pub fn origin(url: &str) -> Option<String> {
     (!host.is_empty()).then(|| format!("{scheme}://{host}"))
 }
 
-/// A business's secrets.
+/// Secrets of one business, stored sealed.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BusinessSecrets {
-    /// Newest first; at most two.
+    /// Signing secrets, newest first; at most two.
     signing: Vec<SigningSecret>,
-    /// Values of secret headers by their names.
+    /// Values of secret headers, by name.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Values of secrets of its request by their names.
+    /// Values of the request's secrets, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub request: BTreeMap<String, String>,
 }
 
-/// A key that signs calls.
+/// Key that signs calls, and the end of its validity.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SigningSecret {
-    /// `whsec_…`
+    /// Key in the form `whsec_…`.
     secret: String,
-    /// Not used from then on; the newest has no end. Unit: milliseconds since the Unix epoch.
+    /// End of validity, in milliseconds since the Unix epoch; `None` for the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until_ms: Option<i64>,
 }
@@ -79,7 +80,7 @@ impl fmt::Debug for BusinessSecrets {
 }
 
 impl BusinessSecrets {
-    /// The secrets of a new business.
+    /// Creates the secrets of a new business.
     pub fn new(secret: String, headers: BTreeMap<String, String>) -> BusinessSecrets {
         BusinessSecrets {
             signing: vec![SigningSecret {
@@ -91,12 +92,12 @@ impl BusinessSecrets {
         }
     }
 
-    /// Whether there is one that signs.
+    /// True if there is a key to sign with.
     pub fn can_sign(&self) -> bool {
         !self.signing.is_empty()
     }
 
-    /// The secrets that sign a call at this time, newest first: one, or two while a rotation lasts.
+    /// Returns the secrets that sign a call at this time, newest first: one, or two during a rotation.
     pub fn signing(&self, now: WallMs) -> Vec<String> {
         let is_valid = |one: &&SigningSecret| one.until_ms.is_none_or(|until| now.0 < until);
         self.signing
@@ -106,7 +107,7 @@ impl BusinessSecrets {
             .collect()
     }
 
-    /// The same with other values.
+    /// Returns a copy with other header and request values.
     #[must_use]
     pub fn with_values(
         &self,
@@ -120,7 +121,7 @@ impl BusinessSecrets {
         }
     }
 
-    /// The same with a new secret; the one before it stays valid for [`ROTATION_OVERLAP`].
+    /// Returns a copy with a new secret; the previous one stays valid for [`ROTATION_OVERLAP`].
     #[must_use]
     pub fn rotated(&self, secret: String, now: WallMs) -> BusinessSecrets {
         let until_ms = Some(now.plus(ROTATION_OVERLAP).0);
@@ -139,17 +140,17 @@ impl BusinessSecrets {
         }
     }
 
-    /// To what the sealed form of a business's secrets is bound.
+    /// Returns the context to which the sealed secrets of a business are bound.
     pub fn place(slug: &str) -> String {
         format!("business/{slug}")
     }
 
-    /// The text to seal.
+    /// Serializes the secrets for sealing.
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("texts and numbers are always JSON")
     }
 
-    /// What [`BusinessSecrets::to_bytes`] wrote; none when it isn't that.
+    /// Parses the output of [`BusinessSecrets::to_bytes`]; `None` for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Option<BusinessSecrets> {
         serde_json::from_slice(bytes).ok()
     }

@@ -1,4 +1,5 @@
-//! The line of those that wait: who is booked, who is filled in behind one that doesn't fit, and who must wait for whom.
+//! Admission of waiting shards: which are booked, which are backfilled past one that doesn't fit, and which must
+//! wait.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -6,26 +7,27 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::{Admission, Booking, Ledger, Load, Obstacle, PASSED_OVER_MAX, Refusal, Request};
 use crate::ids::{Moment, ShardId, TaskId};
 
-/// The first of the line that doesn't fit now. The others may be filled in behind it.
+/// First shard in the line that doesn't fit now. Others may be backfilled past it.
 struct Head {
     shard: ShardId,
-    /// When it fits, as far as the ends of what is booked are known.
+    /// Time at which it fits; `None` if the known ends of the bookings don't tell.
     start: Option<Start>,
 }
 
-/// The moment at which enough is free for the head.
+/// Time at which enough capacity is free for the head.
 struct Start {
     at: Moment,
-    /// What is free beside it then.
+    /// Capacity left beside the head at that time.
     spare: Load,
 }
 
 impl Ledger {
-    /// Books whoever fits among all that wait, by priority, then by waiting time. Answers in that order.
+    /// Books all waiting shards that fit, by priority, then by waiting time. Returns the outcomes in that order.
     ///
-    /// Behind the first one that doesn't fit now, others are booked as long as its own start is no later for them. Where `ends`
-    /// (the expected end of each shard that runs) tells that start, they must have ended by then or fit beside it; where
-    /// it isn't known, they may pass it for [`PASSED_OVER_MAX`] from the first time. One that never fits blocks nobody.
+    /// Past the first one that doesn't fit now, others are booked as long as they don't delay it. If its start
+    /// follows from `ends` (the expected end of each running shard), they must have ended by then or fit beside it.
+    /// Otherwise they may pass it for [`PASSED_OVER_MAX`] from the first time. A shard that never fits blocks no
+    /// other.
     pub fn admit(
         &mut self,
         waiting: &[Request],
@@ -94,8 +96,8 @@ impl Ledger {
         fits_beside
     }
 
-    /// The moment at which so much is free, if what is booked ends as expected. What was filled in ends when it promised:
-    /// once that is over, nobody else passes for it.
+    /// Returns the time at which this much is free if all bookings end as expected. A backfilled shard is expected to
+    /// end as promised; once that time is over, it lets no further shard pass.
     fn start_of(&self, need: Load, ends: &BTreeMap<ShardId, Moment>, now: Moment) -> Option<Start> {
         let end = |(shard, booking): (&ShardId, &Booking)| {
             let end = booking.promised.or_else(|| ends.get(shard).copied())?;
@@ -115,7 +117,7 @@ impl Ledger {
         None
     }
 
-    /// The task that has booked most.
+    /// Returns the task with the largest booking.
     fn largest(&self) -> Option<TaskId> {
         let mut sums: HashMap<TaskId, Load> = HashMap::new();
         for (shard, booking) in &self.held {

@@ -1,13 +1,13 @@
-//! A node's capacity: which shards may run here, by the sum of their rates.
+//! Capacity of a node: which shards may run here, by the sum of their rates.
 //!
-//! Only the supervisor holds a ledger, so admitting and booking are one step and can't race. The ledger never
-//! starts or stops anything, and never books more than the capacity; lowering the capacity takes nothing back.
+//! Only the supervisor holds a ledger, so admitting and booking are one step and can't race. The ledger never starts
+//! or stops anything, and never books more than the capacity; lowering the capacity revokes no booking.
 //!
-//! What all tasks of a business may have together isn't booked: they share it while they run (`limit`).
+//! Limits over all tasks of a business are not booked: running tasks share them (`limit`).
 //!
-//! The waiting line (`line`) is what the restorer finds, in each scan anew: nobody waits here who is no longer
-//! runnable. The ledger remembers only since when the head of the line has been passed, because after
-//! [`PASSED_OVER_MAX`] nothing behind one whose start can't be foreseen is admitted until it fits.
+//! The restorer builds the waiting line (`line`) anew in each scan, so nothing waits here that is no longer runnable.
+//! The ledger remembers only since when the head of the line has been passed: after [`PASSED_OVER_MAX`], nothing is
+//! admitted past a head whose start is unknown until it fits.
 
 mod line;
 pub mod placement;
@@ -24,31 +24,32 @@ use super::ids::{Moment, ShardId, TaskId, WallMs};
 use super::settings::{Rate, RateLimit};
 use super::shards::Share;
 
-/// How long later candidates may pass one that doesn't fit, where its start can't be foreseen.
+/// Maximum time for which later shards may pass one that doesn't fit, if its start is unknown.
 pub const PASSED_OVER_MAX: Duration = Duration::from_secs(60);
 
-/// An amount of capacity. Unit: millionths of an item per second.
+/// Amount of capacity, in millionths of an item per second.
 ///
-/// Rates of any period are added exactly in this unit; what a task needs is rounded up and what a node has is
-/// rounded down, so rounding never overbooks.
+/// Rates of any period are added exactly in this unit. Needs are rounded up and capacities are rounded down, so
+/// rounding never overbooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Load(pub u128);
 
-/// Millionths of an item times nanoseconds of a second.
+/// Millionths per item times nanoseconds per second.
 const MICROS_NANOS: u128 = 1_000_000 * 1_000_000_000;
 
 impl Load {
-    /// What a task of this rate needs.
+    /// Returns the load that a task of this rate needs.
     pub fn needed_by(rate: Rate) -> Load {
         Load((u128::from(rate.items()) * MICROS_NANOS).div_ceil(u128::from(rate.period_ns())))
     }
 
-    /// What a node of this rate has.
+    /// Returns the load that a node of this rate offers.
     pub fn offered_by(rate: Rate) -> Load {
         Load(u128::from(rate.items()) * MICROS_NANOS / u128::from(rate.period_ns()))
     }
 
-    /// As people read it beside others: parts of rates have no end of decimals, and three digits say how much it is.
+    /// Formats the load rounded to three digits, because shares of rates may have endless decimals; whole items keep
+    /// all their digits.
     ///
     /// ```
     /// use windrow_core::capacity::Load;
@@ -72,7 +73,7 @@ impl Load {
     }
 }
 
-/// As a rate in items per second, with as many decimals as it has: `500/s`, `0.25/s`.
+/// Formats the load in items per second with all its decimals: `500/s`, `0.25/s`.
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (items, micros) = (self.0 / 1_000_000, self.0 % 1_000_000);
@@ -84,28 +85,28 @@ impl fmt::Display for Load {
     }
 }
 
-/// How much a node may run.
+/// Capacity of a node for shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
-    /// As much as comes (`windrow run`).
+    /// No limit on the rates (`windrow run`).
     Unlimited,
-    /// At most this sum of rates.
+    /// Limit on the sum of the rates.
     Limited(Rate),
 }
 
-/// Precedence of a shard that waits: the lowest goes first.
+/// Precedence of a waiting shard: the lowest rank goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// Of the task; higher goes first.
+    /// Priority of the task; the highest goes first.
     pub priority: Reverse<i32>,
-    /// Since when it waits; of the same priority, who waited longer goes first.
+    /// Start of the wait; within a priority, the longest wait goes first.
     pub since: WallMs,
-    /// The shard.
+    /// Shard that waits; the final tie-breaker.
     pub shard: ShardId,
 }
 
 impl Rank {
-    /// Precedence of a shard by its task's priority, of which a higher one goes first.
+    /// Creates a rank from the priority of the shard's task; the highest priority goes first.
     pub fn new(priority: i32, since: WallMs, shard: ShardId) -> Rank {
         Rank {
             priority: Reverse(priority),
@@ -115,25 +116,25 @@ impl Rank {
     }
 }
 
-/// A shard that would like to run here.
+/// Request of a shard to run here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The shard, and its precedence.
+    /// Shard and its precedence.
     pub rank: Rank,
-    /// How fast it may go.
+    /// Rate limit of the shard.
     pub rate: RateLimit,
-    /// Of which part of its task's rate that is.
+    /// Share of its task's rate that this is.
     pub share: Share,
-    /// The least time that what is left of it takes; none where that isn't known.
+    /// Minimum time to finish the rest of the shard; `None` if unknown.
     pub takes: Option<Duration>,
 }
 
-/// What came of one request of [`Ledger::admit`].
+/// Outcome of one request to [`Ledger::admit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// The shard.
+    /// Shard that made the request.
     pub shard: ShardId,
-    /// Booked, or why not.
+    /// Load booked, or the reason for the refusal.
     pub outcome: Result<Load, Refusal>,
 }
 
@@ -141,11 +142,11 @@ pub struct Admission {
 struct Booking {
     load: Load,
     share: Share,
-    /// When it was to have ended, where it was filled in behind one that didn't fit.
+    /// Promised end, if the shard was backfilled past one that didn't fit.
     promised: Option<Moment>,
 }
 
-/// The bookings of one node.
+/// Bookings of one node.
 ///
 /// ```
 /// use windrow_core::capacity::{Capacity, Ledger, Obstacle, Rank, Request};
@@ -179,7 +180,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty ledger. A task without a rate counts as `unlimited_reserves`.
+    /// Creates an empty ledger. A task without a rate counts as `unlimited_reserves`.
     pub fn new(capacity: Capacity, unlimited_reserves: Rate) -> Ledger {
         let mut ledger = Ledger {
             capacity: None,
@@ -192,7 +193,7 @@ impl Ledger {
         ledger
     }
 
-    /// Changes the capacity; bookings stay, also those that no longer fit.
+    /// Changes the capacity. All bookings stay, including those that no longer fit.
     pub fn set_capacity(&mut self, capacity: Capacity) {
         self.capacity = match capacity {
             Capacity::Unlimited => None,
@@ -200,42 +201,42 @@ impl Ledger {
         };
     }
 
-    /// The whole capacity; none is unlimited.
+    /// Returns the whole capacity; `None` is unlimited.
     pub fn capacity(&self) -> Option<Load> {
         self.capacity
     }
 
-    /// The sum of all bookings.
+    /// Returns the sum of all bookings.
     pub fn held_sum(&self) -> Load {
         self.held_sum
     }
 
-    /// What a shard has booked.
+    /// Returns the load that a shard has booked.
     pub fn held_by(&self, shard: ShardId) -> Option<Load> {
         self.held.get(&shard).map(|booking| booking.load)
     }
 
-    /// How many shards are booked.
+    /// Returns the number of booked shards.
     pub fn held_shards(&self) -> usize {
         self.held.len()
     }
 
-    /// What can still be booked; all there is where the capacity is unlimited.
+    /// Returns the load that can still be booked; practically infinite if the capacity is unlimited.
     pub fn free(&self) -> Load {
         self.whole().minus(self.held_sum)
     }
 
-    /// Books a shard without looking at the line.
+    /// Books a shard regardless of the waiting line.
     ///
     /// # Errors
-    /// When it doesn't fit or is booked already; nothing is changed then.
+    /// If it doesn't fit or is booked already; nothing changes then.
     pub fn reserve(&mut self, request: &Request) -> Result<Load, Refusal> {
         let need = self.check(request)?;
         self.book(request, need, None);
         Ok(need)
     }
 
-    /// What it needs, where that fits now.
+    /// Returns the load that the request needs, if it fits now.
     fn check(&self, request: &Request) -> Result<Load, Refusal> {
         let need = self.need_of(request.rate);
         if self.held.contains_key(&request.rank.shard) {
@@ -256,11 +257,11 @@ impl Ledger {
         self.passed_over_since.remove(&request.rank.shard);
     }
 
-    /// Changes what a shard has booked. Less always fits.
+    /// Changes the booking of a shard. A decrease always fits.
     ///
     /// # Errors
-    /// When more is wanted than fits (the refusal's `free` is the most that would), or the shard isn't booked.
-    /// The booking stays as it was.
+    /// If an increase doesn't fit (the refusal's `free` is the most that would), or if the shard isn't booked. The
+    /// booking stays as it was.
     pub fn change(&mut self, shard: ShardId, rate: RateLimit) -> Result<Load, Refusal> {
         let need = self.need_of(rate);
         let Some(held) = self.held_by(shard) else {
@@ -273,10 +274,10 @@ impl Ledger {
         Ok(need)
     }
 
-    /// The same where the shard's part of its task has changed, too.
+    /// Changes the booking and the shard's share of its task.
     ///
     /// # Errors
-    /// As [`Ledger::change`].
+    /// As for [`Ledger::change`].
     pub fn change_share(&mut self, shard: ShardId, share: Share, rate: RateLimit) -> Result<Load, Refusal> {
         let need = self.change(shard, share.of_limit(rate))?;
         if let Some(booking) = self.held.get_mut(&shard) {
@@ -285,11 +286,11 @@ impl Ledger {
         Ok(need)
     }
 
-    /// Changes what each shard of a task that runs here has booked to its part of `rate`, all of them or none, and says
-    /// how many. `share` is the part of one that would run here, where none does.
+    /// Changes the bookings of all shards of a task that run here to their shares of `rate`, all or none, and returns
+    /// their number. `share` is the share of a shard that would run here if none does.
     ///
     /// # Errors
-    /// When it doesn't fit; also when none runs here but the part is more than the node's whole capacity.
+    /// If it doesn't fit; also if none runs here and the share exceeds the node's whole capacity.
     pub fn change_task(&mut self, task: TaskId, rate: RateLimit, share: Share) -> Result<usize, Refusal> {
         let need = self.need_of(share.of_limit(rate));
         let (first, last) = (ShardId { task, no: 0 }, ShardId { task, no: u32::MAX });
@@ -319,7 +320,7 @@ impl Ledger {
         self.held_sum = self.held_sum.minus(held).plus(need);
     }
 
-    /// Gives back what a shard has booked, and says how much; none when it had nothing.
+    /// Releases the booking of a shard and returns its load; `None` if it had none.
     pub fn release(&mut self, shard: ShardId) -> Option<Load> {
         let Booking { load, .. } = self.held.remove(&shard)?;
         self.held_sum = self.held_sum.minus(load);
@@ -337,7 +338,7 @@ impl Ledger {
         self.capacity.unwrap_or(Load(u128::MAX))
     }
 
-    /// `own` is what the shard holds already.
+    /// `own` is the load that the shard has booked already.
     fn check_fit(&self, need: Load, own: Load) -> Result<(), Refusal> {
         let free = self.whole().minus(self.held_sum.minus(own));
         if self.capacity.is_some_and(|whole| need > whole) {

@@ -1,24 +1,25 @@
-//! Which of several nodes goes first for a shard that all of them could take: each computes the same order without
-//! asking the others. It decides nothing: whoever claims first has the shard.
+//! Order of the nodes for a shard that all of them could take. Each node computes the same order without asking the
+//! others. The order decides nothing: the first to claim the shard has it.
 //!
-//! Weighted rendezvous hashing puts the nodes into an order for each task, in which one is first as often as its capacity
-//! is part of all. The shards of a task go round that order: four shards and three nodes never make one node run all.
+//! Weighted rendezvous hashing orders the nodes for each task; a node is first in proportion to its share of the
+//! total capacity. The shards of a task rotate through that order, so four shards on three nodes never all run on one
+//! node.
 
 use super::Load;
 use crate::ids::{SessionId, ShardId, TaskId};
 
-/// A node that could take shards.
+/// Node that could take shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its session.
+    /// Session of the node.
     pub session: SessionId,
-    /// What it may run; none is unlimited.
+    /// Capacity of the node; `None` is unlimited.
     pub capacity: Option<Load>,
-    /// The pools that it serves; none serves all, an empty list none.
+    /// Pools that the node serves; `None` serves all, an empty list none.
     pub pools: Option<Vec<String>>,
 }
 
-/// How many of the peers go before `me` for a shard: 0 is first.
+/// Returns the number of peers that go before `me` for a shard; 0 is first.
 pub fn rank(shard: ShardId, me: SessionId, peers: &[Peer]) -> usize {
     let takes = |peer: &&Peer| peer.pools.as_ref().is_none_or(|pools| !pools.is_empty());
     let takers = peers.iter().filter(takes).count();
@@ -29,12 +30,12 @@ pub fn rank(shard: ShardId, me: SessionId, peers: &[Peer]) -> usize {
     (place + takers - shard.no as usize % takers) % takers
 }
 
-/// How many of the peers come before `me` in a task's order.
+/// Returns the number of peers that come before `me` in a task's order.
 fn place(task: TaskId, me: SessionId, peers: &[Peer]) -> usize {
     let largest = peers.iter().filter_map(|peer| peer.capacity).max();
     let takes = |peer: &&Peer| peer.pools.as_ref().is_none_or(|pools| !pools.is_empty());
     let score = |peer: &Peer| {
-        // Without a limit it is as good as the largest.
+        // A node without a limit weighs as much as the largest.
         let weight = peer
             .capacity
             .or(largest)
@@ -51,7 +52,7 @@ fn place(task: TaskId, me: SessionId, peers: &[Peer]) -> usize {
         .count()
 }
 
-/// A number strictly between 0 and 1 that looks random and is the same everywhere.
+/// Returns a pseudorandom number strictly between 0 and 1, the same on every node.
 fn hash(task: TaskId, session: SessionId) -> f64 {
     let (high, low) = session.0.as_u64_pair();
     let parts = [task.0.cast_unsigned(), high, low];
@@ -61,7 +62,7 @@ fn hash(task: TaskId, session: SessionId) -> f64 {
     ((mixed >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
 }
 
-/// The finisher of SplitMix64.
+/// Mixes the state with the SplitMix64 finalizer.
 fn mix(state: u64) -> u64 {
     let state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,36 +1,36 @@
-//! Why a shard may not run here now, in words for people.
+//! Reasons why a shard may not run here now, with texts for people.
 
 use super::Load;
 use crate::ids::{ShardId, TaskId};
 
-/// Why a shard may not run here now.
+/// Reason why a shard may not run here now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// Not now; when others have ended it fits.
+    /// Not enough is free now; the shard fits once others have ended.
     Full,
-    /// Never: it needs more than the node's whole capacity.
+    /// The shard never fits: it needs more than the node's whole capacity.
     TooBig,
-    /// It would fit, but this one is ahead in the line and would start later for it.
+    /// The shard would fit, but would delay this one, which is ahead in the line.
     Behind(ShardId),
-    /// It is booked already.
+    /// The shard is booked already.
     Held,
-    /// It isn't booked, so there is nothing to change.
+    /// The shard isn't booked, so there is nothing to change.
     NotHeld,
 }
 
-/// A shard was not booked, or not changed.
+/// Refusal to book a shard or to change its booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct Refusal {
-    /// What it needs.
+    /// Load that the shard needs.
     pub need: Load,
-    /// What would fit now; for a change, what the shard holds included.
+    /// Load that would fit now; for a change, including the shard's own booking.
     pub free: Load,
-    /// The node's whole capacity.
+    /// Whole capacity of the node.
     pub capacity: Load,
-    /// Why not.
+    /// Reason for the refusal.
     pub obstacle: Obstacle,
-    /// Of a line that is full: the task that has booked most.
+    /// Task with the largest booking, if the node is full.
     pub holder: Option<TaskId>,
 }
 
@@ -49,7 +49,7 @@ impl Refusal {
         }
     }
 
-    /// The same of one that isn't in the line yet.
+    /// Describes the refusal of a shard that isn't in the line yet.
     pub fn foretold(&self) -> String {
         let Refusal {
             need,
@@ -70,7 +70,7 @@ impl Refusal {
         }
     }
 
-    /// Why it waits, in words that stay the same for as long as the reason does.
+    /// Describes why the shard waits; the text stays the same for as long as the reason does.
     pub fn waiting_text(&self) -> String {
         let Refusal {
             need,

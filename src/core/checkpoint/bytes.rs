@@ -1,8 +1,8 @@
-//! The small words of the checkpoint format: a reader that refuses instead of panicking, and LEB128 numbers.
+//! Primitives of the checkpoint format: a reader that fails instead of panicking, and LEB128 numbers.
 
 use super::Corrupt;
 
-/// What is left to be read.
+/// Bytes that are left to read.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -18,7 +18,8 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// A number of 7 bits a byte, lowest first; only its shortest form is legal, so that a value has one encoding.
+    /// Reads a number of 7 bits per byte, lowest first. Only the shortest form is legal, so each value has one
+    /// encoding.
     pub(super) fn take_varint(&mut self) -> Result<u64, Corrupt> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
@@ -38,10 +39,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends a number as [`Reader::take_varint`] reads it.
+/// Appends a number in the form that [`Reader::take_varint`] reads.
 pub(super) fn push_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
-        // The lowest 7 bits and the mark that more follow.
+        // The lowest 7 bits, and the mark that more follow.
         out.push((number & 0x7F) as u8 | 0x80);
         number >>= 7;
     }

@@ -1,14 +1,14 @@
-//! The bytes of a checkpoint: what is settled or parked above low water, and an extension section.
+//! Checkpoint format: items that are settled or parked above the watermark, and an extension section.
 //!
-//! The format is told below; golden files in `tests/golden/checkpoint` pin version 1 for good. The codec
-//! never panics and never guesses: whatever isn't exactly what a writer makes is [`Corrupt`], and the task stops
+//! The format is described below; golden files in `tests/golden/checkpoint` pin version 1 for good. The codec never
+//! panics and never guesses: anything that a writer wouldn't produce is [`Corrupt`], and the task stops
 //! (`checkpoint_corrupt`) instead of running items again or, worse, leaving some out.
 //!
 //! ```text
 //! 0xB7, version 1, encoding {0 empty, 1 bitmap, 2 runs}, flags 0
-//! varint span         highest index of the set − low water; 0 when the set is empty
-//! u64le  low water    must equal the row's column
-//! bitmap              ceil(span / 8) bytes; bit j ⇔ low water + 1 + j is in the set; unused bits 0
+//! varint span         highest index of the set − watermark; 0 when the set is empty
+//! u64le  watermark    must equal the row's column
+//! bitmap              ceil(span / 8) bytes; bit j ⇔ watermark + 1 + j is in the set; unused bits 0
 //! runs                varint lengths, in turn not in the set and in the set; their sum is span
 //! varint length, and that many bytes of extension
 //! u32le  CRC32C of everything before
@@ -20,38 +20,38 @@ use bytes::{Reader, push_varint};
 
 use super::ids::ItemIndex;
 
-/// The largest span. Unit: indexes; the largest window.
+/// Maximum span, in indexes; equals the largest window.
 pub const SPAN_MAX: u32 = 1 << 20;
 
 const MAGIC: u8 = 0xB7;
-/// The newest version that this program writes and reads.
+/// Newest version that this program reads and writes.
 pub const VERSION: u8 = 1;
-/// The oldest one; every program reads it.
+/// Oldest version, which every program reads.
 const VERSION_FIRST: u8 = 1;
 const ENCODING_EMPTY: u8 = 0;
 const ENCODING_BITMAP: u8 = 1;
 const ENCODING_RUNS: u8 = 2;
 
-/// A checkpoint as it was read: low water and the set above it.
+/// Decoded checkpoint: the watermark and the set above it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The first index that is neither settled nor parked; never in the set.
-    pub low_water: ItemIndex,
-    /// How far the set reaches: its highest index is `low_water + span`; 0 when it is empty.
+    /// Watermark: the first index that is neither settled nor parked; never in the set.
+    pub watermark: ItemIndex,
+    /// Extent of the set: its highest index is `watermark + span`; 0 if it is empty.
     pub span: u32,
-    /// Bit j of the stream (bit j % 64 of word j / 64) ⇔ index `low_water + 1 + j` is in the set. As many words as
+    /// Bits of the set: bit j (bit j % 64 of word j / 64) ⇔ index `watermark + 1 + j` is in the set. As many words as
     /// `span` bits need; bits from `span` on are 0.
     pub words: Vec<u64>,
-    /// The extension section, not looked into.
+    /// Extension section, not interpreted here.
     pub extension: Vec<u8>,
 }
 
 impl Snapshot {
-    /// Whether an index is in the set.
+    /// True if the index is in the set.
     pub fn contains(&self, index: ItemIndex) -> bool {
         let Some(bit) = index
             .0
-            .checked_sub(self.low_water.0 + 1)
+            .checked_sub(self.watermark.0 + 1)
             .filter(|bit| *bit < u64::from(self.span))
         else {
             return false;
@@ -62,20 +62,20 @@ impl Snapshot {
         word.is_some_and(|word| word >> (bit % 64) & 1 == 1)
     }
 
-    /// How many indexes are in the set.
+    /// Returns the number of indexes in the set.
     pub fn len(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Whether the set is empty.
+    /// True if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.span == 0
     }
 
-    /// How many indexes from low water up to `end` are not in the set.
+    /// Returns the number of indexes from the watermark up to `end` that are not in the set.
     pub fn open_below(&self, end: ItemIndex) -> u64 {
-        let all = end.0.saturating_sub(self.low_water.0);
-        // Low water itself has no bit: it is never in the set.
+        let all = end.0.saturating_sub(self.watermark.0);
+        // The watermark itself has no bit: it is never in the set.
         let bits = all.saturating_sub(1);
         let within = |(word, at): (&u64, u64)| match bits.saturating_sub(at * 64) {
             64.. => *word,
@@ -86,61 +86,61 @@ impl Snapshot {
     }
 }
 
-/// Bytes are not a checkpoint of this row. Nobody may guess what they meant.
+/// Reason why bytes are not a checkpoint of this row. Callers must not guess their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Corrupt {
-    /// The bytes end before the checkpoint does, also when there are none.
+    /// The data is truncated or empty.
     #[error("the checkpoint is cut off")]
     Truncated,
-    /// The checksum doesn't match.
+    /// The checksum doesn't match the bytes.
     #[error("the checkpoint's checksum is {found:08x}, its bytes make {made:08x}")]
     Checksum {
-        /// What is written.
+        /// Checksum in the checkpoint.
         found: u32,
-        /// What the bytes make.
+        /// Checksum computed from the bytes.
         made: u32,
     },
-    /// The first byte is another one.
+    /// The first byte is not the magic number.
     #[error("the first byte is {0:#04x}, a checkpoint begins with 0xb7")]
     Magic(u8),
-    /// Written by a newer program.
+    /// The version is that of a newer program.
     #[error("the checkpoint has version {0}; this program reads version 1")]
     Version(u8),
-    /// There is no such encoding.
+    /// The encoding is unknown.
     #[error("the checkpoint has encoding {0}; there are 0, 1 and 2")]
     Encoding(u8),
-    /// Flags are reserved.
+    /// Reserved flags are set.
     #[error("the checkpoint has flags {0:#04x}; none are known")]
     Flags(u8),
-    /// It belongs to another state of the row.
-    #[error("the checkpoint was written for low water {found}, the row says {expected}")]
-    LowWater {
-        /// What the bytes say.
+    /// The checkpoint belongs to another state of the row.
+    #[error("the checkpoint was written for watermark {found}, the row says {expected}")]
+    Watermark {
+        /// Watermark in the checkpoint.
         found: u64,
-        /// What the row says.
+        /// Watermark in the row.
         expected: u64,
     },
-    /// The span exceeds [`SPAN_MAX`], or doesn't fit the encoding.
+    /// The span exceeds [`SPAN_MAX`] or doesn't fit the encoding.
     #[error("the checkpoint has a span of {0}; it is 1 to 1048576, and 0 only where the set is empty")]
     Span(u64),
-    /// A number is written in more than 10 bytes, or in more than it needs.
+    /// A number takes more than 10 bytes, or more than it needs.
     #[error("a number of the checkpoint is written in too many bytes")]
     Varint,
     /// The highest bit isn't set, or one beyond it is.
     #[error("the checkpoint's bitmap doesn't end at its span")]
     Bitmap,
-    /// The runs don't sum up to the span, one but the first is empty, or the last isn't in the set.
+    /// The runs don't add up to the span, one other than the first is empty, or the last isn't in the set.
     #[error("the checkpoint's runs don't end at its span")]
     Runs,
-    /// Something follows the extension section.
+    /// Bytes follow the extension section.
     #[error("the checkpoint has {0} bytes too many")]
     Trailing(usize),
 }
 
-/// The bytes of a checkpoint: the smaller of the two encodings.
+/// Encodes a checkpoint, in the smaller of the two encodings.
 ///
-/// `words` is the set above low water as in [`Snapshot::words`]; words of zeros at the end are ignored. At most
-/// [`SPAN_MAX`] bits count: the window is never larger, so a caller can't exceed it.
+/// `words` is the set above the watermark as in [`Snapshot::words`]; zero words at the end are ignored. The window is
+/// never larger than [`SPAN_MAX`] bits, so a caller can't exceed it.
 ///
 /// ```
 /// use windrow_core::checkpoint::{decode, encode};
@@ -152,17 +152,17 @@ pub enum Corrupt {
 /// ```
 ///
 /// # Panics
-/// When the set reaches beyond [`SPAN_MAX`].
-pub fn encode(low_water: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> {
-    encode_as(VERSION, low_water, words, extension)
+/// If the set reaches beyond [`SPAN_MAX`].
+pub fn encode(watermark: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> {
+    encode_as(VERSION, watermark, words, extension)
 }
 
-/// The newest version that this program writes and that all of these readers read.
+/// Returns the newest version that this program writes and all of these readers read.
 pub fn version_for(readers: impl IntoIterator<Item = u8>) -> u8 {
     readers.into_iter().fold(VERSION, u8::min).max(VERSION_FIRST)
 }
 
-/// The version of the program that wrote these bytes; none where they are no checkpoint.
+/// Returns the format version of these bytes; `None` if they are not a checkpoint.
 pub fn version_of(bytes: &[u8]) -> Option<u8> {
     if let [MAGIC, version, ..] = bytes {
         Some(*version)
@@ -171,12 +171,13 @@ pub fn version_of(bytes: &[u8]) -> Option<u8> {
     }
 }
 
-/// As [`encode`], in the version that [`version_for`] chose: older nodes go on with what newer ones saved.
+/// Encodes like [`encode`], in the version that [`version_for`] chose, so that older nodes can resume from what newer
+/// ones saved.
 ///
 /// # Panics
-/// As [`encode`].
-pub fn encode_as(version: u8, low_water: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> {
-    // All versions so far look the same but for their number; a later one branches here.
+/// As [`encode`] does.
+pub fn encode_as(version: u8, watermark: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> {
+    // All versions so far differ only in their number; a later one branches here.
     let version = version.clamp(VERSION_FIRST, VERSION);
     let span = span_of(words);
     assert!(
@@ -196,7 +197,7 @@ pub fn encode_as(version: u8, low_water: ItemIndex, words: &[u64], extension: &[
     let mut out = Vec::with_capacity(32 + bitmap_bytes(span) + extension.len());
     out.extend([MAGIC, version, encoding, 0]);
     push_varint(&mut out, u64::from(span));
-    out.extend(low_water.0.to_le_bytes());
+    out.extend(watermark.0.to_le_bytes());
     match runs {
         Some(runs) => out.extend(runs),
         None => out.extend(
@@ -217,7 +218,7 @@ fn bitmap_bytes(span: u32) -> usize {
     span.div_ceil(8) as usize
 }
 
-/// One past the highest bit that is set.
+/// Returns one past the highest bit that is set.
 fn span_of(words: &[u64]) -> u32 {
     let Some(last) = words.iter().rposition(|word| *word != 0) else {
         return 0;
@@ -226,8 +227,8 @@ fn span_of(words: &[u64]) -> u32 {
     u32::try_from(bits).unwrap_or(u32::MAX)
 }
 
-/// The runs encoding, or none once it is no smaller than the bitmap. The cap keeps it cheap: a set full of holes is
-/// given up after as many bytes as the bitmap has.
+/// Encodes the set as runs; `None` once that is no smaller than the bitmap. The cap keeps it cheap: a set full of
+/// holes is encoded only up to the size of the bitmap.
 fn runs_if_smaller(words: &[u64], span: u32) -> Option<Vec<u8>> {
     let mut runs = Vec::new();
     let (mut at, mut in_set) = (0, false);
@@ -242,7 +243,7 @@ fn runs_if_smaller(words: &[u64], span: u32) -> Option<Vec<u8>> {
     Some(runs)
 }
 
-/// The first bit from `at` on that is not `in_set`, or `span`.
+/// Returns the first bit from `at` on that is not `in_set`, or `span`.
 fn run_end(words: &[u64], at: u32, in_set: bool, span: u32) -> u32 {
     let flip = if in_set { u64::MAX } else { 0 };
     let mut word_no = (at / 64) as usize;
@@ -257,19 +258,19 @@ fn run_end(words: &[u64], at: u32, in_set: bool, span: u32) -> u32 {
     (word_no as u32 * 64 + others.trailing_zeros()).min(span)
 }
 
-/// Reads the bytes of a checkpoint. No bytes at all are an error too: before the first checkpoint there is none.
+/// Decodes a checkpoint. Empty input is an error too: before the first checkpoint there is nothing to decode.
 ///
 /// # Errors
-/// See [`Corrupt`]: whatever isn't exactly what a writer makes.
-pub fn decode(bytes: &[u8], expected_low_water: ItemIndex) -> Result<Snapshot, Corrupt> {
+/// [`Corrupt`] for anything that a writer wouldn't produce.
+pub fn decode(bytes: &[u8], expected_watermark: ItemIndex) -> Result<Snapshot, Corrupt> {
     let mut reader = Reader(check_sum(bytes)?);
     let encoding = read_head(&mut reader)?;
     let span = read_span(&mut reader, encoding)?;
-    let low_water = u64::from_le_bytes(reader.take_array()?);
-    if low_water != expected_low_water.0 {
-        return Err(Corrupt::LowWater {
-            found: low_water,
-            expected: expected_low_water.0,
+    let watermark = u64::from_le_bytes(reader.take_array()?);
+    if watermark != expected_watermark.0 {
+        return Err(Corrupt::Watermark {
+            found: watermark,
+            expected: expected_watermark.0,
         });
     }
     let words = match encoding {
@@ -282,7 +283,7 @@ pub fn decode(bytes: &[u8], expected_low_water: ItemIndex) -> Result<Snapshot, C
     let extension = reader.take(extension_bytes)?.to_vec();
     match reader.0.len() {
         0 => Ok(Snapshot {
-            low_water: ItemIndex(low_water),
+            watermark: ItemIndex(watermark),
             span,
             words,
             extension,
@@ -291,7 +292,8 @@ pub fn decode(bytes: &[u8], expected_low_water: ItemIndex) -> Result<Snapshot, C
     }
 }
 
-/// Everything before the checksum. A newer version may put it elsewhere, so the head is looked at first.
+/// Verifies the checksum and returns everything before it. A newer version may put it elsewhere, so the head is
+/// checked first.
 fn check_sum(bytes: &[u8]) -> Result<&[u8], Corrupt> {
     let (body, sum) = bytes.split_last_chunk::<4>().ok_or(Corrupt::Truncated)?;
     match *body {
@@ -355,7 +357,7 @@ fn read_runs(reader: &mut Reader<'_>, span: u32) -> Result<Vec<u64>, Corrupt> {
         }
         (at, in_set) = (at + len, !in_set);
     }
-    // `in_set` was turned after the last run: the highest index must be in the set.
+    // `in_set` was flipped after the last run: the highest index must be in the set.
     if in_set { Err(Corrupt::Runs) } else { Ok(words) }
 }
 

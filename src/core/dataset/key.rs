@@ -1,4 +1,4 @@
-//! By what readers look up in a generation: a member of each output, as a text.
+//! Lookup keys of a generation: one member of each output, as text.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde::Deserializer as _;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-/// The key of an output: its member of this name, a text as it is, a number or a truth value as its JSON. None for what has
-/// none, or one that is a list, an object or null.
+/// Returns the key of an output: the value of this member, a string as it is, a number or boolean as its JSON. `None`
+/// if it is missing, a list, an object or null.
 pub fn key_of(output: &str, member: &str) -> Option<String> {
     let mut parsed = serde_json::Deserializer::from_str(output);
     let found = parsed.deserialize_map(Member(member)).ok().flatten()?;
@@ -18,8 +18,8 @@ pub fn key_of(output: &str, member: &str) -> Option<String> {
     }
 }
 
-/// A number for a key, the same on every machine: equal keys have equal ones, and few others do. (FNV-1a, with the last
-/// step of MurmurHash3 so that all bits depend on all bytes.)
+/// Hashes a key, the same on every machine; few different keys collide. (FNV-1a, with the last step of MurmurHash3 so
+/// that all bits depend on all bytes.)
 pub fn key_hash(key: &str) -> u64 {
     let fnv = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -29,7 +29,8 @@ pub fn key_hash(key: &str) -> u64 {
     mixed ^ (mixed >> 33)
 }
 
-/// The value of one member; the others are skipped unread. Of several of one name the last counts, as everywhere.
+/// Value of one member; the others are skipped unread. If a name occurs several times the last one counts, as
+/// everywhere.
 struct Member<'a>(&'a str);
 
 impl<'de> Visitor<'de> for Member<'_> {

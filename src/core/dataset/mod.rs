@@ -1,14 +1,14 @@
-//! Datasets: what the results of finished tasks become for readers, one generation after another.
+//! Datasets: results of finished tasks, published for readers one generation after another.
 //!
-//! A task that publishes has its generation's number from the day it was made; numbers that never come are legal. When
-//! its items are settled, whoever claims its last shard ([`ShardId::publication`](crate::ids::ShardId::publication))
+//! A task that publishes gets its generation number when it is created; gaps in the numbers are legal. When its items
+//! are settled, the node that claims its last shard ([`ShardId::publication`](crate::ids::ShardId::publication))
 //! reduces the results and moves the pointer, in one transaction under its claim. Then:
 //!
-//! - D1: the current generation is one that was published and is still kept.
-//! - D2: a publication is accepted only above the highest that ever was; so what is current goes back by a person's
-//!   rollback alone.
-//! - D3: the publication number grows with each move of the pointer, whichever way it goes.
-//! - D4: what a sink shows was published, is whole, and its publication number never goes back.
+//! - D1: the current generation was published and is still kept.
+//! - D2: a publication is accepted only above the highest one ever, so the current generation goes back only by a
+//!   manual rollback.
+//! - D3: the publication number grows with each move of the pointer, in either direction.
+//! - D4: the content of a sink was published, is complete, and its publication number never decreases.
 
 mod key;
 mod name;
@@ -29,19 +29,19 @@ pub use publish::{KEY_BYTES_MAX, Publish, PublishIf, PublishIfFault, Publishing,
 pub use sink::{Sink, behind_since, sink_key, sink_pointer};
 pub use summary::{SummaryFault, summary};
 
-/// Generations that a dataset keeps unless people say otherwise: the current one, some to roll back to, and one that
-/// readers who began before the last move still read.
+/// Default number of generations that a dataset keeps: the current one, some to roll back to, and one for readers
+/// that started before the last move.
 pub const KEEP_DEFAULT: NonZeroU32 = NonZeroU32::new(5).expect("it is not zero");
-/// The most that it may keep.
+/// Maximum number of generations that a dataset may keep.
 pub const KEEP_MAX: u32 = 1_000;
-/// Generations of a dataset that may be pinned at a time: each holds its results for good.
+/// Maximum number of pinned generations per dataset: each keeps its results for good.
 pub const PINNED_MAX: u32 = 100;
-/// Datasets of one business.
+/// Maximum number of datasets per business.
 pub const DATASETS_MAX: u64 = 200;
-/// The largest answer of a reduce, as minified JSON. Unit: bytes.
+/// Maximum size of a reduce response as minified JSON, in bytes.
 pub const SUMMARY_BYTES_MAX: usize = 1 << 20;
 
-/// The number of a generation within its dataset: 1, 2, 3 …, given when its task is made.
+/// Number of a generation within its dataset: 1, 2, 3 …, assigned when its task is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GenerationNo(pub u64);
@@ -53,16 +53,16 @@ impl fmt::Display for GenerationNo {
 }
 
 crate::slugs! {
-    /// Where a generation stands.
+    /// Publication state of a generation.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum GenerationState {
-        /// Its task has not ended.
+        /// The task has not ended.
         Pending = "pending",
-        /// It can be read.
+        /// The generation can be read.
         Published = "published",
-        /// Its task ended and it was not published; it says why.
+        /// The task ended and the generation was not published; a reason is kept.
         Withheld = "withheld",
-        /// It was published and is no longer kept.
+        /// The generation was published and is no longer kept.
         Expired = "expired",
     }
 }

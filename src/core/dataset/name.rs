@@ -1,16 +1,16 @@
-//! Names of datasets: one namespace for all readers, of which each business owns a part.
+//! Dataset names: one namespace for all readers, part of which each business owns.
 
-/// The longest name. Unit: bytes.
+/// Maximum length of a name, in bytes.
 pub const NAME_BYTES_MAX: usize = 40;
 
-/// Tells whether a text is a name: parts of `a-z`, `0-9` and `-` with dots between them, such as `board` or `shop.users`.
+/// True if the text is a name: parts of `a-z`, `0-9` and `-` with dots between them, such as `board` or `shop.users`.
 pub fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_part = |part: &str| !part.is_empty() && part.chars().all(fits);
     text.len() <= NAME_BYTES_MAX && text.split('.').all(is_part)
 }
 
-/// Tells whether a name is in the part that a business owns: its slug, and all below it (`shop`, `shop.users`).
+/// True if the name is one that a business owns: its slug, and all below it (`shop`, `shop.users`).
 pub fn is_own_name(name: &str, slug: &str) -> bool {
     let rest = name.strip_prefix(slug);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -1,25 +1,25 @@
-//! Which generation is current, and which are kept.
+//! Pointer to the current generation, and the generations that are kept.
 
 use super::GenerationNo;
 
-/// Which generation of a dataset readers get.
+/// Pointer to the generation of a dataset that readers get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pointer {
-    /// The current one; none before the first publication.
+    /// Current generation; `None` before the first publication.
     pub current: Option<GenerationNo>,
-    /// The highest that was ever published; 0 before the first.
+    /// Highest generation ever published; 0 before the first.
     pub highest: GenerationNo,
-    /// Grows by one with each move.
+    /// Publication number, which grows by one with each move.
     pub publication: u64,
 }
 
-/// A generation came too late: one of a higher number was published before it.
+/// Error for a generation that came too late: this higher one was published before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("generation {0} was published before")]
 pub struct Superseded(pub GenerationNo);
 
 impl Pointer {
-    /// The pointer after a generation was published.
+    /// Returns the pointer after a generation was published.
     ///
     /// # Errors
     /// [`Superseded`]: nothing moves.
@@ -33,7 +33,7 @@ impl Pointer {
         })
     }
 
-    /// The pointer after a person moved it to a generation that is kept.
+    /// Returns the pointer after a manual move to a generation that is kept.
     #[must_use]
     pub fn move_to(self, generation: GenerationNo) -> Pointer {
         Pointer {
@@ -44,8 +44,8 @@ impl Pointer {
     }
 }
 
-/// The published generations that are no longer kept, lowest first: all but the newest `keep`, those that are pinned, and
-/// the current one. Each comes with whether it is pinned, in any order.
+/// Returns the published generations that are no longer kept, lowest first: all but the newest `keep`, the pinned
+/// ones and the current one. Each generation comes with a flag that is true if it is pinned, in any order.
 pub fn outdated(published: &[(GenerationNo, bool)], pointer: Pointer, keep: u32) -> Vec<GenerationNo> {
     let mut newest: Vec<(GenerationNo, bool)> = published.to_vec();
     newest.sort_unstable_by_key(|(no, _)| std::cmp::Reverse(*no));

@@ -1,4 +1,4 @@
-//! What a task publishes: where, on which condition, and how its results are reduced.
+//! Publication settings of a task: the dataset, the condition, and how the results are reduced.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,54 +8,54 @@ use serde::{Deserialize, Serialize};
 use super::GenerationNo;
 use crate::items::counters::Counters;
 
-/// All of it. Unit: hundredths of a percent.
+/// One hundred percent, in hundredths of a percent.
 const WHOLE: u32 = 10_000;
-/// The longest name of a key member. Unit: bytes.
+/// Maximum length of a key member's name, in bytes.
 pub const KEY_BYTES_MAX: usize = 128;
-/// The longest name of a command. Unit: bytes.
+/// Maximum length of a command's name, in bytes.
 const COMMAND_BYTES_MAX: usize = 64;
 
-/// What becomes of a task's results when it is finished.
+/// Publication of a task's results after it finishes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publish {
-    /// The dataset's name.
+    /// Name of the dataset.
     pub dataset: String,
-    /// How many of its items must have succeeded.
+    /// Condition on the number of items that succeeded.
     #[serde(default, rename = "if")]
     pub condition: PublishIf,
-    /// What makes the summary.
+    /// Method that produces the summary.
     #[serde(default)]
     pub reduce: Reduce,
-    /// The member of the outputs by which readers look up, if they may.
+    /// Output member that readers look up by; `None` disables lookups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// The same of a task that was made: its generation has a number.
+/// Publication settings of a created task, whose generation has a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publishing {
-    /// What was asked for.
+    /// Publication settings as requested.
     #[serde(flatten)]
     pub publish: Publish,
-    /// The number of its generation.
+    /// Number of the generation.
     pub generation: GenerationNo,
 }
 
-/// How many items of a task must have succeeded, or been skipped, for its results to be published.
+/// Share of a task's items that must have succeeded or been skipped for its results to be published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PublishIf {
-    /// At least this part of them. Unit: hundredths of a percent, at most 10,000.
+    /// Minimum share, in hundredths of a percent; at most 10,000.
     part: u32,
 }
 
 impl PublishIf {
-    /// All of them.
+    /// Requires all of the items.
     pub const ALL: PublishIf = PublishIf { part: WHOLE };
-    /// However few.
+    /// Requires none of the items.
     pub const ANY: PublishIf = PublishIf { part: 0 };
 
-    /// Whether the results of a task of so many items are to be published.
+    /// Succeeds if a task with this many items may publish its results.
     ///
     /// # Errors
     /// The sentence that says why not.
@@ -94,7 +94,7 @@ impl From<PublishIf> for String {
     }
 }
 
-/// A text is no condition.
+/// Error for a text that is not a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be all, any, or a percentage above 0% and up to 100% with at most two decimals")]
 pub struct PublishIfFault;
@@ -134,16 +134,17 @@ impl TryFrom<String> for PublishIf {
     }
 }
 
-/// What makes the summary of a generation from its results.
+/// Method that makes the summary of a generation from its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Reduce {
-    /// Nothing: there is no summary.
+    /// No reduction: the generation has no summary.
     #[default]
     None,
-    /// The business, which is called with `task.reduce`.
+    /// Calls the business with `task.reduce`.
     Hook,
-    /// A command of the node's configuration, by its name there: results on its standard input, the summary on its output.
+    /// Runs a command by its name in the node's configuration: results on its standard input, the summary on its
+    /// output.
     Command(String),
 }
 
@@ -163,7 +164,7 @@ impl From<Reduce> for String {
     }
 }
 
-/// A text names no reduce.
+/// Error for a text that is not a reduce method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be none, hook, or command:NAME with a command of the node's configuration")]
 pub struct ReduceFault;
@@ -181,7 +182,7 @@ impl FromStr for Reduce {
     }
 }
 
-/// Whether a text can name a command of the configuration.
+/// True if the text can name a command of the configuration.
 fn is_command(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=COMMAND_BYTES_MAX).contains(&text.len()) && text.bytes().all(fits)
@@ -199,11 +200,11 @@ impl TryFrom<String> for Reduce {
 mod tests {
     use super::*;
 
-    fn counters(succeeded: u64, skipped: u64, abandoned: u64) -> Counters {
+    fn counters(succeeded: u64, skipped: u64, failed: u64) -> Counters {
         Counters {
             succeeded,
             skipped,
-            abandoned,
+            failed,
             ..Counters::default()
         }
     }

@@ -1,32 +1,32 @@
-//! Where else readers find what is current. A sink follows the pointer and never leads it: what it holds was published, and
-//! is whole.
+//! Sinks: other places where readers find the current generation. A sink follows the pointer and never leads it: its
+//! content was published and is complete.
 
 use super::Pointer;
 use crate::ids::{StoreId, WallMs};
 
 crate::slugs! {
-    /// Where a dataset's current generation is copied to.
+    /// Destination to which the current generation of a dataset is copied.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Sink {
-        /// Nowhere.
+        /// No copy is made.
         None = "none",
-        /// The Redis of readers.
+        /// Redis instance of the readers.
         Redis = "redis",
     }
 }
 
-/// A key of a dataset in Redis: all of one dataset have one hash tag, so that a cluster keeps them together.
+/// Returns a Redis key of a dataset. All keys of one dataset share a hash tag, so a cluster keeps them together.
 pub fn sink_key(prefix: &str, store: &StoreId, dataset: &str, rest: &str) -> String {
     format!("{prefix}:{{{}:{dataset}}}:{rest}", store.0)
 }
 
-/// The key that readers begin with: a hash that names all others.
+/// Returns the key that readers start with: a hash that names all others.
 pub fn sink_pointer(prefix: &str, store: &StoreId, dataset: &str) -> String {
     sink_key(prefix, store, dataset, "current")
 }
 
-/// Since when readers of a sink find something else than what is current: since that was published, or since what was
-/// there was lost. None where they find it, and where nothing is current.
+/// Returns the time since which readers of a sink don't find the current generation: since its publication, or since
+/// the copy was lost. `None` if they find it, or if no generation is current.
 pub fn behind_since(
     pointer: Pointer,
     published_at: Option<WallMs>,

@@ -1,28 +1,28 @@
-//! What a reduce answered, fit to be kept.
+//! Summaries: reduce responses, validated and minified for storage.
 
 use serde::de::IgnoredAny;
 
 use super::SUMMARY_BYTES_MAX;
 use crate::handler::text::minified;
 
-/// An answer is no summary.
+/// Reason why a response is not a summary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SummaryFault {
-    /// Nothing, or white space.
+    /// The response is empty or white space.
     #[error("the answer is empty; a summary is JSON")]
     Empty,
-    /// It isn't JSON.
+    /// The response is not JSON.
     #[error("the answer is no JSON: {0}")]
     NoJson(String),
-    /// It is too large.
+    /// The response exceeds the size limit.
     #[error("the answer has more than {SUMMARY_BYTES_MAX} bytes, the most that a summary may have")]
     TooLarge,
 }
 
-/// The summary of an answer, which whoever reads it has limited to one byte more than a summary may have.
+/// Returns the summary in a response, whose reader has limited it to one byte more than a summary may have.
 ///
 /// # Errors
-/// See [`SummaryFault`].
+/// Any [`SummaryFault`] of the response.
 pub fn summary(answer: &[u8]) -> Result<Box<str>, SummaryFault> {
     if answer.len() > SUMMARY_BYTES_MAX {
         return Err(SummaryFault::TooLarge);

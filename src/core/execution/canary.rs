@@ -1,9 +1,9 @@
-//! The canary: the first items are settled, each of them, before any other leaves.
+//! Canary: the first items, all of which must settle before any other is dispatched.
 //!
-//! When they are, the run stops for a person's yes, or goes on by itself if none of them was abandoned. It goes on only
-//! once a checkpoint says that the canary has passed: after a crash nothing that was sent later can be taken for a part
-//! of it. The first shard holds all of it, with an item to spare (`shards`), and no other shard is claimed
-//! before that checkpoint.
+//! Once they are settled, the run stops for approval, or continues automatically if none of them failed. It continues
+//! only after a checkpoint records that the canary has passed, so that after a crash nothing sent later can be
+//! mistaken for part of it. The first shard holds the whole canary with an item to spare (`shards`), and no other
+//! shard is claimed before that checkpoint.
 
 use super::Execution;
 use super::items::Items;
@@ -12,11 +12,11 @@ use crate::ids::ItemIndex;
 use crate::task::lifecycle::StopReason;
 use crate::task::{Canary, CanaryThen};
 
-/// What the canary holds back; none where there is none.
+/// Hold of the canary on all other items; empty without a canary.
 #[derive(Debug, Default)]
 pub(super) struct CanaryHold(Option<Hold>);
 
-/// Nothing at or above `until` leaves.
+/// Hold on all items at or above `until`.
 #[derive(Debug)]
 struct Hold {
     until: ItemIndex,
@@ -24,21 +24,21 @@ struct Hold {
     verdict: Verdict,
 }
 
-/// How far the canary is.
+/// Progress of the canary, from unsettled to recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// Not all of its items are settled.
     Open,
-    /// It has passed; waits for a draft.
+    /// The canary has passed; waits for a draft.
     Passed,
-    /// The draft of this number says so.
+    /// The draft of this number records that it has passed.
     Drafted(u64),
-    /// A checkpoint says so: nothing is held any more, and nothing will be.
+    /// A checkpoint records that it has passed: nothing is held from now on.
     Durable,
 }
 
 impl CanaryHold {
-    /// Holds everything but the first items back, or nothing. One that has passed doesn't come back.
+    /// Holds back everything but the first items, or nothing. A canary that has passed is not set again.
     pub(super) fn set(&mut self, canary: Option<Canary>, start: ItemIndex) {
         if self.0.as_ref().is_some_and(|held| held.verdict != Verdict::Open) {
             return;
@@ -50,7 +50,7 @@ impl CanaryHold {
         });
     }
 
-    /// One past the last index that it lets leave, of a range that ends at `end`.
+    /// Returns one past the last index that may be dispatched, in a range that ends at `end`.
     #[inline]
     pub(super) fn limit(&self, end: ItemIndex) -> ItemIndex {
         match &self.0 {
@@ -59,14 +59,14 @@ impl CanaryHold {
         }
     }
 
-    /// Where it ends, and what then; none where nothing is to be judged any more.
+    /// Returns the end of the canary and the action after it; `None` if it needs no further judgement.
     #[inline]
     fn open(&self) -> Option<(ItemIndex, CanaryThen)> {
         let held = self.0.as_ref().filter(|held| held.verdict == Verdict::Open);
         held.map(|held| (held.until, held.then))
     }
 
-    /// Whether a draft should tell that the canary has passed.
+    /// True if a draft should record that the canary has passed.
     #[inline]
     pub(super) fn is_pass_due(&self) -> bool {
         self.0
@@ -74,7 +74,7 @@ impl CanaryHold {
             .is_some_and(|held| held.verdict == Verdict::Passed)
     }
 
-    /// A draft of this number is made; says whether it tells that the canary has passed.
+    /// Notes that draft `no` was made; returns true if it records that the canary has passed.
     pub(super) fn on_drafted(&mut self, no: u64) -> bool {
         self.change(Verdict::Passed, Verdict::Drafted(no));
         let held = self.0.as_ref();
@@ -97,21 +97,21 @@ impl CanaryHold {
 }
 
 impl Execution {
-    /// Ends the hold, or the run, when every item of the canary is settled.
+    /// Ends the hold, or the run, once every item of the canary is settled.
     #[inline]
     pub(super) fn judge_canary(&mut self) {
         let Some((until, then)) = self.items.canary.open() else {
             return;
         };
         let is_open = self.phase == Phase::Running && until < self.items.end;
-        let is_done = self.items.window.low_water() >= until
+        let is_done = self.items.window.watermark() >= until
             && self.items.troubles.lowest().is_none_or(|low| low >= until);
         if !is_open || !is_done {
             return;
         }
-        // Nothing else has left yet: whatever was abandoned is the canary's.
+        // Nothing else was dispatched yet, so every failed item belongs to the canary.
         match then {
-            CanaryThen::Continue if self.items.counters.abandoned == 0 => {
+            CanaryThen::Continue if self.items.counters.failed == 0 => {
                 self.items.canary.change(Verdict::Open, Verdict::Passed);
             }
             CanaryThen::Continue | CanaryThen::Stop => {
@@ -129,10 +129,10 @@ fn canary_text(items: &Items, until: ItemIndex, then: CanaryThen) -> String {
         CanaryThen::Continue => ", and it goes on by itself only if none is",
     };
     format!(
-        "the canary of {} items is done: {} succeeded, {} skipped, {} abandoned{why}; start the task to go on with the rest",
+        "the canary of {} items is done: {} succeeded, {} skipped, {} failed{why}; start the task to go on with the rest",
         until.0 - items.range.start.0,
         counters.succeeded,
         counters.skipped,
-        counters.abandoned
+        counters.failed
     )
 }

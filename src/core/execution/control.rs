@@ -1,4 +1,4 @@
-//! Commands from outside the lanes, and what a run takes over from the one before.
+//! Commands from outside the lanes, and the state that a run takes over from the previous one.
 
 use super::Execution;
 use super::types::{Command, Now, RunEnd};
@@ -15,14 +15,14 @@ impl Execution {
             Command::Finish(end) => self.items.finish(end),
             Command::Supply(supply) => self.items.on_supply(supply),
             Command::Canary(canary) => self.items.canary.set(canary, self.items.range.start),
-            Command::GiveUp(decided) => self.judge.set_given_up(decided),
+            Command::MarkFailed(decided) => self.judge.mark_failed(decided),
             Command::Skip(wanted) => self.set_skips(wanted),
             Command::Shared(shared) => self.on_shared(shared, now),
             Command::Heard(pause, slow) => self.on_heard(pause, slow, now),
         }
     }
 
-    /// End of the run, once a stop was asked for or it is over.
+    /// Returns the end of the run, once a stop was requested or the run is over.
     pub fn ending(&self) -> Option<&RunEnd> {
         match &self.phase {
             super::Phase::Running => None,
@@ -32,7 +32,7 @@ impl Execution {
 }
 
 impl Items {
-    /// Nothing at or above `end` is dispatched any more; what was dispatched, or may have been by a run before, still settles.
+    /// Stops dispatching at or above `end`. Items already dispatched, possibly by an earlier run, still settle.
     pub(in crate::execution) fn finish(&mut self, end: ItemIndex) {
         let end = end.max(self.lowest_end()).max(self.range.start);
         let closes = self.supply.close();
@@ -89,7 +89,8 @@ impl Items {
     }
 }
 
-/// What earlier runs counted of an item. Charged attempts are evidence, unless the handler was down when they were kept.
+/// Restores an item with the attempts of earlier runs. Charged attempts are evidence, unless the handler was down
+/// when they were saved.
 fn restored(attempts: u32, charged: u32, was_down: bool, failure: Option<Failure>, at: WallMs) -> Trouble {
     Trouble {
         attempts,

@@ -1,4 +1,4 @@
-//! What a stop that didn't wait says of the calls that it cut off: which items may have been done all the same.
+//! Items that were in flight when a stop didn't wait for them: they may have been processed.
 
 use super::{Execution, Phase, RunEnd};
 use crate::execution::items::Items;
@@ -7,11 +7,11 @@ use crate::items::run::IndexRun;
 use crate::items::waiting::Doing;
 use crate::task::lifecycle::CutOff;
 
-/// Runs of items that are named one by one; of the rest the number is kept.
+/// Maximum number of item runs that are listed; the rest are only counted.
 const RUNS_MAX: usize = 8;
 
 impl Execution {
-    /// Adds to a stop which items were in flight when the lanes went.
+    /// Records in a stop which items were in flight when the lanes ended.
     pub(super) fn tell_cut_off(&mut self) {
         let items = self.items.counters.in_flight;
         let runs = if items == 0 {
@@ -26,10 +26,11 @@ impl Execution {
 }
 
 impl Items {
-    /// The first runs of what was dispatched and isn't settled, waiting for a retry, or back without having left.
+    /// Returns the first runs of items that are out with the handler: dispatched, and neither settled, waiting for a
+    /// retry, nor returned unsent.
     pub(in crate::execution) fn in_flight_runs(&self) -> Vec<IndexRun> {
         let mut runs: Vec<IndexRun> = Vec::new();
-        let mut at = self.window.low_water();
+        let mut at = self.window.watermark();
         while let Some(open) = self.window.unsettled(at, self.high, 1) {
             at = open.end();
             if self.is_here(open.first()) {
@@ -46,7 +47,7 @@ impl Items {
         runs
     }
 
-    /// Whether an unsettled item is with us and not with the handler.
+    /// True if an unsettled item is here and not out with the handler.
     pub(in crate::execution) fn is_here(&self, index: ItemIndex) -> bool {
         let waits = self
             .troubles

@@ -1,4 +1,4 @@
-//! Checkpoints: one at a time, each a whole truth; what is not acknowledged stays unsaved.
+//! Checkpoint drafts: one at a time, each complete; anything not acknowledged stays unsaved.
 
 use crate::execution::items::Items;
 use std::collections::BTreeMap;
@@ -11,57 +11,57 @@ use crate::items::verdict::{Outage, SideRecord};
 use crate::shards::Directives;
 use crate::task::lifecycle::StopReason;
 
-/// Failures that wait to be written: above this nothing more is dispatched until a checkpoint took them.
-/// (A statement carries at most 4,000 rows; five of them are one transaction of well under 1 s.)
+/// Maximum number of failures waiting to be written; beyond it, nothing is dispatched until a checkpoint has stored
+/// them. (A statement carries at most 4,000 rows; five of them are one transaction of well under 1 s.)
 pub const SIDE_RECORDS_MAX: usize = 20_000;
 
-/// A checkpoint before it is encoded.
+/// Checkpoint before it is encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointDraft {
-    /// The core's own number of it, to be acknowledged.
+    /// Sequence number given by the core, used to acknowledge the draft.
     pub no: u64,
     /// First index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
-    /// Once it is stored, fresh items may leave below it.
+    /// Dispatch horizon: once the draft is stored, fresh items below it may be sent.
     pub reach: ItemIndex,
-    /// As the store keeps them: items outside the window count as parked even while in flight.
+    /// Counters as the store keeps them: items outside the window count as parked even while in flight.
     pub counters: Counters,
-    /// Settled above low water: bit `j` is index `low_water + 1 + j`.
+    /// Items settled above the watermark: bit `j` is index `watermark + 1 + j`.
     pub above: Vec<u64>,
-    /// Bits of `above` that count.
+    /// Number of valid bits in `above`.
     pub span: u32,
     /// Item rows that change.
     pub side: Vec<SideRecord>,
-    /// Where an early finish cuts the shard.
+    /// Index at which an early finish cuts the shard.
     pub finish_at: Option<ItemIndex>,
-    /// The canary has passed: the task has none any more.
+    /// Set once the canary has passed: the task no longer has one.
     pub canary_passed: bool,
-    /// What all shards of the task should know.
+    /// Directives for all shards of the task.
     pub told: Directives,
-    /// The outage of the handler that the run is in.
+    /// Current outage of the handler, if any.
     pub outage: Option<Outage>,
-    /// Set in the last draft of a run.
+    /// End of the run, set in its last draft.
     pub end: Option<RunEnd>,
 }
 
-/// What no checkpoint holds yet, and the draft that is on its way.
+/// Changes that no checkpoint holds yet, and the outstanding draft.
 #[derive(Debug)]
 pub(super) struct Drafts {
     unsaved: u64,
-    /// Items that were settled without a call: a crash now repeats none of them.
+    /// Items settled without a call: a crash now repeats none of them.
     passed: u64,
     side: BTreeMap<ItemIndex, SideRecord>,
     finish_at: Option<ItemIndex>,
     told: Directives,
     outstanding: Option<Outstanding>,
     no: u64,
-    /// Low water of the last draft.
-    low_water: ItemIndex,
+    /// Watermark of the last draft.
+    watermark: ItemIndex,
 }
 
-/// What was given to a checkpoint and not acknowledged yet.
+/// Contents of the draft that is not acknowledged yet.
 #[derive(Debug)]
 struct Outstanding {
     no: u64,
@@ -74,7 +74,7 @@ struct Outstanding {
 }
 
 impl Drafts {
-    pub(super) fn new(low_water: ItemIndex) -> Drafts {
+    pub(super) fn new(watermark: ItemIndex) -> Drafts {
         Drafts {
             unsaved: 0,
             passed: 0,
@@ -83,62 +83,62 @@ impl Drafts {
             told: Directives::default(),
             outstanding: None,
             no: 0,
-            low_water,
+            watermark,
         }
     }
 
-    /// So many items were settled, or parked.
+    /// Counts items that were settled or parked.
     #[inline]
     pub(super) fn on_completed(&mut self, items: u32) {
         self.unsaved += u64::from(items);
     }
 
-    /// So many items were settled without a call.
+    /// Counts items that were settled without a call.
     #[inline]
     pub(super) fn on_passed(&mut self, items: u64) {
         self.passed += items;
     }
 
-    /// The item's row changes; the last word counts.
+    /// Records a change of the item's row; the latest one wins.
     pub(super) fn record(&mut self, record: SideRecord) {
         self.side.insert(record.index(), record);
     }
 
-    /// The item's row, which no checkpoint ever held, need not be written.
+    /// Drops the change of a row that no checkpoint ever held.
     pub(super) fn forget(&mut self, index: ItemIndex) {
         self.side.remove(&index);
     }
 
-    /// The shard is cut here.
+    /// Cuts the shard at `end`.
     pub(super) fn finish(&mut self, end: ItemIndex) {
         self.finish_at = Some(end);
         self.unsaved += 1;
     }
 
-    /// All shards should know this, too.
+    /// Adds directives for all shards.
     pub(super) fn tell(&mut self, news: Directives) {
         let earlier = std::mem::replace(&mut self.told, news);
         self.told.after(earlier);
     }
 
-    /// Completions that would be repeated after a crash now.
+    /// Returns the number of completions that a crash now would repeat.
     #[inline]
     pub(super) fn unsaved(&self) -> u64 {
         self.unsaved
     }
 
-    /// How many failures more may wait to be written.
+    /// Returns the number of failures that may still wait to be written.
     pub(super) fn side_room(&self) -> u32 {
         u32::try_from(SIDE_RECORDS_MAX.saturating_sub(self.side.len())).unwrap_or(0)
     }
 
-    /// Whether an item has changed since the last draft.
+    /// True if an item has changed since the last draft.
     #[inline]
     pub(super) fn has_items(&self) -> bool {
         self.unsaved > 0 || self.passed > 0 || !self.side.is_empty()
     }
 
-    /// All of it, for the newest draft.
+    /// Moves all changes into the newest draft.
     fn give_out(&mut self, reach: ItemIndex) -> Outstanding {
         Outstanding {
             no: self.no,
@@ -151,14 +151,14 @@ impl Drafts {
         }
     }
 
-    /// Low water of the last draft.
-    pub(super) fn low_water(&self) -> ItemIndex {
-        self.low_water
+    /// Returns the watermark of the last draft.
+    pub(super) fn watermark(&self) -> ItemIndex {
+        self.watermark
     }
 }
 
 impl Execution {
-    /// Half of what may be unsaved is: do not wait for the tick.
+    /// True if half of what may be unsaved is, so the checkpoint must not wait for the tick.
     pub(super) fn is_checkpoint_due(&self) -> bool {
         let drafts = &self.items.drafts;
         drafts.outstanding.is_none()
@@ -168,7 +168,7 @@ impl Execution {
                 || self.has_news())
     }
 
-    /// Whether nothing has happened that a checkpoint would hold, and none is on its way.
+    /// True if a checkpoint would hold nothing new and none is outstanding.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         matches!(self.phase, Phase::Running)
@@ -178,7 +178,7 @@ impl Execution {
             && !self.has_news()
     }
 
-    /// Whether a checkpoint would say something beside what became of items.
+    /// True if a checkpoint would record something besides the outcomes of items.
     #[inline]
     fn has_news(&self) -> bool {
         self.is_reach_due()
@@ -187,7 +187,7 @@ impl Execution {
             || !self.items.drafts.told.is_empty()
     }
 
-    /// How many completions may be unsaved.
+    /// Returns the maximum number of unsaved completions.
     pub(super) fn unsaved_max(&self) -> u64 {
         let most = self
             .settings
@@ -200,12 +200,12 @@ impl Execution {
         }
     }
 
-    /// A draft, unless one is outstanding, nothing changed, or the run may write nothing more.
+    /// Makes a draft, unless one is outstanding, nothing changed, or the run may write nothing more.
     pub(super) fn draft(&mut self) -> Option<CheckpointDraft> {
         let end = match &self.phase {
             Phase::Ended(RunEnd::Fenced) | Phase::Stopping(RunEnd::Fenced) => return None,
             Phase::Ended(end) => Some(end.clone()),
-            // Were what led to the stop saved before the stop itself, a crash in between would lose the stop.
+            // If the cause of the stop were saved before the stop itself, a crash in between would lose the stop.
             Phase::Stopping(RunEnd::Stopped { reason, .. }) if *reason != StopReason::Operator => {
                 return None;
             }
@@ -222,13 +222,13 @@ impl Execution {
         let span = self.items.window.copy_above(self.items.high, &mut above);
         let outage = self.judge.saved_outage();
         self.judge.on_drafted(outage);
-        self.items.drafts.low_water = self.items.window.low_water();
+        self.items.drafts.watermark = self.items.window.watermark();
         let outstanding = self.items.drafts.give_out(reach);
         let rows = outstanding.side.keys();
         rows.for_each(|index| self.items.troubles.mark_row(*index));
         let draft = CheckpointDraft {
             no,
-            low_water: self.items.drafts.low_water,
+            watermark: self.items.drafts.watermark,
             high_water: self.items.high,
             reach,
             counters: self.items.stored_counters(),
@@ -255,7 +255,7 @@ impl Items {
         }
     }
 
-    /// Only what the acknowledged draft held is saved; what settled meanwhile stays unsaved.
+    /// Marks only the contents of the acknowledged draft as saved; items settled since stay unsaved.
     pub(in crate::execution) fn on_checkpoint_stored(&mut self, no: u64) {
         let outstanding = &mut self.drafts.outstanding;
         if let Some(stored) = outstanding.take_if(|outstanding| outstanding.no == no) {
@@ -267,7 +267,7 @@ impl Items {
         }
     }
 
-    /// Nobody will acknowledge the outstanding draft any more: all of it goes into the next one.
+    /// Merges the outstanding draft, which will never be acknowledged, into the next one.
     pub(in crate::execution) fn merge_outstanding(&mut self) {
         if let Some(lost) = self.drafts.outstanding.take() {
             for (index, record) in lost.side {

@@ -1,4 +1,4 @@
-//! Failed attempts: whether they count, and whether the item is tried again, held, parked or given up.
+//! Failed attempts: whether they count, and whether the item is retried, held, parked or failed.
 
 use crate::execution::items::Items;
 use crate::execution::settings::Settings;
@@ -24,7 +24,7 @@ impl Execution {
         }
     }
 
-    /// An attempt of this item, which was taken, failed.
+    /// Handles a failed attempt of an item that was taken out of flight.
     pub(super) fn on_failed_trouble(
         &mut self,
         mut failed: Failed,
@@ -37,7 +37,7 @@ impl Execution {
         failed.class = self.judge.class_now(failed.class);
         self.items.land(1, fx);
         self.items.solo.on_answered(index);
-        self.meters.on_failed(&failed.failure.code, failed.wish);
+        self.meters.on_failed(&failed.failure.code, failed.advice);
         if self.items.skips.has(index) {
             return self.items.skip_known(index, &trouble, fx);
         }
@@ -50,8 +50,8 @@ impl Execution {
 }
 
 impl Items {
-    /// Takes the item of a call that came back; the inner one is none where nothing was known of it. The outer one is none,
-    /// and an invariant broken, when no such call was out.
+    /// Takes the item of a returned call out of flight; the inner option is `None` if nothing was known of the item.
+    /// The outer one is `None`, and an invariant broken, if no such call was out.
     pub(in crate::execution) fn take_flight(
         &mut self,
         index: ItemIndex,
@@ -69,7 +69,7 @@ impl Items {
         Some(self.troubles.take(index))
     }
 
-    /// Notes an attempt and whether it counts; none where others shared its call.
+    /// Records an attempt and whether it counts; `charged` is `None` if others shared its call.
     pub(in crate::execution) fn note_attempt(
         &self,
         failed: &Failed,
@@ -78,7 +78,7 @@ impl Items {
         now: Now,
     ) {
         let is_charged = charged == Some(true);
-        // What never reached the handler is no attempt that it could count.
+        // A call that never reached the handler is not an attempt that the handler could count.
         let is_unsent = failed.class == FailureClass::Unsendable && !is_charged;
         if failed.class != FailureClass::Unreachable && !is_unsent {
             trouble.attempts = failed.attempt.get();
@@ -99,7 +99,7 @@ impl Items {
         trouble.at = now.wall;
     }
 
-    /// Short waits stay in the window, long ones park, as long as there is room.
+    /// Lets an item wait for its retry. Short waits stay in the window; long ones are parked while there is room.
     pub(in crate::execution) fn wait_for_retry(
         &mut self,
         settings: &Settings,
@@ -135,7 +135,7 @@ impl Items {
         self.troubles.outside() < u64::from(settings.tuning.parked_max)
     }
 
-    /// The row that a checkpoint keeps of a retrying item.
+    /// Records the row that a checkpoint keeps of a retrying item.
     pub(in crate::execution) fn record(&mut self, index: ItemIndex, trouble: &Trouble) {
         let row = item_trouble(index, trouble);
         let record = match trouble.place {

@@ -1,4 +1,4 @@
-//! Items of the shard: where each stands, and what no checkpoint holds yet.
+//! Items of the shard: the state of each, and the changes that no checkpoint holds yet.
 
 use std::collections::VecDeque;
 
@@ -20,15 +20,15 @@ pub(super) struct Items {
     /// One past the last index that will ever be dispatched: `range.end` unless the task was finished early.
     pub(super) end: ItemIndex,
     pub(super) window: Window,
-    /// First index of the search for fresh items.
+    /// First index to search for fresh items.
     pub(super) cursor: ItemIndex,
     /// One past the highest index ever dispatched.
     pub(super) high: ItemIndex,
     pub(super) ahead: reach::Ahead,
-    /// Fresh items that came back without having left.
+    /// Fresh items that came back unsent.
     pub(super) again: VecDeque<IndexRun>,
     pub(super) troubles: Troubles,
-    /// Share of due parked items that may leave first, less than one. Unit: a quarter of an item.
+    /// Carried-over share of due parked items that may be sent first, in quarters of an item; less than one item.
     pub(super) parked_quarters: u64,
     pub(super) counters: Counters,
     pub(super) skips: skips::Skips,
@@ -39,13 +39,13 @@ pub(super) struct Items {
     pub(super) source_ready: ItemIndex,
 }
 
-/// First index that isn't settled when a run begins.
+/// Returns the first index that isn't settled when a run begins.
 pub(super) fn low_of(start: &Start) -> ItemIndex {
-    start.restored.low_water.max(start.range.start)
+    start.restored.watermark.max(start.range.start)
 }
 
 impl Items {
-    /// Items of a run that begins, in a window of this size.
+    /// Creates the items of a new run, with a window of this size.
     pub(super) fn new(start: &Start, window: u32) -> Items {
         let range = supply::known(start.range, start.supply);
         let (low, saved) = (low_of(start), &start.restored);

@@ -1,16 +1,18 @@
-//! The core of a run: window, pace, retries, budget and progress composed into one state machine.
+//! Core of a run: composes window, pace, retries, budget and progress into one state machine.
 //!
-//! `step(event, now, &mut effects)`: facts come in (what calls came to, commands, acknowledgements), decisions go out
-//! (what to dispatch, when to ask again, what to save). One event may carry a batch of facts, effects speak in index
-//! runs, and the caller reuses the buffers, so that a step costs nanoseconds per item. Same inputs, same outputs.
+//! `step(event, now, &mut effects)`: facts come in (results of calls, commands, acknowledgements), decisions go out
+//! (items to dispatch, the time to ask again, checkpoints to save). One event may carry a batch of facts, effects
+//! consist of index runs, and the caller reuses the buffers, so a step costs nanoseconds per item. Same inputs, same
+//! outputs.
 //!
-//! `report` and `failed` take in what calls came to; `judge` owns what they say of the handler, and what leaves while it may
-//! be down; `grant` decides what leaves, `reach` how far before the store knows, `draft` owns what no checkpoint holds yet,
-//! `control` obeys commands, `picture` tells people, `solo` finds the item that kills the node, `canary` holds all but the
-//! first items back, `part` shares the settings, `shared` knows of the other shards, `supply` of items that are added, `skips` of those that people want skipped. Each component's fields are its own;
-//! `Execution::step` composes them. Invariants: `invariants`.
+//! `report` and `failed` process the results of calls; `judge` owns what they mean for the handler, and the dispatch
+//! while it may be down; `grant` decides what is sent, `reach` how far ahead of the store, `draft` owns the changes
+//! that no checkpoint holds yet, `control` executes commands, `picture` is the view for people, `solo` finds the item
+//! that crashes the node, `canary` holds back all but the first items, `part` shares the settings, `shared` tracks
+//! the other shards, `supply` the items that are added, `skips` those that people want skipped. Each component owns
+//! its fields; `Execution::step` composes them. Invariants: `invariants`.
 
-/// Fields of an execution that the judge may read and change.
+/// Borrows the fields of an execution that the judge may read and change.
 macro_rules! scope {
     ($self:ident, $now:expr, $fx:expr) => {
         $crate::execution::Scope {
@@ -56,7 +58,7 @@ use super::pace::Pace;
 use super::task::ShardRange;
 use crate::items::waiting::{Doing, Trouble};
 
-/// The state of one run. See the module.
+/// State machine of one run.
 #[derive(Debug)]
 pub struct Execution {
     settings: Settings,
@@ -72,11 +74,12 @@ pub struct Execution {
     batches: grant::Batches,
     stragglers: grant::Stragglers,
     starved: bool,
-    /// Begun after a crash loop: few completions may be unsaved, so that the next crash is near its cause.
+    /// Set if the run began after a crash loop: few completions may be unsaved, so that the next crash is near its
+    /// cause.
     careful: bool,
 }
 
-/// Items of a step and what it may change, apart from the judge who asks.
+/// Fields of an execution, other than the judge, that the judge may read and change in a step.
 struct Scope<'a> {
     items: &'a mut items::Items,
     settings: &'a Settings,
@@ -85,7 +88,7 @@ struct Scope<'a> {
 }
 
 impl Execution {
-    /// A run that begins, or goes on from what was saved.
+    /// Starts a run, or resumes one from its saved state.
     pub fn new(start: Start, now: Now) -> Execution {
         let settings = Settings::new(start.tuning.clone(), start.shared);
         let (tuning, low) = (&settings.tuning, items::low_of(&start));
@@ -115,9 +118,9 @@ impl Execution {
         execution
     }
 
-    /// Takes one event in and appends the decisions to `fx`, which the caller cleared.
+    /// Processes one event and appends the decisions to `fx`, which the caller has cleared.
     pub fn step(&mut self, event: Event<'_>, now: Now, fx: &mut Effects) {
-        // Whatever comes from outside the lanes may let something leave; a report says so itself.
+        // Any event from outside the lanes may allow more to be sent; reports say so themselves.
         let may_free = !matches!(
             event,
             Event::Exchange { .. } | Event::DraftCheckpoint | Event::Held(_) | Event::ResultsFull(_)
@@ -135,7 +138,7 @@ impl Execution {
             Event::LanesLost => self.on_lanes_lost(now),
         }
         fx.wake_lanes |= may_free && std::mem::take(&mut self.starved);
-        // In production once per checkpoint: it walks the window.
+        // In production only once per checkpoint, because it walks the window.
         if cfg!(debug_assertions) || checks {
             self.check(fx);
         }
@@ -144,7 +147,7 @@ impl Execution {
     fn on_exchange(&mut self, reports: &mut Reports, want: u32, now: Now, fx: &mut Effects) {
         self.skip_wanted(fx);
         self.on_reports(reports, now, fx);
-        self.give_up_decided(now, fx);
+        self.fail_marked(now, fx);
         self.skip_wanted(fx);
         self.judge_canary();
         self.on_time(now);
@@ -153,12 +156,12 @@ impl Execution {
             self.obey_judge();
         }
         self.grant(want, now, fx);
-        let low = self.items.window.low_water();
+        let low = self.items.window.watermark();
         self.meters.watch_head(low, self.items.high, now.moment);
         fx.checkpoint_due |= self.is_checkpoint_due();
     }
 
-    /// What depends on time alone: the speed meter and the automatic concurrency.
+    /// Updates what depends on time alone: the speed meter and the automatic concurrency.
     fn on_time(&mut self, now: Now) {
         let called = self
             .items
@@ -175,7 +178,8 @@ impl Execution {
         }
     }
 
-    /// Lanes are gone with everything they had: nothing is in flight any more, and nothing of it is credited.
+    /// Handles the loss of the lanes with everything they had: nothing is in flight any more, and nothing of it is
+    /// credited.
     fn on_lanes_lost(&mut self, now: Now) {
         self.tell_cut_off();
         let is_repeat = |t: &Trouble| t.doing == Doing::InFlight && t.attempts > 0;
@@ -183,23 +187,23 @@ impl Execution {
         self.meters.on_returned(self.items.counters.in_flight, repeats);
         self.stall(None, now.moment);
         self.items.troubles.lose_flights(now.moment);
-        self.judge.look_for_given_up();
+        self.judge.look_for_marked();
         self.items.look_for_skipped();
         self.judge.circuit.on_lost(now.moment);
         self.items.counters.in_flight = 0;
         self.items.again.clear();
-        self.items.cursor = self.items.window.low_water();
+        self.items.cursor = self.items.window.watermark();
         self.pace.empty(now.moment);
         self.items.merge_outstanding();
         self.end_what_is_over();
     }
 
-    /// How many items are with the handler.
+    /// Returns the number of items with the handler.
     pub fn in_flight(&self) -> u64 {
         self.items.counters.in_flight
     }
 
-    /// Checks the cheap invariants; the caller counts what is broken, tests panic.
+    /// Checks the cheap invariants; the caller counts violations, tests panic.
     pub fn check(&self, fx: &mut Effects) {
         let mut broken = |ok: bool, invariant: Invariant| {
             if !ok {
@@ -208,7 +212,7 @@ impl Execution {
         };
         let counters = self.items.counters;
         let outside = self.items.troubles.outside();
-        let low = self.items.window.low_water();
+        let low = self.items.window.watermark();
         let accounted = counters.accounted() + self.items.troubles.outside_waiting();
         broken(accounted <= self.items.range.len().0, Invariant::TermsAddUp);
         let passed = low.0 - self.items.range.start.0 + self.items.window.settled_above();
@@ -216,10 +220,13 @@ impl Execution {
             counters.settled() + outside == passed,
             Invariant::CountersMatchWindow,
         );
-        broken(!self.items.window.is_settled(low), Invariant::LowWaterIsFirstOpen);
         broken(
-            low >= self.items.drafts.low_water(),
-            Invariant::LowWaterNeverFalls,
+            !self.items.window.is_settled(low),
+            Invariant::WatermarkIsFirstOpen,
+        );
+        broken(
+            low >= self.items.drafts.watermark(),
+            Invariant::WatermarkNeverFalls,
         );
         broken(
             self.items.cursor <= self.items.end.max(low) && low <= self.items.high,

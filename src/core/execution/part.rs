@@ -1,4 +1,4 @@
-//! What a shard makes of its task's settings: the one place where a share is applied to them.
+//! Settings of a shard: the one place where a share is applied to its task's settings.
 
 use std::num::NonZeroU32;
 
@@ -8,9 +8,9 @@ use crate::settings::{Auto, Burst, ErrorBudget, RateLimit};
 use crate::shards::{SHARDS_AUTO_MAX, Sharding, Share};
 use crate::task::{Canary, Tuning};
 
-/// The settings of a run that has this part of its task: rates, burst and concurrency are shared, all else is each
-/// shard's own. Whatever the parts are, rates and bursts of all of them make those of the task at most; a burst that
-/// is a span is never so short that a batch couldn't leave.
+/// Returns the settings of a run with this share of its task. Rates, burst and concurrency are shared; everything
+/// else applies to each shard. Whatever the shares are, rates and bursts never add up to more than the task's, and a
+/// burst given as a span is never too short for a batch to be sent.
 pub fn part_of(tuning: &Tuning, share: Share) -> Tuning {
     if share.is_all() {
         return tuning.clone();
@@ -52,7 +52,7 @@ fn burst(tuning: &Tuning, share: Share) -> Burst {
     NonZeroU32::new(items).map_or(Burst::Items(NonZeroU32::MIN), Burst::Items)
 }
 
-/// What is wrong with settings that so many shards are to share.
+/// Returns the faults of settings that this many shards would share.
 pub fn shared_faults(tuning: &Tuning, shards: u32) -> Vec<TuningFault> {
     let share = Share::one_of(shards);
     let batch = tuning.batch.get();
@@ -104,7 +104,7 @@ pub fn shared_faults(tuning: &Tuning, shards: u32) -> Vec<TuningFault> {
     faults
 }
 
-/// What a task's settings say about the number of its shards.
+/// Returns the settings of a task that determine the number of its shards.
 pub fn sharding(shards: Auto<NonZeroU32>, tuning: &Tuning, canary: Option<Canary>) -> Sharding {
     let fits = |parts: &u32| shared_faults(tuning, *parts).is_empty();
     Sharding {
@@ -129,7 +129,7 @@ mod tests {
         let tuning: Tuning = serde_json::from_str(
             r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,"window":4096,
 "batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,"backoff":"1s..60s x2 jitter 20%",
-"on_exhausted":"abandon","error_budget":"10/s 1%","error_window":"30s","checkpoint_interval":"1s",
+"on_exhausted":"fail","error_budget":"10/s 1%","error_window":"30s","checkpoint_interval":"1s",
 "unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,"ordered":false}"#,
         )
         .expect("the text is sound");

@@ -1,13 +1,13 @@
-//! How far fresh items may leave: no further than the store was told before.
+//! Dispatch horizon: fresh items are sent no further than a stored checkpoint allows.
 //!
-//! What an owner that died had called since its last checkpoint, nobody knows. Each checkpoint therefore says ahead how
-//! far fresh items may leave until the next one, and nothing leaves beyond it. An early finish after a crash leaves
-//! out only what lies above: whatever may have been called is called again, and counted for what it comes to.
+//! Nobody knows what a dead owner has called since its last checkpoint. Each checkpoint therefore records in advance
+//! how far fresh items may be sent until the next one, and nothing is sent beyond it. An early finish after a crash
+//! leaves out only what lies above: whatever may have been called is called again, and counted by its outcome.
 //!
-//! The reach follows the speed, so that a finish after a crash calls little that was never called, and a store that is away
-//! for some seconds holds nothing up: fifteen seconds of the rate; of a run without one, sixteen times what left between the
-//! last two drafts. Half of it asks for a checkpoint, so that at an even speed the tick's come first, and a run that begins
-//! has all it wants after a few.
+//! The horizon follows the speed, so that a finish after a crash calls few items that were never called, and a store
+//! that is away for some seconds holds nothing up: fifteen seconds of the rate; for a run without one, sixteen times
+//! what was sent between the last two drafts. Half of it requests a checkpoint, so that at an even speed the tick's
+//! come first, and a new run has its full horizon after a few.
 
 use crate::execution::items::Items;
 use std::time::Duration;
@@ -16,26 +16,26 @@ use super::Execution;
 use super::types::{Phase, Restored};
 use crate::ids::{INDEX_MAX, ItemIndex};
 
-/// How many items beyond the saved high water may leave under a claim alone. Unit: items.
+/// Number of items beyond the saved high water that may be sent under a claim alone.
 pub const REACH_OF_CLAIM: u64 = 100;
-/// A run without a rate reaches so many times as far as the way between its last two drafts.
+/// Horizon of a run without a rate, as a multiple of the distance between its last two drafts.
 const AHEAD_OF_DRAFTS: u64 = 16;
-/// So does one with a rate whose checkpoints are far apart: half of it must not come before the next one.
+/// Same for a run with a rate whose checkpoints are far apart: half of the horizon must not come before the next one.
 const AHEAD_OF_PACED_DRAFTS: u64 = 3;
-/// A paced run reaches this far ahead at least: as long as a session is trusted without its store.
+/// Minimum horizon of a paced run: as long as a session's lease is valid without its store.
 const AHEAD_OF_PACE: Duration = Duration::from_secs(15);
 
-/// How far fresh items may leave, and may have left.
+/// Dispatch horizon of fresh items, for this run and for earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// This run's fresh items leave below it.
+    /// Fresh items of this run are sent only below it.
     pub may_leave: ItemIndex,
-    /// What runs before this one may have sent lies below it.
+    /// Everything that earlier runs may have sent lies below it.
     pub may_have_left: ItemIndex,
 }
 
 impl Default for Reach {
-    /// Of a run whose progress nobody keeps: unbounded.
+    /// Unbounded, for a run whose progress is not kept.
     fn default() -> Reach {
         Reach {
             may_leave: ItemIndex(u64::MAX),
@@ -67,19 +67,19 @@ impl Ahead {
         self.stored.may_leave = reach;
     }
 
-    /// High water was raised by so many items that never left.
+    /// Accounts for a high water raised by items that were never sent.
     pub(super) fn on_passed(&mut self, items: u64) {
         self.drafted_high = self.drafted_high.plus(items);
     }
 
-    /// The draft that asked for more is lost: the next one is due at once, wherever the gate stands.
+    /// Makes the next draft due at once, wherever the horizon is, because the one that asked for more is lost.
     pub(super) fn on_lost(&mut self, high: ItemIndex) {
         self.due_at = high;
     }
 }
 
 impl Execution {
-    /// Tells whether half of what may leave before the next checkpoint has left.
+    /// True if half of what may be sent before the next checkpoint was sent.
     #[inline]
     pub(super) fn is_reach_due(&self) -> bool {
         self.items.high >= self.items.ahead.due_at
@@ -87,7 +87,7 @@ impl Execution {
             && self.phase == Phase::Running
     }
 
-    /// The reach of a draft: of a run that sends nothing more, what may have left.
+    /// Returns the horizon for a draft; if the run sends nothing more, the bound on what may have been sent.
     pub(super) fn draft_reach(&mut self) -> ItemIndex {
         if self.phase != Phase::Running {
             return self.items.lowest_end();
@@ -110,26 +110,26 @@ impl Execution {
 }
 
 impl Items {
-    /// One past the last index that may leave now, as far as the canary lets it.
+    /// Returns one past the last index that may be sent now, as far as the canary allows.
     #[inline]
     pub(in crate::execution) fn fresh_end(&self) -> ItemIndex {
         self.canary.limit(self.end)
     }
 
-    /// One past the last fresh index that may leave now.
+    /// Returns one past the last fresh index that may be sent now.
     #[inline]
     pub(in crate::execution) fn fresh_limit(&self) -> ItemIndex {
         let open = self.window.limit().min(self.fresh_end()).min(self.source_ready);
         open.min(self.ahead.stored.may_leave)
     }
 
-    /// Whether fresh items wait for a checkpoint.
+    /// True if fresh items wait for a checkpoint.
     pub(in crate::execution) fn is_out_of_reach(&self) -> bool {
         self.cursor >= self.ahead.stored.may_leave
     }
 
-    /// One past the last index that may ever leave. Of an open task nobody knows: what is added leaves without waiting for
-    /// a checkpoint first.
+    /// Returns one past the last index that may ever be sent. For an open task that is unknown: added items are sent
+    /// without waiting for a checkpoint first.
     pub(in crate::execution) fn farthest_end(&self) -> ItemIndex {
         if self.supply.is_open() {
             ItemIndex(INDEX_MAX)
@@ -138,7 +138,7 @@ impl Items {
         }
     }
 
-    /// The lowest end that leaves out nothing which may have been called.
+    /// Returns the lowest end that leaves out nothing that may have been called.
     pub(in crate::execution) fn lowest_end(&self) -> ItemIndex {
         self.high.max(self.ahead.stored.may_have_left)
     }

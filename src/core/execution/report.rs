@@ -1,4 +1,4 @@
-//! What calls came to: what settled well, what came back unused, and what the handler asked for.
+//! Results of calls: settled items, items that came back unused, and requests of the handler.
 
 use crate::execution::items::Items;
 use crate::execution::judge::Judge;
@@ -16,7 +16,7 @@ use crate::settings::FailedAttempts;
 use crate::shards::PauseReason;
 use crate::task::lifecycle::StopReason;
 
-/// The longest `Retry-After` that is obeyed.
+/// Maximum `Retry-After` that is obeyed.
 pub(super) const RETRY_AFTER_LONGEST: Duration = Duration::from_secs(300);
 
 impl Execution {
@@ -29,7 +29,7 @@ impl Execution {
         }
         self.judge.on_calls(&mut scope!(self, now, fx), reports);
         self.obey_judge();
-        // A round of probes goes on with others.
+        // The round of probes continues with other items.
         self.judge
             .circuit
             .on_returned(std::mem::take(&mut reports.unsent));
@@ -133,7 +133,7 @@ impl Execution {
             self.take_back(1, u64::from(trouble.attempts > 0));
             trouble.doing = Doing::Waiting(now.moment);
             self.items.troubles.put(index, trouble);
-            self.judge.look_for_given_up();
+            self.judge.look_for_marked();
             self.items.skips.on_waits(index);
         }
     }
@@ -157,9 +157,9 @@ impl Execution {
         }
     }
 
-    /// Nothing leaves for as long as the handler asks, and no shorter than the own back-off, which grows: a time of zero, or
-    /// one of a clock that is wrong, would have everything called again at once. Calls that were out together answer
-    /// together: only the first of a pause counts as one more in a row.
+    /// Pauses for as long as the handler asks, and at least for the run's own growing back-off: a time of zero, or
+    /// from a wrong clock, would repeat every call at once. Calls that were out together answer together, so only the
+    /// first one of a pause counts as one more in a row.
     pub(super) fn back_off(&mut self, after: Option<Duration>, now: Now) {
         let own = match self.pace.paused(now.moment) {
             Some(_) => Duration::ZERO,
@@ -182,7 +182,7 @@ impl Execution {
         }
     }
 
-    /// Ends the run if the judge asked for it.
+    /// Ends the run if the judge requested it.
     #[inline]
     pub(super) fn obey_judge(&mut self) {
         if let Some(end) = self.judge.take_end() {
@@ -190,7 +190,7 @@ impl Execution {
         }
     }
 
-    /// Begins to drain, unless the run ends already; a fence overrides everything.
+    /// Begins to drain, unless the run is already ending; a fence overrides everything.
     pub(super) fn stop(&mut self, end: RunEnd) {
         match (&self.phase, &end) {
             (Phase::Running, _) => {
@@ -199,7 +199,7 @@ impl Execution {
                 self.judge.charge_explained_refusals(&mut self.items);
             }
             (Phase::Stopping(_), RunEnd::Fenced) => self.phase = Phase::Stopping(end),
-            // A stop for good outranks an end that would run on by itself.
+            // A permanent stop outranks an end that would resume automatically.
             (Phase::Stopping(RunEnd::HandedOver | RunEnd::Recovering { .. }), RunEnd::Stopped { .. }) => {
                 self.phase = Phase::Stopping(end);
             }
@@ -233,7 +233,7 @@ impl Judge {
 }
 
 impl Items {
-    /// Items that were never in trouble: the fast path.
+    /// Settles items that never failed: the fast path.
     #[inline]
     pub(in crate::execution) fn settle_clean(&mut self, run: IndexRun, settled: Settled, fx: &mut Effects) {
         let all_new = settled.attempt == Attempt::FIRST
@@ -248,7 +248,7 @@ impl Items {
         self.drafts.on_completed(run.len());
     }
 
-    /// Sets the bit of an item that leaves trouble, unless it is set already.
+    /// Sets the bit of an item that stops retrying, unless it is set already.
     pub(in crate::execution) fn close_place(
         &mut self,
         index: ItemIndex,

@@ -1,7 +1,7 @@
-//! What a run knows of the other shards of its task, and what it has to tell them.
+//! Other shards of the task: what a run knows of them, and what it has to tell them.
 //!
-//! Whatever the handler says of the task and not of an item holds for every shard: it is told with the next checkpoint,
-//! and the others read it with their control within a second.
+//! Anything that the handler says about the task, not about an item, holds for every shard: it is written with the
+//! next checkpoint, and the others read it with their control within a second.
 
 use crate::execution::items::Items;
 use crate::execution::judge::Judge;
@@ -17,46 +17,46 @@ use crate::shards::{Directives, Pause, PauseReason, Share, Slow};
 use crate::task::lifecycle::StopReason;
 use crate::task::{ShardRange, Tuning};
 
-/// What a run knows of the rest of its task.
+/// State of the rest of the task, as a run knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shared {
-    /// Its part of the rate.
+    /// Share of the task's rate.
     pub share: Share,
-    /// Items of the whole task, without those that are left out at the head.
+    /// Items of the whole task, without those left out at the head.
     pub items: ItemCount,
-    /// Items that other shards have abandoned, as far as they are saved.
-    pub abandoned_elsewhere: u64,
-    /// Whether the handler is down for every other shard that isn't done.
+    /// Failed items of other shards, as far as they are saved.
+    pub failed_elsewhere: u64,
+    /// True if the handler is down for every other shard that isn't done.
     pub all_down: bool,
 }
 
 impl Shared {
-    /// The only shard of its task.
+    /// Creates the state for the only shard of a task.
     pub fn alone(range: ShardRange) -> Shared {
         Shared {
             share: Share::ALL,
             items: range.len(),
-            abandoned_elsewhere: 0,
+            failed_elsewhere: 0,
             all_down: true,
         }
     }
 }
 
 impl Execution {
-    /// The rest of the task has changed: shards were done, items were abandoned.
+    /// Handles a change in the rest of the task: shards were done, or items failed.
     pub(super) fn on_shared(&mut self, shared: Shared, now: Now) {
         let before = std::mem::replace(&mut self.settings.shared, shared);
         if before.share != shared.share {
             self.retune(now);
         }
-        if shared.abandoned_elsewhere > before.abandoned_elsewhere {
+        if shared.failed_elsewhere > before.failed_elsewhere {
             self.judge
-                .judge_abandoned(&mut self.items, &self.settings, "the last one in another shard");
+                .judge_failed(&mut self.items, &self.settings, "the last one in another shard");
             self.obey_judge();
         }
     }
 
-    /// Other settings of the task.
+    /// Applies changed settings of the task.
     pub(super) fn tune(&mut self, tuning: Tuning, now: Now) {
         self.settings.whole = tuning;
         self.retune(now);
@@ -76,7 +76,7 @@ impl Execution {
         self.items.window.resize(self.settings.limits.window);
     }
 
-    /// Another shard was told to pause, or to go slower.
+    /// Applies a pause or slow-down that another shard was asked for.
     pub(super) fn on_heard(&mut self, pause: Option<Pause>, slow: Option<Slow>, now: Now) {
         if let Some(pause) = pause {
             self.pace
@@ -125,27 +125,24 @@ impl Execution {
 }
 
 impl Judge {
-    /// Stops the task when all shards together have abandoned more items than it may.
-    pub(in crate::execution) fn judge_abandoned(
+    /// Stops the task if all shards together have more failed items than allowed.
+    pub(in crate::execution) fn judge_failed(
         &mut self,
         items: &mut Items,
         settings: &Settings,
         the_last: &str,
     ) {
-        let abandoned = items.abandoned_of_task(settings);
-        if self
-            .budget
-            .is_abandoned_exceeded(abandoned, settings.shared.items)
-        {
-            let text =
-                format!("{abandoned} items were abandoned, more than the error budget allows; {the_last}");
+        let failed = items.failed_of_task(settings);
+        if self.budget.is_failed_exceeded(failed, settings.shared.items) {
+            let text = format!("{failed} items were failed, more than the error budget allows; {the_last}");
             self.stop(RunEnd::stopped(StopReason::ErrorBudget, text));
         }
     }
 }
 
 impl Items {
-    /// The business wants no more than `total` items; none wants none that hasn't left.
+    /// Finishes the task, because the business wants no more than `total` items; `None` ends it after those already
+    /// sent.
     pub(in crate::execution) fn finish_task(&mut self, settings: &Settings, total: Option<ItemCount>) {
         self.finish(total.map_or(self.high, |total| ItemIndex(total.0)));
         let finish = ItemIndex(total.map_or(0, |total| total.0));
@@ -164,8 +161,8 @@ impl Items {
         }
     }
 
-    pub(in crate::execution) fn abandoned_of_task(&self, settings: &Settings) -> u64 {
-        self.counters.abandoned + settings.shared.abandoned_elsewhere
+    pub(in crate::execution) fn failed_of_task(&self, settings: &Settings) -> u64 {
+        self.counters.failed + settings.shared.failed_elsewhere
     }
 }
 

@@ -1,10 +1,10 @@
-//! Items that people want skipped (`Life::skips`): settled as such without a call, each when its turn comes.
+//! Items that people want skipped (`Life::skips`): settled as skipped without a call, each when its turn comes.
 //!
-//! As with what people give up it is a rule over what is here, not a message that is heard once: it holds for a run that
-//! begins from what was saved before the decision as for one that is under way. An item that waits is settled with the next
-//! exchange; the cursor passes over a fresh one as over one that is settled, so that of a billion of them none is known
-//! singly. What is with the handler keeps its call: where that succeeds the item has succeeded, where it fails it is skipped,
-//! whatever the handler wishes. None of it is a failure, and none counts as an answer of the handler.
+//! Like failing items by code, this is a rule over the current items, not a one-time message: it holds for a run that
+//! starts from a state saved before the decision as well as for the current one. A waiting item is settled with the
+//! next exchange; the cursor passes over a fresh one like over a settled one, so a billion of them are never tracked
+//! individually. An item that is with the handler keeps its call: if that succeeds the item has succeeded, if it
+//! fails the item is skipped, whatever the handler asks for. A skip is no failure, and no answer of the handler.
 
 use crate::execution::items::Items;
 use std::collections::VecDeque;
@@ -21,13 +21,13 @@ use crate::items::waiting::{Doing, Place, Trouble};
 #[derive(Debug, Default)]
 pub(super) struct Skips {
     wanted: Stretches,
-    /// Items among them that wait, or did when they were noted.
+    /// Wanted items that wait, or did when they were noted.
     due: VecDeque<ItemIndex>,
-    /// Whether such items may have come back without having left.
+    /// Set if wanted items may have come back unsent.
     is_again_due: bool,
-    /// Skipped by this run because people want it.
+    /// Items skipped by this run on request.
     passed: u64,
-    /// Skipped by the runs before, for either reason.
+    /// Items skipped by earlier runs, for either reason.
     before: u64,
 }
 
@@ -39,25 +39,25 @@ impl Skips {
         }
     }
 
-    /// Whether the item is to be skipped.
+    /// True if the item is to be skipped.
     #[inline]
     pub(super) fn has(&self, index: ItemIndex) -> bool {
         !self.wanted.is_empty() && self.wanted.contains(index)
     }
 
-    /// Whether any item is to be skipped.
+    /// True if any item is to be skipped.
     #[inline]
     pub(super) fn is_wanted(&self) -> bool {
         !self.wanted.is_empty()
     }
 
-    /// Whether there are items that must be settled before anything leaves.
+    /// True if items must be settled before anything is sent.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// How many of `[from, to)` are to be skipped.
+    /// Returns the number of items in `[from, to)` that are to be skipped.
     #[inline]
     pub(super) fn among(&self, from: ItemIndex, to: ItemIndex) -> u64 {
         if self.wanted.is_empty() {
@@ -67,7 +67,7 @@ impl Skips {
         }
     }
 
-    /// The lowest index from here on that is to be skipped, if there is one below `limit`; else `limit`.
+    /// Returns the lowest index from `from` on that is to be skipped, but at most `limit`.
     #[inline]
     pub(super) fn limit(&self, from: ItemIndex, limit: ItemIndex) -> ItemIndex {
         if self.wanted.is_empty() {
@@ -76,7 +76,7 @@ impl Skips {
         self.wanted.next(from).map_or(limit, |next| next.min(limit))
     }
 
-    /// The highest index below `end` that isn't to be skipped.
+    /// Returns the highest index below `end` that isn't to be skipped.
     pub(super) fn last_below(&self, end: ItemIndex) -> Option<ItemIndex> {
         let last = ItemIndex(end.0.checked_sub(1)?);
         match self.wanted.first_at(last) {
@@ -85,8 +85,8 @@ impl Skips {
         }
     }
 
-    /// Of so many items that were skipped, those that the handler skipped for all that is known: of what was skipped before
-    /// this run nobody knows.
+    /// Returns how many of `skipped` items the handler is known to have skipped: the reason for those before this run
+    /// is unknown.
     pub(super) fn of_handler(&self, skipped: u64) -> u64 {
         let others = if self.wanted.is_empty() {
             0
@@ -96,13 +96,13 @@ impl Skips {
         skipped.saturating_sub(others)
     }
 
-    /// Items that this run settled without a call.
+    /// Returns the number of items that this run settled without a call.
     #[inline]
     pub(super) fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// The item waits from now on, if it isn't settled by then.
+    /// Notes an item that waits from now on, to be settled unless it already is by then.
     #[inline]
     pub(super) fn on_waits(&mut self, index: ItemIndex) {
         if self.has(index) {
@@ -110,7 +110,7 @@ impl Skips {
         }
     }
 
-    /// Items came back without having left.
+    /// Notes that items came back unsent.
     #[inline]
     pub(super) fn on_returned(&mut self) {
         self.is_again_due = !self.wanted.is_empty();
@@ -118,25 +118,24 @@ impl Skips {
 }
 
 impl Execution {
-    /// Items that this run skipped because people want it: no permit was used for them.
+    /// Returns the number of items that this run skipped on request: no permit was used for them.
     pub fn skipped_unasked(&self) -> u64 {
         self.items.skips.passed
     }
 
-    /// What people want skipped by now.
+    /// Sets the items that people want skipped.
     pub(super) fn set_skips(&mut self, wanted: Stretches) {
         self.items.skips.wanted = wanted;
         self.items.skips.on_returned();
         self.items.look_for_skipped();
-        if self.items.counters.succeeded + self.items.counters.abandoned == 0
-            && self.judge.others.answered == 0
+        if self.items.counters.succeeded + self.items.counters.failed == 0 && self.judge.others.answered == 0
         {
-            // What was skipped may never have been called.
+            // Skipped items may never have been called.
             self.judge.doubt_contact();
         }
     }
 
-    /// Settles what people want skipped and is here.
+    /// Settles the items to skip that are not with the handler.
     #[inline]
     pub(super) fn skip_wanted(&mut self, fx: &mut Effects) {
         if self.items.skips.wanted.is_empty() || matches!(self.phase, Phase::Ended(_)) {
@@ -155,7 +154,7 @@ impl Execution {
 }
 
 impl Items {
-    /// Items may wait that didn't before.
+    /// Looks for items to skip that wait now and didn't before.
     pub(in crate::execution) fn look_for_skipped(&mut self) {
         if self.skips.wanted.is_empty() {
             return;
@@ -165,7 +164,7 @@ impl Items {
         self.skips.due = found.filter(|index| self.skips.has(*index)).collect();
     }
 
-    /// As many as a checkpoint has room for; the others wait, and all else with them.
+    /// Skips as many waiting items as a checkpoint has room for; the others wait, and everything else with them.
     pub(in crate::execution) fn skip_waiting(&mut self, fx: &mut Effects) {
         while self.skips.is_due() && self.drafts.side_room() > 0 {
             let Some(index) = self.skips.due.pop_front() else {
@@ -181,7 +180,7 @@ impl Items {
         }
     }
 
-    /// An item that was in trouble, and is no longer among those, is skipped.
+    /// Skips an item that was taken out of the retrying items.
     pub(in crate::execution) fn skip_known(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
         self.leave_trouble(index, trouble, fx);
         self.solo.on_answered(index);
@@ -211,7 +210,8 @@ impl Items {
         self.again = left;
     }
 
-    /// The cursor passes over what is settled, known singly, or to be skipped, to the next item that may leave.
+    /// Moves the cursor over items that are settled, tracked individually, or to be skipped, to the next one that may
+    /// be sent.
     pub(in crate::execution) fn pass_over(&mut self, fx: &mut Effects) {
         while let Some(open) = self.next_fresh() {
             let Some(end) = self.skips.wanted.end_at(open.first()) else {
@@ -228,7 +228,7 @@ impl Items {
         }
     }
 
-    /// The next fresh items that the window holds, with the cursor at the first of them.
+    /// Returns the next fresh items in the window, and moves the cursor to the first of them.
     pub(in crate::execution) fn next_fresh(&mut self) -> Option<IndexRun> {
         loop {
             let to = self.window.limit().min(self.fresh_end());
@@ -246,9 +246,10 @@ impl Items {
         }
     }
 
-    /// Where nothing was ever dispatched from low water on, however much lies there is skipped at once.
+    /// Skips everything up to `end` at once, however much it is, if nothing was ever dispatched from the watermark
+    /// on.
     pub(in crate::execution) fn jump_over(&mut self, end: ItemIndex) -> bool {
-        let low = self.window.low_water();
+        let low = self.window.watermark();
         let is_untouched = low == self.cursor && low >= self.high && self.window.jump(end).is_ok();
         if is_untouched {
             self.cursor = end;
@@ -261,7 +262,7 @@ impl Items {
     pub(in crate::execution) fn raise_high(&mut self, high: ItemIndex) {
         let more = high.0.saturating_sub(self.high.0);
         self.high = self.high.plus(more);
-        // What nobody called says nothing of how fast items leave.
+        // Items that were never called say nothing about the dispatch speed.
         self.ahead.on_passed(more);
     }
 
@@ -278,7 +279,7 @@ impl Items {
         self.drafts.on_passed(items);
     }
 
-    /// An item that was in trouble is settled well, or skipped: its row goes away.
+    /// Removes the row of a retrying item that is settled well or skipped.
     pub(in crate::execution) fn leave_trouble(
         &mut self,
         index: ItemIndex,
@@ -294,7 +295,7 @@ impl Items {
     }
 }
 
-/// The run between two indexes, as far as one run goes; none where there is nothing.
+/// Returns the run between two indexes, up to the maximum length of a run; `None` if it is empty.
 fn between(first: ItemIndex, end: ItemIndex) -> Option<IndexRun> {
     let len = u32::try_from(end.0.saturating_sub(first.0)).unwrap_or(u32::MAX);
     IndexRun::new(first, len)

@@ -1,13 +1,14 @@
-//! Single file after a crash loop: finds the item that kills the node, and abandons it.
+//! Single-file mode after a crash loop: finds the item that crashes the node, and fails it.
 //!
-//! A shard that was claimed [`STALLS_MAX`] times without progress sends its suspects one at a time: what may have
-//! been in flight when the node ended. Before each departure a durable mark says that this item is begun (a row of
-//! one attempt more, with the code [`NODE_CRASH`]). If the node ends again the mark is what is left of it, and an
-//! item with as many marks as are allowed is abandoned without being sent. An item that answers replaces or clears
-//! its mark, so it is charged nothing for it.
+//! A shard that was claimed [`STALLS_MAX`] times without progress sends its suspects one at a time: the items that
+//! may have been in flight when the node ended. Before each dispatch a durable mark says that this item is started (a
+//! row of one attempt more, with the code [`NODE_CRASH`]). If the node ends again the mark remains, and an item with
+//! the maximum number of marks fails without being sent. An item that answers replaces or clears its mark, so it is
+//! charged nothing for it.
 //!
-//! Single file lasts until every suspect is behind low water, not only until low water moves once: progress of one
-//! item would end the crash loop's count, and three crashes for each neighbour of the killer would follow.
+//! Single-file mode lasts until every suspect is behind the watermark, not only until the watermark moves once:
+//! progress of one item would end the crash loop's count, and three crashes for each neighbour of the killer would
+//! follow.
 
 use crate::execution::items::Items;
 use crate::execution::settings::Settings;
@@ -24,26 +25,26 @@ use crate::stats::stall::StallReason;
 
 /// Claims in a row without progress after which a shard runs in single file.
 pub(super) const STALLS_MAX: u32 = 3;
-/// The codes of the first, second and last mark of an item in a row, so that a mark also counts them: an item
-/// that was begun three times, and whose node ended each time, is abandoned. (As often as the
-/// shard; earlier when the task allows fewer attempts.)
+/// Codes of the first, second and last mark of an item in a row, so that a mark also counts them: an item that was
+/// started three times, and whose node ended each time, fails. (As often as the shard; earlier if the task allows
+/// fewer attempts.)
 const MARK_CODES: [&str; 3] = [NODE_CRASH, "NODE_CRASH_2", "NODE_CRASH_3"];
-/// The code of an item that was abandoned because of its marks.
+/// Code of an item that failed because of its marks.
 const NODE_CRASH: &str = "NODE_CRASH";
 const NODE_CRASH_TEXT: &str = "the node ended while this item was in flight";
 
-/// How far the mark of the suspect at the front is.
+/// State of the mark of the suspect at the front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     /// Waits for a draft.
     Wanted,
-    /// In the draft of this number.
+    /// Recorded in the draft of this number.
     Drafted(u64),
-    /// Durable: the item may leave.
+    /// Durable: the item may be sent.
     Durable,
 }
 
-/// See the module; none in an ordinary run.
+/// Single-file mode; empty in an ordinary run.
 #[derive(Debug, Default)]
 pub(super) struct Solo(Option<Suspects>);
 
@@ -62,7 +63,8 @@ impl Solo {
         self.0.is_some()
     }
 
-    /// The marked item until it answers, then what holds low water, then what is parked.
+    /// Returns the next suspect: the marked item until it answers, then the one that holds the watermark, then parked
+    /// ones.
     fn next(&self, low: ItemIndex, end: ItemIndex) -> Option<ItemIndex> {
         let suspects = self.0.as_ref()?;
         let marked = suspects.mark.map(|(index, _)| index);
@@ -70,7 +72,7 @@ impl Solo {
         marked.or(low).or_else(|| suspects.parked.first().copied())
     }
 
-    /// Its row says the truth now, or goes away: the mark has served.
+    /// Drops the mark of an item that answered: its row is now correct, or is removed.
     #[inline]
     pub(super) fn on_answered(&mut self, index: ItemIndex) {
         if let Some(suspects) = &mut self.0 {
@@ -83,17 +85,17 @@ impl Solo {
         self.0.as_ref()?.mark.map(|(_, mark)| mark)
     }
 
-    /// The side records, with the mark among them, are in this draft.
+    /// Notes that the side records, including the mark, are in this draft.
     pub(super) fn on_drafted(&mut self, no: u64) {
         self.change(Mark::Wanted, Mark::Drafted(no));
     }
 
-    /// The draft is durable, with the mark if it is in there.
+    /// Notes that the draft is durable, with the mark if it contains it.
     pub(super) fn on_stored(&mut self, no: u64) {
         self.change(Mark::Drafted(no), Mark::Durable);
     }
 
-    /// The outstanding draft's records, with the mark if it is among them, wait for the next one.
+    /// Notes that the records of the lost draft, with the mark if it is among them, wait for the next one.
     pub(super) fn on_lost(&mut self, no: u64) {
         self.change(Mark::Drafted(no), Mark::Wanted);
     }
@@ -107,13 +109,13 @@ impl Solo {
 }
 
 impl Execution {
-    /// Lets the next suspect go, if it may; false when none is left and all is as usual again.
+    /// Sends the next suspect if it may go; returns false when none is left and the run continues as usual.
     pub(super) fn grant_solo(&mut self, now: Now, fx: &mut Effects) -> bool {
         let (wait, reason) = if self.items.counters.in_flight > 0 {
             (Wait::Completion, Some(StallReason::SingleFile))
         } else {
-            self.abandon_killers(now, fx);
-            // Low water may stand at an item now that people want skipped.
+            self.fail_killers(now, fx);
+            // The watermark may now stand at an item that people want skipped.
             self.skip_wanted(fx);
             if self.end_if_over(fx) {
                 return true;
@@ -134,7 +136,8 @@ impl Execution {
         true
     }
 
-    /// The last answers are saved first: else a crash right after would leave their marks.
+    /// Leaves single-file mode once the last answers are saved: otherwise a crash right after would leave their
+    /// marks.
     fn leave_solo(&mut self, now: Now, fx: &mut Effects) -> bool {
         if self.items.drafts.has_items() {
             self.starved = true;
@@ -146,7 +149,7 @@ impl Execution {
         false
     }
 
-    fn abandon_killers(&mut self, now: Now, fx: &mut Effects) {
+    fn fail_killers(&mut self, now: Now, fx: &mut Effects) {
         while let Some(index) = self
             .items
             .next_suspect()
@@ -157,13 +160,13 @@ impl Execution {
             };
             trouble.failure = Some(Failure::new(NODE_CRASH, NODE_CRASH_TEXT));
             trouble.at = now.wall;
-            self.judge.abandon(&mut scope!(self, now, fx), index, &trouble);
+            self.judge.fail(&mut scope!(self, now, fx), index, &trouble);
             self.obey_judge();
             self.items.solo.on_answered(index);
         }
     }
 
-    /// What keeps the suspect here; asks for its mark when nothing else does.
+    /// Returns the reason why the suspect waits; requests its mark if there is no other.
     fn why_suspect_waits(&mut self, index: ItemIndex, now: Now) -> Option<(Wait, Option<StallReason>)> {
         let known = self.items.troubles.get(index).map(|t| (t.place, t.doing));
         if let Some((_, Doing::Waiting(due))) = known
@@ -208,29 +211,29 @@ impl Execution {
 }
 
 impl Items {
-    /// Enters single file where a run begins after a crash loop.
+    /// Enters single-file mode when a run begins after a crash loop.
     pub(super) fn begin_solo(&mut self, settings: &Settings, now: Now) {
         let due = |t: &Trouble| t.place == Place::Outside && t.doing == Doing::Waiting(now.moment);
         let parked = self.troubles.which(due).into_iter().collect();
-        // A careful run before may have had as many unsaved as in flight.
+        // An earlier careful run may have had as many unsaved as in flight.
         let reach = 2 * u64::from(settings.limits.concurrency);
         let until = self
             .high
-            .max(self.window.low_water().plus(reach))
+            .max(self.window.watermark().plus(reach))
             .min(self.fresh_end());
         let mark = None;
         self.solo.0 = Some(Suspects { until, parked, mark });
     }
 
     pub(in crate::execution) fn next_suspect(&self) -> Option<ItemIndex> {
-        self.solo.next(self.window.low_water(), self.fresh_end())
+        self.solo.next(self.window.watermark(), self.fresh_end())
     }
 
-    /// Tells whether the marks that earlier runs left say that the item kills its node. Only marks do: how often it was called
+    /// True if the marks of earlier runs show that the item crashes its node. Only marks count: the number of calls
     /// says nothing.
     pub(in crate::execution) fn is_killer(&self, settings: &Settings, index: ItemIndex) -> bool {
         let attempts_max = match settings.tuning.on_exhausted {
-            OnExhausted::Abandon => settings.tuning.max_attempts.get(),
+            OnExhausted::Fail => settings.tuning.max_attempts.get(),
             OnExhausted::Stop => settings
                 .tuning
                 .max_attempts
@@ -244,7 +247,7 @@ impl Items {
         })
     }
 
-    /// Marks the item if it has no mark; tells whether that is durable.
+    /// Marks the item if it has no mark; returns true if the mark is durable.
     pub(in crate::execution) fn mark_suspect(&mut self, index: ItemIndex, now: Now) -> bool {
         let Some(suspects) = self.solo.0.as_mut() else {
             return false;
@@ -273,7 +276,7 @@ impl Items {
         false
     }
 
-    /// The run ends with a marked item that is not with the handler: it is charged nothing.
+    /// Removes the mark of an item that is not with the handler when the run ends: it is charged nothing.
     pub(in crate::execution) fn unmark(&mut self) {
         let mark = self.solo.0.as_mut().and_then(|suspects| suspects.mark.take());
         let Some((index, _)) = mark else { return };
@@ -288,7 +291,7 @@ impl Items {
         self.troubles.put(index, trouble);
     }
 
-    /// Single file waits for a checkpoint: with a mark, or with the last answers.
+    /// True if single-file mode waits for a checkpoint: with a mark, or with the last answers.
     pub(in crate::execution) fn is_mark_due(&self) -> bool {
         self.solo.is_on()
             && match self.solo.mark() {
@@ -298,7 +301,7 @@ impl Items {
     }
 }
 
-/// How many marks in a row a failure stands for; none when it is the handler's.
+/// Returns the number of marks in a row that a failure stands for; 0 if it is the handler's.
 fn marks(failure: &Failure) -> usize {
     MARK_CODES
         .iter()

@@ -1,21 +1,22 @@
 //! Items that are added to an open task while it runs.
 //!
-//! The range of an open task's shard grows at its end, and never shrinks. Until it is sealed a run that has nothing left
-//! waits instead of ending: only who has seen the seal, and with it the last end, may say that everything is settled.
+//! The range of an open task's shard grows at its end, and never shrinks. Until the task is sealed, a run that has
+//! nothing left waits instead of ending: only a run that has seen the seal, and with it the last end, may say that
+//! everything is settled.
 
 use super::types::Phase;
 use super::{Execution, ItemIndex, ShardRange};
 use crate::execution::items::Items;
 use crate::task::supply::Supply;
 
-/// What the run knows of the supply beside how far it goes.
+/// State of the supply, apart from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stock {
-    /// The range is all that there ever is, or ever was when it was sealed.
+    /// The range is complete, or was when the task was sealed.
     Whole,
-    /// More may come.
+    /// More items may come.
     Open,
-    /// The task was finished early, so that what has come since is left out.
+    /// The task was finished early, so items added since are left out.
     Cut,
 }
 
@@ -27,43 +28,43 @@ impl Stock {
         }
     }
 
-    /// Whether more may come.
+    /// True if more items may come.
     #[inline]
     pub(super) fn is_open(self) -> bool {
         self == Stock::Open
     }
 
-    /// The task is finished early; says whether more could have come until then.
+    /// Closes the supply at an early finish; returns true if more could have come until then.
     pub(super) fn close(&mut self) -> bool {
         std::mem::replace(self, Stock::Cut) == Stock::Open
     }
 }
 
-/// The indexes that are known, of which a claim may have seen fewer.
+/// Returns the range of known indexes, of which a claim may have seen fewer.
 pub(super) fn known(range: ShardRange, supply: Option<Supply>) -> ShardRange {
     let end = supply.map_or(range.end, |supply| supply.end.max(range.end));
     ShardRange { end, ..range }
 }
 
 impl Execution {
-    /// Tells whether nothing is to be done until items are added: the run needs no part of its node's capacity.
+    /// True if nothing is left to do until items are added: the run needs none of its node's capacity.
     pub fn awaits_items(&self) -> bool {
         self.phase == Phase::Running && self.items.supply.is_open() && self.items.is_out_of_items()
     }
 
-    /// Tells whether items may still be added.
+    /// True if items may still be added.
     pub fn is_open(&self) -> bool {
         self.items.supply.is_open()
     }
 
-    /// One past the last index that is known, also where the end was lowered.
+    /// Returns one past the last known index, even if the end was lowered.
     pub fn known_end(&self) -> ItemIndex {
         self.items.range.end
     }
 }
 
 impl Items {
-    /// Items were added, or no more will be. What is told late, after more was heard, changes nothing.
+    /// Handles added items, or the seal. Updates that arrive late change nothing.
     pub(in crate::execution) fn on_supply(&mut self, supply: Supply) {
         self.grow(supply.end);
         if supply.is_sealed && self.supply.is_open() {
@@ -82,8 +83,8 @@ impl Items {
         }
     }
 
-    /// Whether nothing is left of the items that are known.
+    /// True if none of the known items are left.
     pub(in crate::execution) fn is_out_of_items(&self) -> bool {
-        self.window.low_water() >= self.end && self.troubles.is_empty()
+        self.window.watermark() >= self.end && self.troubles.is_empty()
     }
 }

@@ -1,4 +1,4 @@
-//! What goes into a step and what comes out of it.
+//! Inputs and outputs of a step.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::pace::Pace;
 use crate::settings::Auto;
 use crate::shards::{Pause, Slow};
 use crate::stats::histogram::Histogram;
-use crate::task::abandonment::Abandonments;
+use crate::task::failed_codes::FailedCodes;
 use crate::task::lifecycle::{CutOff, StopReason};
 use crate::task::supply::Supply;
 use crate::task::{Canary, ShardRange, Tuning};
@@ -22,112 +22,113 @@ use super::draft::CheckpointDraft;
 use super::reach::Reach;
 use super::shared::Shared;
 
-/// The smallest automatic bound on unsaved completions.
+/// Minimum automatic bound on unsaved completions.
 const UNSAVED_AUTO_MIN: u64 = 100_000;
-/// The automatic concurrency before a latency is known, and at least. (`config.toml`.)
+/// Minimum automatic concurrency, which also applies before a latency is known. (`config.toml`.)
 const CONCURRENCY_AUTO_MIN: u32 = 64;
-/// Calls that make a latency known.
+/// Calls after which a latency is known.
 const LATENCY_CALLS_MIN: u64 = 20;
 
-/// The time, both ways: the core never reads a clock.
+/// Current time on both clocks: the core never reads a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// Monotonic.
+    /// Monotonic time of the node.
     pub moment: Moment,
-    /// For people and for the store.
+    /// Wall-clock time, for people and for the store.
     pub wall: WallMs,
 }
 
-/// What a run starts from.
+/// Initial state of a run.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// The shard.
+    /// Shard that the run executes.
     pub shard: ShardId,
-    /// Its indexes.
+    /// Range of its indexes.
     pub range: ShardRange,
-    /// The settings.
+    /// Settings of the task.
     pub tuning: Tuning,
-    /// What was saved; [`Restored::fresh`] for the first run.
+    /// Saved progress; [`Restored::fresh`] for the first run.
     pub restored: Restored,
-    /// Whether rows must be read before items can leave (`Event::SourceReady`).
+    /// True if rows must be read before items can be sent (`Event::SourceReady`).
     pub has_data: bool,
-    /// Claims of the shard in a row without progress, this one included (`execution::solo`).
+    /// Claims of the shard in a row without progress, including this one (`execution::solo`).
     pub stalls: u32,
-    /// The number of this run, for the timelines of retrying items.
+    /// Number of this run, for the timelines of retrying items.
     pub run: RunNo,
-    /// The first items of the range, which are settled before any other leaves (`execution::canary`).
+    /// First items of the range, which are settled before any other is sent (`execution::canary`).
     pub canary: Option<Canary>,
-    /// What is known of the rest of the task; `tuning` is the task's.
+    /// State of the rest of the task; `tuning` is the task's.
     pub shared: Shared,
-    /// A handler that is not reached for so long, or only ever finds fault, ends the run; none waits.
+    /// Time after which a handler that was never reached, or only ever finds fault, ends the run; `None` waits.
     pub first_contact: Option<Duration>,
-    /// How far the items go of a task that was made open; none where `range` is all that there ever is.
+    /// Supply of a task that was created open; `None` if `range` is complete.
     pub supply: Option<Supply>,
 }
 
-/// Saved progress.
+/// Saved progress of a shard.
 #[derive(Clone, Debug, Default)]
 pub struct Restored {
     /// First index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
-    /// How far fresh items may leave, and may have left.
+    /// Dispatch horizon of fresh items, for this run and for earlier ones.
     pub reach: Reach,
-    /// The saved counters.
+    /// Counters as they were saved.
     pub counters: Counters,
-    /// Settled above low water: bit `j` is index `low_water + 1 + j`.
+    /// Items settled above the watermark: bit `j` is index `watermark + 1 + j`.
     pub above: Vec<u64>,
     /// Unsettled items in the window that failed before.
     pub retrying: Vec<ItemTrouble>,
-    /// Items outside the window.
+    /// Parked items, outside the window.
     pub parked: Vec<ParkedItem>,
-    /// Where an early finish cut the shard, if it did.
+    /// Index at which an early finish cut the shard, if it did.
     pub excluded: Option<ItemIndex>,
-    /// The outage that the run before was in.
+    /// Outage that the previous run was in.
     pub outage: Option<Outage>,
-    /// The handler succeeded in the task whose failures are done again here.
+    /// Set if the handler succeeded in the task whose failures are repeated here.
     pub is_proven: bool,
 }
 
 impl Restored {
-    /// The progress of a shard that never ran.
+    /// Returns the progress of a shard that never ran.
     pub fn fresh(range: ShardRange) -> Restored {
         Restored {
-            low_water: range.start,
+            watermark: range.start,
             high_water: range.start,
             ..Restored::default()
         }
     }
 }
 
-/// What a lane reports in one exchange. The buffers are the lane's and are reused.
+/// Reports of a lane in one exchange. The lane owns the buffers and reuses them.
 #[derive(Clone, Debug, Default)]
 pub struct Reports {
-    /// Settled well, neighbours joined.
+    /// Items settled well, with neighbours joined.
     pub settled: Vec<Settled>,
-    /// Failed attempts.
+    /// Failed attempts, one per item.
     pub failed: Vec<Failed>,
-    /// Granted but not departed (stale, gate shut): due again, uncharged.
+    /// Granted but not sent (stale, dispatch gate shut): due again, uncharged.
     pub returned: Vec<Dispatch>,
-    /// Several items in a call that a busy handler turned away (429): due again, uncharged.
+    /// Items that shared a call that a busy handler turned away (429): due again, uncharged.
     pub refused: Vec<Dispatch>,
-    /// Items alone in a call that was turned away: the task pauses, and nobody is charged, unless it is the item's own fault.
+    /// Items alone in a call that was turned away: the task pauses and none is charged, unless it is the item's own
+    /// fault.
     pub turned_away: Vec<Failed>,
-    /// Calls that brought no success, in the order in which they came back.
+    /// Calls without success, in the order in which they came back.
     pub calls: Vec<FailedCall>,
-    /// Calls that came to nothing before they left, by their items' fault: `failed` has the items.
+    /// Number of calls that failed before they were sent, because of their items: `failed` has the items.
     pub unsent: u32,
     /// Calls that brought a verdict after the last of `calls`.
     pub answered: AnsweredCalls,
-    /// What calls told about the handler.
+    /// Signals about the handler, from its calls.
     pub signals: Vec<Signal>,
-    /// How long calls took.
+    /// Latencies of the calls.
     pub latencies: Histogram,
 }
 
 impl Reports {
-    /// Whether there is nothing to report.
+    /// True if there is nothing to report.
     pub fn is_empty(&self) -> bool {
         self.settled.is_empty()
             && self.failed.is_empty()
@@ -140,7 +141,7 @@ impl Reports {
             && self.signals.is_empty()
     }
 
-    /// Adds a settled run, joining it to the last one where they touch.
+    /// Adds a settled run, joining it to the last one if they touch.
     #[inline]
     pub fn settle(&mut self, settled: Settled) {
         if let Some(last) = self.settled.last_mut()
@@ -154,50 +155,50 @@ impl Reports {
     }
 }
 
-/// An instruction from outside the lanes.
+/// Instruction from outside the lanes.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// New live settings of the task.
     Tune(Box<Tuning>),
-    /// Grant nothing more; end when nothing is in flight.
+    /// Grants nothing more; the run ends when nothing is in flight.
     Stop(RunEnd),
-    /// The task ends at this index for good.
+    /// Ends the task at this index for good.
     Finish(ItemIndex),
     /// Items were added to the task, or it was sealed.
     Supply(Supply),
-    /// The canary as the task has it now; none lifts it.
+    /// Current canary of the task; `None` lifts it.
     Canary(Option<Canary>),
-    /// Items that wait with these codes are given up; all that was ever decided.
-    GiveUp(Abandonments),
-    /// Items that are settled without a call; all that were ever named.
+    /// Fails waiting items with these codes; includes all earlier decisions.
+    MarkFailed(FailedCodes),
+    /// Settles these items without a call; includes all that were ever named.
     Skip(Stretches),
-    /// What is known of the rest of the task.
+    /// Updates the state of the rest of the task.
     Shared(Shared),
-    /// The task pauses, or goes slower: another shard was told so.
+    /// Pauses or slows down the task, because another shard was asked to.
     Heard(Option<Pause>, Option<Slow>),
 }
 
-/// Something that happened.
+/// Input of a step.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A lane reports and asks for work.
     Exchange {
-        /// What its calls came to; taken in and left empty.
+        /// Results of its calls; consumed and left empty.
         reports: &'a mut Reports,
-        /// How many items it could start now; 0 while the gate is shut.
+        /// Number of items that it could start now; 0 while the dispatch gate is shut.
         want: u32,
     },
-    /// Someone wants something.
+    /// A command arrives from outside the lanes.
     Command(Command),
     /// Rows below this index can be read.
     SourceReady(ItemIndex),
-    /// How many items the handler can work on at once.
+    /// The handler can work on this many items at once.
     HandlerSlots(Option<u32>),
-    /// Whether a limit that it shares with other runs lets less leave than the lanes could start.
+    /// True if a limit shared with other runs allows less than the lanes could start.
     Held(bool),
-    /// Whether so many results wait to be written that nothing more may leave.
+    /// True if so many results wait to be written that nothing more may be sent.
     ResultsFull(bool),
-    /// Make a checkpoint, unless one is outstanding or nothing changed.
+    /// A checkpoint is to be made, unless one is outstanding or nothing changed.
     DraftCheckpoint,
     /// The draft of this number is durable.
     CheckpointStored(u64),
@@ -205,35 +206,35 @@ pub enum Event<'a> {
     LanesLost,
 }
 
-/// How a run ended.
+/// Reason why a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunEnd {
-    /// Everything is settled.
+    /// All items are settled.
     Done,
-    /// Handed over: the shard is released, still to be run.
+    /// Handed over: the shard is released and still to be run.
     HandedOver,
-    /// The task stopped.
+    /// The task stopped for this reason.
     Stopped {
-        /// Why.
+        /// Reason as a code.
         reason: StopReason,
-        /// A sentence for people.
+        /// Explanation for people, one sentence.
         text: String,
-        /// What was in flight, where the stop didn't wait.
+        /// Items in flight, if the stop didn't wait for them.
         cut_off: CutOff,
     },
-    /// To be tried again by itself.
+    /// The run will be retried automatically.
     Recovering {
-        /// A machine slug.
+        /// Reason as a slug for machines.
         reason: &'static str,
-        /// A sentence for people.
+        /// Explanation for people, one sentence.
         text: String,
     },
-    /// Someone else owns the shard: nothing more is written.
+    /// Another owner has the shard: nothing more is written.
     Fenced,
 }
 
 impl RunEnd {
-    /// A stop before anything is cut off.
+    /// Creates a stop before anything is cut off.
     pub fn stopped(reason: StopReason, text: String) -> RunEnd {
         RunEnd::Stopped {
             reason,
@@ -243,53 +244,53 @@ impl RunEnd {
     }
 }
 
-/// Where a run stands.
+/// Phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Dispatching.
+    /// Items are being dispatched.
     Running,
-    /// Draining.
+    /// Draining: nothing more is dispatched.
     Stopping(RunEnd),
     /// Nothing is in flight and nothing will be.
     Ended(RunEnd),
 }
 
-/// When a lane should ask again.
+/// Time at which a lane should ask again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// At once.
+    /// Ask again at once.
     #[default]
     Now,
-    /// At this time at the latest.
+    /// Ask again at this time at the latest.
     Until(Moment),
-    /// When a call of its own ends or someone wakes it.
+    /// Ask again when one of the lane's calls ends, or when woken.
     Completion,
-    /// Never: the run ended.
+    /// Never ask again: the run ended.
     Ended,
 }
 
-/// What a step decided. The buffer is the caller's and is reused.
+/// Decisions of a step. The caller owns the buffer and reuses it.
 #[derive(Debug, Default)]
 pub struct Effects {
     /// Items to start now.
     pub dispatch: Vec<Dispatch>,
-    /// Most items of one call for them.
+    /// Maximum items per call for them.
     pub call_items: u32,
-    /// When to ask again, if nothing was granted.
+    /// Time to ask again, if nothing was granted.
     pub wait: Wait,
-    /// Items that may be in flight: what lanes share between them.
+    /// Maximum items in flight, shared by all lanes.
     pub concurrency: u32,
-    /// Whether a rate limits the task: then a grant must depart within `pace::STALE_AFTER` or come back.
+    /// True if a rate limits the task: then a grant must be sent within `pace::STALE_AFTER` or come back.
     pub paced: bool,
-    /// More would have left but for a limit that is shared with other runs ([`Event::Held`]).
+    /// Set if a limit shared with other runs kept more from being sent ([`Event::Held`]).
     pub held_by_limit: bool,
-    /// Other lanes that found nothing may find something now.
+    /// Set if other lanes that found nothing may find something now.
     pub wake_lanes: bool,
-    /// A checkpoint should be drafted soon.
+    /// Set if a checkpoint should be drafted soon.
     pub checkpoint_due: bool,
-    /// The draft that was asked for.
+    /// Draft made in response to a request.
     pub checkpoint: Option<CheckpointDraft>,
-    /// Invariants found broken.
+    /// Invariants found to be violated.
     pub violations: Vec<Invariant>,
 }
 
@@ -308,17 +309,17 @@ impl Effects {
     }
 }
 
-/// The numbers that follow from the settings.
+/// Limits that follow from the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Items in flight.
+    /// Maximum items in flight.
     pub concurrency: u32,
-    /// Items in the window.
+    /// Size of the window, in items.
     pub window: u32,
 }
 
 impl Limits {
-    /// The numbers to begin with.
+    /// Returns the limits to start with.
     pub fn of(tuning: &Tuning) -> Limits {
         let concurrency = tuning.concurrency_at_start();
         Limits {
@@ -327,7 +328,7 @@ impl Limits {
         }
     }
 
-    /// `auto` concurrency: rate × p95 × 1.5 by Little's law, never below 64, at most `max_concurrency`.
+    /// Updates the `auto` concurrency: rate × p95 × 1.5 by Little's law, never below 64, at most `max_concurrency`.
     pub(super) fn on_latency(&mut self, tuning: &Tuning, pace: &Pace, latencies: &Histogram) {
         let known = latencies.count() >= LATENCY_CALLS_MIN;
         let (Auto::Auto, false, true, Some(rate)) = (tuning.concurrency, tuning.ordered, known, pace.rate())
@@ -344,7 +345,8 @@ impl Limits {
         self.window = tuning.window_items(self.concurrency);
     }
 
-    /// How many completions may be unsaved: `auto` is max(10 × concurrency, 100,000, 5 × settled in a second).
+    /// Returns the maximum number of unsaved completions: `auto` is max(10 × concurrency, 100,000, 5 × settled in a
+    /// second).
     pub(super) fn unsaved_max(&self, tuning: &Tuning, speed: &Speed) -> u64 {
         match tuning.unsaved_max {
             Auto::Fixed(number) => u64::from(number.get()),
@@ -355,17 +357,17 @@ impl Limits {
     }
 }
 
-/// How many items were settled in the last second.
+/// Meter for the items settled in the last second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speed {
     since: Moment,
     settled_then: u64,
-    /// Items in the last whole second, or in the present one when those are more.
+    /// Items in the last whole second, or in the current one if those are more.
     pub(super) settled: u64,
 }
 
 impl Speed {
-    /// Nothing was settled yet by this run; `settled` were by those before it.
+    /// Starts a meter at zero; `settled` items were settled by earlier runs.
     pub(super) fn new(settled: u64, now: Moment) -> Speed {
         Speed {
             since: now,
@@ -374,7 +376,7 @@ impl Speed {
         }
     }
 
-    /// Takes the number settled so far; says whether a second is over.
+    /// Updates the meter with the number settled so far; returns true if a second is over.
     #[inline]
     pub(super) fn on(&mut self, settled: u64, now: Moment) -> bool {
         let count = settled.saturating_sub(self.settled_then);

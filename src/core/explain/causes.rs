@@ -1,4 +1,4 @@
-//! Permits of a span that were lost, by cause.
+//! Permits lost in a span, by cause.
 
 use std::time::Duration;
 
@@ -12,37 +12,37 @@ use crate::task::lifecycle::Status;
 /// Reason why a permit sent no attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CauseKind {
-    /// Nothing could leave for this reason.
+    /// Nothing could be sent for this reason.
     Stall(StallReason),
-    /// A repeat used it: the rate is kept, and an item less settles.
+    /// A repeat used the permit: the rate is kept, but one item fewer settles.
     Retries,
-    /// It was granted and came back.
+    /// The permit was granted and came back.
     Returned,
-    /// The node did not come round to it.
+    /// The node was too late to use the permit.
     Late,
     /// The handler asked for a lower rate.
     Slowed,
-    /// A node has no room for the part of the rate that a run should have.
+    /// A node has no room for the share of the rate that a run should have.
     NoRoom,
-    /// Nothing of the task ran.
+    /// No part of the task ran.
     NotRunning(Status),
-    /// It is the part of shards on nodes that can't be asked; it may have settled items.
+    /// The permit belongs to shards on nodes that can't be asked; it may have settled items.
     Unknown,
 }
 
-/// A part of what is missing.
+/// Share of what is missing, with its cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// What it is.
+    /// Kind of the cause.
     pub kind: CauseKind,
-    /// How much. Unit: millionths of an item over the span.
+    /// Amount over the span, in millionths of an item.
     pub micros: i64,
-    /// What is known of it, in plain words; empty where the title says all.
+    /// Details in plain words; empty if the title says everything.
     pub text: String,
 }
 
 impl CauseKind {
-    /// The slug in JSON.
+    /// Returns the slug in JSON.
     pub fn slug(self) -> &'static str {
         match self {
             CauseKind::Stall(reason) => reason.as_str(),
@@ -51,14 +51,14 @@ impl CauseKind {
             CauseKind::Late => "late",
             CauseKind::Slowed => "slowed",
             CauseKind::NoRoom => "no_room",
-            // It runs now, and didn't for a part of the span.
+            // The task runs now, but didn't for part of the span.
             CauseKind::NotRunning(Status::Running) => "not_running",
             CauseKind::NotRunning(status) => status.as_str(),
             CauseKind::Unknown => "unknown",
         }
     }
 
-    /// Two or three words for people.
+    /// Returns two or three words for people.
     pub fn title(self) -> &'static str {
         match self {
             CauseKind::Stall(reason) => stall_title(reason),
@@ -99,7 +99,7 @@ pub(super) fn signed(micros: u64) -> i64 {
     i64::try_from(micros).unwrap_or(i64::MAX)
 }
 
-/// Every cause that has a part, the largest first.
+/// Returns every cause that lost permits, the largest first.
 pub(super) fn of(facts: &Facts) -> Vec<Cause> {
     let permits = &facts.permits;
     let stalls = StallReason::ALL.into_iter().zip(permits.lost);
@@ -125,7 +125,7 @@ pub(super) fn of(facts: &Facts) -> Vec<Cause> {
         .collect()
 }
 
-/// Attempts beyond the first of their item.
+/// Returns the attempts beyond the first of their item, as a cause.
 pub(super) fn repeats(facts: &Facts) -> Cause {
     cause(facts, CauseKind::Retries, signed(facts.permits.repeats))
 }
@@ -138,7 +138,8 @@ fn cause(facts: &Facts, kind: CauseKind, micros: i64) -> Cause {
     }
 }
 
-/// Permits that the rate gives in the span: of runs, of the time without one, and what a node has no room for.
+/// Returns the permits that the rate gives in the span: of runs, of the time without one, and those for which a node
+/// has no room.
 pub(super) fn target(facts: &Facts) -> i64 {
     signed(facts.permits.due) - counted_twice(facts)
         + given(facts, facts.idle)
@@ -146,15 +147,16 @@ pub(super) fn target(facts: &Facts) -> i64 {
         + no_room(facts)
 }
 
-/// A run is given permits at the rate that it may have, so these are not among those that were due.
+/// Returns the permits for which nodes have no room. A run gets permits at the rate that it may have, so these are
+/// not among those that were due.
 fn no_room(facts: &Facts) -> i64 {
     signed(facts.held_back.iter().map(|run| run.lost(facts.covered)).sum())
 }
 
-/// Permits of a time in which two runs had a shard: one of a node that stood still, which came round to them when it went on
-/// again, and the one that took over meanwhile.
+/// Returns the permits of a time in which two runs had a shard: that of a node that stood still, which got to them
+/// when it resumed, and the one that took over meanwhile.
 fn counted_twice(facts: &Facts) -> i64 {
-    // The take-over may be older than what is told, and the freeze not.
+    // The take-over may be older than the explained time while the freeze is not.
     if facts.taken_over.is_none() && facts.stood_still.is_none() {
         return 0;
     }
@@ -162,7 +164,7 @@ fn counted_twice(facts: &Facts) -> i64 {
     (had - given(facts, facts.covered)).clamp(0, signed(facts.permits.late))
 }
 
-/// What the rate gives in a time of which nothing was counted.
+/// Returns the permits that the rate gives in a time in which nothing was counted.
 fn given(facts: &Facts, time: Duration) -> i64 {
     let RateLimit::Limited(rate) = facts.tuning.rate else {
         return 0;

@@ -1,4 +1,4 @@
-//! What an explanation is made of.
+//! Facts that an explanation is made of.
 
 use std::time::Duration;
 
@@ -14,69 +14,69 @@ use crate::stats::stall::StallReason;
 use crate::task::Tuning;
 use crate::task::lifecycle::Status;
 
-/// What is known of a task over a span, and of the moment.
+/// State of a task over a span, and at the moment.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// Which task.
+    /// Task that is explained.
     pub task: TaskId,
-    /// The slug of its business.
+    /// Slug of its business.
     pub business: String,
-    /// The time that this is about: with a run and without.
+    /// Time that is explained, with a run and without.
     pub covered: Duration,
-    /// The part of it in which nothing of the task ran, although it was there.
+    /// Part of it in which nothing of the task ran, although the task was there.
     pub idle: Duration,
-    /// Which of its shards that was.
+    /// Shards that didn't run in that part.
     pub stood: Stood,
-    /// Which of them are on nodes that give no sign.
+    /// Shards on nodes that don't respond.
     pub unheard: Unheard,
-    /// These nodes.
+    /// Nodes that don't respond.
     pub silent: Silent,
-    /// What became of the permits in it.
+    /// Use of the permits in the explained time.
     pub permits: Permits,
-    /// How long calls took in it.
+    /// Latencies of the calls in the explained time.
     pub latency: Latency,
-    /// The settings now.
+    /// Current settings of the task.
     pub tuning: Tuning,
-    /// Where the task stands.
+    /// Status of the task, with its reason.
     pub standing: Standing,
-    /// How its runs stand; none while nothing of it runs here.
+    /// State of its runs; `None` while nothing of it runs here.
     pub live: Option<Live>,
-    /// The code of most failed attempts since the run began, and how many.
+    /// Code of most failed attempts since the run began, and their number.
     pub worst_code: Option<(String, u64)>,
-    /// What this node has left for other rates; none without a bound. Unit: items per second.
+    /// Rate that this node has left for others, in items per second; `None` without a bound.
     pub free_rate: Option<f64>,
-    /// Whether no other node can have a part of it: the database is a file of this one.
+    /// True if no other node can run a part of it, because the database is a file of this one.
     pub is_alone: bool,
-    /// The runs that go slower than they should, for lack of room.
+    /// Runs that are slower than they should be, for lack of room.
     pub held_back: Vec<HeldBack>,
-    /// How the handler fares.
+    /// State of the handler, as all runs see it.
     pub handler: HandlerSight,
-    /// The limit that it shares with other tasks, where that kept something back.
+    /// Limit shared with other tasks, if it held something back.
     pub limit: Option<SharedLimit>,
-    /// In the span a node took a part of it from one that was gone.
+    /// Set if a node took over a part of the task in the span from one that was gone.
     pub taken_over: Option<Takeover>,
-    /// In the span a node could save nothing of it for so long.
+    /// Time in the span in which a node could save nothing of the task.
     pub unsaved: Option<Spell>,
-    /// In the span this node, which ran a part of it, did nothing at all for so long.
+    /// Node that ran a part of the task but did nothing at all for a time in the span, and that time.
     pub stood_still: Option<(String, Spell)>,
 }
 
-/// A time in which something was the matter with a node. Both ends say how long ago they were, so that no clocks are compared.
+/// Time in which something was wrong with a node. Both ends are given as ages, so that no clocks are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spell {
-    /// How long ago it began.
+    /// Time since it began.
     pub from: Duration,
-    /// How long ago it ended, or was seen last; zero where it lasts.
+    /// Time since it ended, or was seen last; zero while it lasts.
     pub to: Duration,
 }
 
 impl Spell {
-    /// How long it was.
+    /// Returns the time that it lasted.
     pub fn lasted(&self) -> Duration {
         self.from.saturating_sub(self.to)
     }
 
-    /// `for 25.0 s, until 6.00 s ago`; `for 25.0 s so far`.
+    /// Formats as `for 25.0 s, until 6.00 s ago` or `for 25.0 s so far`.
     pub(super) fn text(&self) -> String {
         let lasted = time(self.lasted());
         match self.to {
@@ -86,54 +86,54 @@ impl Spell {
     }
 }
 
-/// The nodes that have a part of a task and can't be asked.
+/// Nodes that have a part of a task and can't be asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Silent {
-    /// Each, and why it can't be asked.
+    /// Each node, and the reason why it can't be asked.
     pub nodes: Vec<(String, String)>,
-    /// What becomes of their part, for people.
+    /// Prospect of their part, in words for people.
     pub prospect: String,
 }
 
-/// A node that went on with what another left.
+/// Node that took over from another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Takeover {
-    /// The node that goes on.
+    /// Node that took over.
     pub by: String,
-    /// What happened, for people.
+    /// Description of the take-over for people.
     pub text: String,
 }
 
-/// A limit that tasks share, and who uses it.
+/// Limit that tasks share, and its users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedLimit {
-    /// Which, in words: `the limit of push`, `the limit vendor-x`.
+    /// Title in words: `the limit of push`, `the limit vendor-x`.
     pub title: String,
-    /// Its name, if it has one of its own.
+    /// Name of the limit, if it is a named one.
     pub name: Option<String>,
     /// The businesses that name it.
     pub businesses: Vec<String>,
-    /// Runs that want something of it now, on all nodes.
+    /// Runs that want a part of it now, on all nodes.
     pub runs: u64,
-    /// Nodes that have such runs.
+    /// Number of nodes that have such runs.
     pub nodes: usize,
 }
 
-/// A run goes slower than its part of the rate allows, since its node has no room for more.
+/// Run that is slower than its share of the rate allows, because its node has no room for more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldBack {
-    /// How fast it may go.
+    /// Rate at which it may run.
     pub rate: RateLimit,
-    /// Its part of the task's rate.
+    /// Share of the task's rate that it should have.
     pub wanted: RateLimit,
-    /// For how long.
+    /// Time for which this has lasted.
     pub age: Duration,
-    /// What the node said when it was last asked.
+    /// Explanation that the node gave when it was last asked.
     pub why: String,
 }
 
 impl HeldBack {
-    /// What the node's room has cost in a span that ends now. Unit: millionths of an item.
+    /// Returns the permits lost to the lack of room in a span that ends now, in millionths of an item.
     pub(super) fn lost(&self, span: Duration) -> u64 {
         let (RateLimit::Limited(rate), RateLimit::Limited(wanted)) = (self.rate, self.wanted) else {
             return 0;
@@ -146,69 +146,69 @@ impl HeldBack {
     }
 }
 
-/// How long calls took; none of them when none was answered.
+/// Latencies of calls; all are `None` if none was answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    /// Half of them took no longer.
+    /// Median: half of the calls took no longer.
     pub p50: Option<Duration>,
-    /// 95 of 100.
+    /// 95th percentile of the latencies.
     pub p95: Option<Duration>,
-    /// 99 of 100.
+    /// 99th percentile of the latencies.
     pub p99: Option<Duration>,
-    /// No call took longer than this.
+    /// Latency of the longest call.
     pub longest: Option<Duration>,
 }
 
-/// Where a task stands.
+/// Status of a task, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Its status.
+    /// Status of the task.
     pub status: Status,
-    /// A machine slug, where the status needs a reason.
+    /// Slug for machines, if the status needs a reason.
     pub reason: Option<String>,
-    /// A sentence for people.
+    /// Explanation for people, one sentence.
     pub text: Option<String>,
 }
 
-/// How the runs of a task stand, taken together.
+/// State of the runs of a task, taken together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Live {
     /// Items with the handler.
     pub in_flight: u64,
-    /// Items that may be in flight.
+    /// Maximum items in flight.
     pub concurrency: u64,
-    /// The windows' sizes.
+    /// Size of the windows, in items.
     pub window: u64,
-    /// What the handler can work on at once, where it says so.
+    /// Number of items that the handler can work on at once, if it reports it.
     pub handler_slots: Option<u64>,
-    /// The item that holds low water longest.
+    /// Item that has held the watermark longest.
     pub head: Option<Head>,
-    /// Items that wait for a retry or are tried again.
+    /// Items that wait for a retry or are being retried.
     #[serde(rename = "troubled")]
     pub retrying: u64,
     /// Items that wait outside the window.
     pub parked: u64,
-    /// How long the runs have lasted.
+    /// Time for which the runs have lasted.
     pub age: Duration,
     /// Time spent stalled since they began, in the order of [`StallReason::ALL`].
     pub stalled: [Duration; StallReason::ALL.len()],
 }
 
-/// The item at low water.
+/// Item at the watermark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Which.
+    /// Index of the item.
     pub index: ItemIndex,
-    /// The attempt that is with the handler, or the next one.
+    /// Attempt that is with the handler, or the next one.
     pub attempt: u32,
-    /// Whether it waits for that attempt.
+    /// True if it waits for that attempt.
     pub waits: bool,
-    /// For how long it has held low water.
+    /// Time for which it has held the watermark.
     pub age: Duration,
 }
 
 impl Facts {
-    /// The rate of the settings, if one limits the task. Unit: items per second.
+    /// Returns the configured rate in items per second, if one limits the task.
     pub(super) fn rate(&self) -> Option<f64> {
         match self.tuning.rate {
             RateLimit::Limited(rate) => Some(rate.as_per_second()),
@@ -216,7 +216,7 @@ impl Facts {
         }
     }
 
-    /// The time in which nothing could be saved, where a stall is a wait for the database.
+    /// Returns the time in which nothing could be saved, if the stall is a wait for the database.
     pub(super) fn unsaved_behind(&self, reason: StallReason) -> Option<&Spell> {
         let waits_for_store = matches!(
             reason,
@@ -225,12 +225,12 @@ impl Facts {
         self.unsaved.as_ref().filter(|_| waits_for_store)
     }
 
-    /// Whether no run sees its handler down any longer.
+    /// True if no run sees its handler down any longer.
     pub(super) fn is_handler_back(&self) -> bool {
         self.handler.state.outage.is_none()
     }
 
-    /// What of it did not run, and for how long: `nothing of it ran for 15.0 s`.
+    /// Describes what didn't run, and for how long: `nothing of it ran for 15.0 s`.
     pub(super) fn stood_text(&self, it: &str) -> String {
         match self.stood {
             Stood { shards, of, longest } if of > 1 => {
@@ -244,30 +244,30 @@ impl Facts {
         }
     }
 
-    /// How many shards are on nodes that give no sign: `1 of the 3 shards`; none while there is no such one.
+    /// Describes the shards on nodes that don't respond: `1 of the 3 shards`; `None` if there are none.
     pub(super) fn unheard_text(&self) -> Option<String> {
         let Unheard { shards, of, .. } = self.unheard;
         (shards > 0).then(|| format!("{shards} of the {}", counted(of as u64, "shard")))
     }
 
-    /// Attempts that left. Unit: items per second.
+    /// Returns the attempts sent, per second.
     pub(super) fn attempts(&self) -> f64 {
         let sent = (self.permits.first + self.permits.repeats) as f64 / MICRO as f64;
         sent / self.covered.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// How often an item is tried, on average; at least 1.
+    /// Returns the average number of attempts per item; at least 1.
     pub(super) fn attempts_per_item(&self) -> f64 {
         let (first, repeats) = (self.permits.first as f64, self.permits.repeats as f64);
         if first > 0.0 { 1.0 + repeats / first } else { 1.0 }
     }
 
-    /// Slots by Little's law: what a rate keeps busy when each call takes so long.
+    /// Returns the slots by Little's law that a rate keeps busy at this latency.
     pub(super) fn slots(rate: f64, latency: Duration) -> u64 {
         (rate * latency.as_secs_f64()).ceil() as u64
     }
 
-    /// What a call usually takes: the 95th percentile, or by Little's law where nothing was measured.
+    /// Returns the usual latency of a call: the 95th percentile, or by Little's law if nothing was measured.
     pub(super) fn usual_latency(&self) -> Option<Duration> {
         let in_flight = self.live.as_ref().map_or(0, |live| live.in_flight) as f64;
         let mean = in_flight / self.attempts();
@@ -275,7 +275,7 @@ impl Facts {
         self.latency.p95.or(by_law)
     }
 
-    /// What a task without a rate waits for, with the share of its time in millionths, largest first.
+    /// Returns the waits of a task without a rate, with their share of its time in millionths, the largest first.
     pub(super) fn waits(&self) -> Vec<(StallReason, u32)> {
         let Some(live) = &self.live else { return Vec::new() };
         let age = live.age.as_nanos().max(1);

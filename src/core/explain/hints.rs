@@ -1,4 +1,4 @@
-//! What is known of a cause, beside how much it is.
+//! Details of a cause, beside its amount.
 
 use super::causes::CauseKind;
 use super::facts::{Facts, Head, SharedLimit};
@@ -6,7 +6,7 @@ use super::text::{count, counted, time};
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::Status;
 
-/// A few words beside the numbers of a cause; empty where its title says all.
+/// Returns a few words to show beside the numbers of a cause; empty if its title says everything.
 pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
     match kind {
         CauseKind::Stall(reason) => stall(reason, facts),
@@ -35,7 +35,7 @@ pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
     }
 }
 
-/// Who has the shards of which nothing is known.
+/// Describes the nodes that have the shards of which nothing is known.
 fn unknown(facts: &Facts) -> String {
     let nodes: Vec<&str> = facts.silent.nodes.iter().map(|(node, _)| node.as_str()).collect();
     let has = if nodes.len() == 1 { "has" } else { "have" };
@@ -92,7 +92,7 @@ fn stall(reason: StallReason, facts: &Facts) -> String {
     }
 }
 
-/// Who shares a limit, and how many they are.
+/// Describes the users of a limit, and their number.
 fn shared(limit: &SharedLimit) -> String {
     let users = match limit.businesses.join(", ") {
         none if none.is_empty() => none,
@@ -102,7 +102,7 @@ fn shared(limit: &SharedLimit) -> String {
     format!("{}{users} is shared by {runs} on {nodes}", limit.title)
 }
 
-/// The item at the head of the window.
+/// Describes the item at the head of the window.
 pub(super) fn held_by(head: &Head) -> String {
     let doing = if head.waits { ", which it waits for" } else { "" };
     format!(

@@ -1,7 +1,8 @@
-//! Why a task is slower than its rate: every permit of a span has one cause, and each cause an advice.
+//! Explanation of a task that is slower than its rate: every permit of a span has one cause, and each cause an
+//! advice.
 //!
-//! Pure arithmetic over what was counted. The sums are exact, in millionths of an item; what a person reads (items a
-//! second, slots by Little's law, predictions) are estimates.
+//! Pure arithmetic over what was counted. The sums are exact, in millionths of an item; the numbers shown to people
+//! (items per second, slots by Little's law, predictions) are estimates.
 
 mod advice;
 mod causes;

@@ -1,111 +1,111 @@
-//! For how much of the time that is explained a task ran, and for how much it is known that it didn't.
+//! Past of a task: how much of the explained time it ran, and how much it is known that it didn't.
 //!
-//! What nodes counted says when shards ran; the records of runs say where something is missing from that, since a node
-//! is gone or can't be asked. There the explained time begins later: a gap is told only where it is known that nothing ran.
-//! A shard that a silent node has is told for its part of all that time, as one of which nothing is known.
+//! The counts of nodes show when shards ran; the records of runs show where counts are missing, because a node is
+//! gone or can't be asked. There the explained time begins later: a gap is reported only if it is known that nothing
+//! ran. A shard on a silent node is reported with its share of the whole time, as one of which nothing is known.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A gap that is no longer than this is no time without a run: the next sample is not taken yet, or it is handed over.
+/// Longest gap that isn't time without a run: the next sample is not taken yet, or the shard is being handed over.
 const GAP_MAX: Duration = Duration::from_secs(2);
-/// From its claim a run may take so long until it counts; what is longer was counted by somebody who doesn't know it any more.
+/// Maximum time from its claim until a run counts; anything longer was counted by a node that no longer knows it.
 const OPENING_MAX: Duration = Duration::from_secs(10);
-/// What a run counted began at least so long before its end; clocks of nodes may be a little apart.
+/// Minimum time before its end at which a run's own counts begin; clocks of nodes may differ a little.
 const OWN_MIN: Duration = Duration::from_millis(500);
 
-/// A time in which a shard ran and was counted. Both ends say how long ago they were, so that no clocks are compared.
+/// Time in which a shard ran and was counted. Both ends are given as ages, so that no clocks are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stay {
-    /// The number of the shard.
+    /// Number of the shard.
     pub shard: u32,
-    /// How long ago it began.
+    /// Time since it began.
     pub from: Duration,
-    /// How long ago it ended, or was counted last.
+    /// Time since it ended, or was counted last.
     pub to: Duration,
 }
 
-/// A run as it is recorded, wherever it was. Times say how long ago.
+/// Recorded run on any node. Its times are given as ages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedRun {
-    /// The number of the shard.
+    /// Number of the shard.
     pub shard: u32,
-    /// When it claimed the shard.
+    /// Time since it claimed the shard.
     pub from: Duration,
-    /// When it ended, or was heard of last; none while it runs.
+    /// Time since it ended, or was heard of last; `None` while it runs.
     pub to: Option<Duration>,
-    /// It ended since the task was to rest.
+    /// Set if it ended because the task was to rest.
     pub was_stopped: bool,
 }
 
-/// What is known of the past of a task.
+/// Known past of a task.
 #[derive(Clone, Debug, Default)]
 pub struct Past {
-    /// The time that is asked for.
+    /// Time that is to be explained.
     pub asked: Duration,
-    /// For how long the rate is what it is, where that is less.
+    /// Time since the rate changed, if that is less.
     pub changed: Option<Duration>,
-    /// When shards were counted, by whoever could be asked; in any order.
+    /// Times in which shards were counted, from all nodes that could be asked; in any order.
     pub stays: Vec<Stay>,
-    /// All runs that may have been in that time.
+    /// All runs that may lie in that time.
     pub runs: Vec<RecordedRun>,
-    /// Its shards.
+    /// Shards of the task.
     pub shards: BTreeSet<u32>,
-    /// Those that run now, as their nodes say.
+    /// Shards that run now, according to their nodes.
     pub live: BTreeSet<u32>,
-    /// Those that a node has that can't be asked.
+    /// Shards of nodes that can't be asked.
     pub silent: BTreeSet<u32>,
-    /// Those that have nothing left to do.
+    /// Shards that have nothing left to do.
     pub done: BTreeSet<u32>,
-    /// For how long the task has had its status.
+    /// Time for which the task has had its status.
     pub stands: Duration,
 }
 
-/// How much of a time a task ran. Where it has several shards, each counts for its part.
+/// Time in which a task ran. Each of several shards counts for its share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// The time that is known: with a run and without.
+    /// Known time, with a run and without.
     pub covered: Duration,
-    /// The part of it that nothing ran in.
+    /// Part of it in which nothing ran.
     pub idle: Duration,
-    /// Who stood in it.
+    /// Shards that didn't run in it.
     pub stood: Stood,
-    /// Of whom nothing is known in it.
+    /// Shards of which nothing is known in it.
     pub unheard: Unheard,
 }
 
-/// The shards on nodes that can't be asked: what they did isn't known, and not that they did nothing.
+/// Shards on nodes that can't be asked: their work is unknown, which doesn't mean that they did none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unheard {
-    /// How many.
+    /// Number of such shards.
     pub shards: usize,
-    /// Of how many the task has.
+    /// Number of shards of the task.
     pub of: usize,
-    /// Their part of the covered time.
+    /// Share of the covered time that is theirs.
     pub time: Duration,
 }
 
-/// The shards that didn't run for a while, although they were to.
+/// Shards that didn't run for a while, although they should have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stood {
-    /// How many.
+    /// Number of such shards.
     pub shards: usize,
-    /// Of how many.
+    /// Number of shards considered in total.
     pub of: usize,
-    /// For how long, at most.
+    /// Longest time that one of them didn't run.
     pub longest: Duration,
 }
 
 impl Past {
-    /// The time of which everything is known, back from now.
+    /// Returns the time, back from now, for which everything is known.
     pub fn reach(&self) -> Duration {
         let counted = self.stays.iter().map(|stay| stay.from);
         let begun = counted.chain(self.runs.iter().map(|run| run.from)).max();
         let asked = self.asked.min(begun.unwrap_or_default());
         let mut reach = self.changed.map_or(asked, |changed| asked.min(changed));
-        // While it rested, nothing was missing: what is told begins with the next run.
+        // While the task rested, nothing was missing: the explained time begins with the next run.
         let stops = self.runs.iter().filter(|run| run.was_stopped);
         for stop in stops.filter_map(|run| run.to) {
             let next = self.runs.iter().map(|run| run.from).filter(|from| *from < stop);
@@ -115,16 +115,16 @@ impl Past {
         unknown.fold(reach, Duration::min)
     }
 
-    /// The ends of the times in which a run was there and nobody says what it counted.
+    /// Returns the ends of the times in which a run existed but nobody reports what it counted.
     fn unknown(&self, run: &RecordedRun, asked: Duration) -> Vec<Duration> {
         if self.is_blind(run) {
-            // Nor does anybody know it since then: in all that is told this shard is one that nothing is known of.
+            // Nothing is known since then either: this shard counts as unknown in all of the explained time.
             return vec![run.from];
         }
         let stays = self.stays_of(run.shard);
         let last = stays.last().map_or(Duration::ZERO, |(_, to)| *to);
         let end = run.to.unwrap_or(last);
-        // What begins as this one ends is of the next.
+        // Counts that begin as this run ends are those of the next one.
         let least = run.to.map_or(end, |to| to + OWN_MIN);
         let begins = stays.iter().map(|(from, _)| *from);
         let first = begins
@@ -143,14 +143,15 @@ impl Past {
         ends
     }
 
-    /// Whether it runs somewhere, and its node can't be asked.
+    /// True if the run is active somewhere and its node can't be asked.
     fn is_blind(&self, run: &RecordedRun) -> bool {
         let heard = self.stays_of(run.shard).last().map(|(_, to)| *to);
         let silent = heard.unwrap_or(run.from).min(run.from);
         run.to.is_none() && !self.live.contains(&run.shard) && silent > GAP_MAX
     }
 
-    /// When a shard was counted, oldest first, without overlaps: a fenced node may count a while beside its successor.
+    /// Returns the times in which a shard was counted, oldest first, without overlaps: a fenced node may count for a
+    /// while beside its successor.
     fn stays_of(&self, shard: u32) -> Vec<(Duration, Duration)> {
         let own = self.stays.iter().filter(|stay| stay.shard == shard);
         let mut own: Vec<(Duration, Duration)> = own.map(|stay| (stay.from, stay.to)).collect();
@@ -165,7 +166,7 @@ impl Past {
         merged
     }
 
-    /// For how much of a time it ran, and for how much it didn't although it wanted to, as `wants` says.
+    /// Returns how much of a time the task ran, and how much it didn't although it should have, according to `wants`.
     pub fn ran(&self, reach: Duration, wants: bool) -> Ran {
         let blind: BTreeSet<u32> = self
             .runs
@@ -173,7 +174,7 @@ impl Past {
             .filter(|run| self.is_blind(run))
             .map(|run| run.shard)
             .collect();
-        // What doesn't want to run isn't missed there either.
+        // A task that shouldn't run isn't missed there either.
         let unheard = blind
             .intersection(&self.silent)
             .filter(|no| wants && self.shards.contains(no))
@@ -211,13 +212,13 @@ impl Past {
         ran
     }
 
-    /// The past of a shard; none of one that had ended before.
+    /// Returns the past of a shard; `None` if it had ended before.
     fn shard(&self, no: u32, reach: Duration, wants: bool) -> Option<ShardPast> {
         let stays = self.stays_of(no);
         let last = stays.last().map(|(_, to)| *to);
         let is_done = self.done.contains(&no);
         let until = if is_done { last? } else { Duration::ZERO };
-        // What a live run has counted since its last sample comes with the next one.
+        // Anything that a live run has counted since its last sample comes with the next one.
         let end = match last {
             Some(last) if is_done || self.live.contains(&no) => last,
             _ => Duration::ZERO,
@@ -234,11 +235,11 @@ impl Past {
     }
 }
 
-/// When a shard ran, and when it didn't although it was to; each oldest first, as how long ago.
+/// Times in which a shard ran, and in which it didn't although it should have; each oldest first, as ages.
 struct ShardPast {
     stays: Vec<(Duration, Duration)>,
     gaps: Vec<(Duration, Duration)>,
-    /// How long ago it had nothing left to do.
+    /// Time since it had nothing left to do.
     until: Duration,
 }
 
@@ -249,7 +250,7 @@ impl ShardPast {
     }
 }
 
-/// Whether a piece lies in one of these times.
+/// True if the piece lies in one of these times.
 fn is_in(times: &[(Duration, Duration)], from: Duration, to: Duration) -> bool {
     times.iter().any(|(begin, end)| *begin >= from && *end <= to)
 }

@@ -11,7 +11,7 @@ use crate::task::lifecycle::Status;
 
 const TUNING: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,
 "window":"auto","batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,
-"backoff":"1s..60s x2 jitter 20%","on_exhausted":"abandon","error_budget":"none","error_window":"30s",
+"backoff":"1s..60s x2 jitter 20%","on_exhausted":"fail","error_budget":"none","error_window":"30s",
 "checkpoint_interval":"1s","unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,
 "ordered":false}"#;
 

@@ -1,11 +1,11 @@
-//! Numbers as people read them.
+//! Formats of numbers for people.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::stats::permits::MICRO;
 
-/// An amount over a span as items per second.
+/// Returns an amount over a span as items per second.
 pub(super) fn per_second(micros: i64, span: Duration) -> f64 {
     let seconds = span.as_secs_f64();
     if seconds > 0.0 {
@@ -15,29 +15,29 @@ pub(super) fn per_second(micros: i64, span: Duration) -> f64 {
     }
 }
 
-/// Items per second as people say it: `312.4/s`, `0.25/s`, `1.0/h`.
+/// Formats items per second for people: `312.4/s`, `0.25/s`, `1.0/h`.
 pub fn rate_text(per_second: f64) -> String {
     rate_like(per_second, per_second)
 }
 
-/// The same in the unit in which another rate is written, so that people can compare the two.
+/// Formats a rate in the unit of another one, so that people can compare the two.
 pub fn rate_like(per_second: f64, like: f64) -> String {
     let text = match like.abs() {
         size if size < 1e-9 => "0.0/s".to_owned(),
         size if size < 0.01 => format!("{:.1}/h", per_second * 3600.0),
         size if size < 1.0 => format!("{}/s", short(per_second)),
         size if size < 1000.0 => format!("{per_second:.1}/s"),
-        // As a setting is written.
+        // Same format as a setting.
         _ => format!("{per_second:.0}/s"),
     };
-    // What is rounded to nothing has no sign: a task a little ahead of its rate misses nothing.
+    // A value rounded to zero has no sign: a task a little ahead of its rate misses nothing.
     match text.strip_prefix('-') {
         Some(rest) if !rest.contains(|digit: char| ('1'..='9').contains(&digit)) => rest.to_owned(),
         _ => text,
     }
 }
 
-/// Up to three digits behind the point, and at least one: `0.7`, `0.125`.
+/// Formats up to three decimals, and at least one: `0.7`, `0.125`.
 fn short(number: f64) -> String {
     let text = format!("{number:.3}");
     let digits = text.trim_end_matches('0');
@@ -48,13 +48,13 @@ fn short(number: f64) -> String {
     }
 }
 
-/// So many of something that has a regular plural: `1 node`, `1,205 items`.
+/// Formats a number with a noun that has a regular plural: `1 node`, `1,205 items`.
 pub fn counted(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", count(number))
 }
 
-/// A number with its thousands apart: `1,205`.
+/// Formats a number with thousands separators: `1,205`.
 pub(super) fn count(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits
@@ -66,7 +66,7 @@ pub(super) fn count(number: u64) -> String {
     groups.join(",")
 }
 
-/// A time to three digits: `2.41 s`, `118 ms`.
+/// Formats a time to three digits: `2.41 s`, `118 ms`.
 pub(super) fn time(span: Duration) -> String {
     let seconds = span.as_secs_f64();
     match seconds {
@@ -78,7 +78,7 @@ pub(super) fn time(span: Duration) -> String {
     }
 }
 
-/// The next number of two digits and zeros: 1,205 is 1,300.
+/// Rounds up to two digits and zeros: 1,205 becomes 1,300.
 pub(super) fn round_up(number: u64) -> u64 {
     let mut step = 1;
     while number / step >= 100 {
@@ -87,7 +87,7 @@ pub(super) fn round_up(number: u64) -> u64 {
     number.div_ceil(step) * step
 }
 
-/// As a setting; none is zero.
+/// Returns the number as a setting; `None` for zero.
 pub(super) fn setting(number: u64) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(number).unwrap_or(u32::MAX))
 }

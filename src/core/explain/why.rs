@@ -1,4 +1,4 @@
-//! The sentences that say why, with the numbers.
+//! Sentences that explain the cause, with the numbers.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::settings::text::span_text;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::Status;
 
-/// Over less time nothing can be said.
+/// Minimum time about which anything can be said.
 pub(super) const KNOWN_MIN: Duration = Duration::from_secs(2);
 
 const KEEPS_RATE: &str = "the task keeps its rate";
-/// Where most of what is missing was lost to an outage that is over.
+/// Text for when most of what is missing was lost to an outage that is over.
 const HANDLER_BACK: &str = "the handler was down, and answers again";
 
-/// A few sentences. What goes wrong with the handler is said also where no permit is lost for it.
+/// Explains in a few sentences. Problems of the handler are mentioned even if no permit is lost to them.
 pub(super) fn of(facts: &Facts, explanation: &Explanation) -> String {
     let mut why = pace(facts, explanation);
     if let Some(unheard) = unheard(facts).filter(|unheard| !why.contains(unheard)) {
@@ -51,7 +51,7 @@ fn pace(facts: &Facts, explanation: &Explanation) -> String {
     }
 }
 
-/// A task at its rate; of a slow one, how far apart its items are.
+/// Describes a task at its rate; for a slow one, the time between its items.
 fn kept(facts: &Facts) -> String {
     match facts.tuning.rate {
         RateLimit::Limited(rate) if facts.covered < rate.time_of(1) => {
@@ -64,7 +64,7 @@ fn kept(facts: &Facts) -> String {
     }
 }
 
-/// Which shards of a running task are on nodes that give no sign, and what becomes of them.
+/// Describes the shards of a running task on nodes that don't respond, and what happens to them.
 fn unheard(facts: &Facts) -> Option<String> {
     if facts.live.is_none() || facts.standing.status != Status::Running {
         return None;
@@ -178,7 +178,7 @@ fn retries(facts: &Facts, rate: f64) -> String {
     format!("an item takes {each:.2} attempts, each needs a permit: {given} settles at most {most}{code}")
 }
 
-/// A run of a task that another shard left a part to.
+/// Describes a run that got a larger share, for which its node has no room.
 fn no_room(facts: &Facts) -> String {
     let said = facts
         .held_back
@@ -197,7 +197,7 @@ fn little(rate: f64, latency: Duration, but: &str) -> String {
     )
 }
 
-/// A window that is too small for the usual call, or one that a slow item holds.
+/// Describes a window that is too small for the usual call, or one that a slow item holds.
 fn window(facts: &Facts, rate: f64, window: u64) -> String {
     let is = format!("window is {}", count(window));
     if let Some(p95) = facts.latency.p95

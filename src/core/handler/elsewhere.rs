@@ -1,27 +1,28 @@
-//! Whether a handler that is down for one node answers others: seen from the progress of runs elsewhere.
+//! Handlers as seen from other nodes: one that is down for this node may answer others, as the progress of their runs
+//! shows.
 
 use std::collections::BTreeMap;
 
 use crate::ids::{Epoch, ShardId};
 
-/// A shard that another session runs, and for which the handler is not down, as its last checkpoint says.
+/// Shard that another session runs, and for which the handler is not down according to its last checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reaching {
-    /// The shard.
+    /// Shard of the run.
     pub shard: ShardId,
-    /// Of the run.
+    /// Epoch of the run.
     pub epoch: Epoch,
     /// Items of the shard that succeeded.
     pub succeeded: u64,
 }
 
-/// What was seen of each business at the last look.
+/// Runs of each business as seen at the last check.
 #[derive(Debug, Default)]
 pub struct Elsewhere(BTreeMap<String, BTreeMap<ShardId, (Epoch, u64)>>);
 
 impl Elsewhere {
-    /// Whether a run had more success than at the last look: a first look only remembers, since a run that began just now may
-    /// find its handler down too.
+    /// True if a run had more success than at the last check. The first check only remembers, because a run that just
+    /// began may find its handler down too.
     pub fn answers(&mut self, business: &str, runs: &[Reaching]) -> bool {
         let now = runs
             .iter()
@@ -36,7 +37,7 @@ impl Elsewhere {
         runs.iter().any(has_grown)
     }
 
-    /// Forgets the businesses that nobody asks about.
+    /// Forgets the businesses for which `is_down` is false.
     pub fn retain(&mut self, is_down: impl Fn(&str) -> bool) {
         self.0.retain(|business, _| is_down(business));
     }

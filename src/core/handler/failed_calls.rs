@@ -1,4 +1,4 @@
-//! Calls that brought no success, counted by whose fault they are and by code.
+//! Counts of calls without success, by fault and by code.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,31 +6,31 @@ use std::collections::BTreeMap;
 use crate::items::verdict::FailureClass;
 use crate::stats::tally::{CODES_MAX, OTHER_CODES};
 
-/// See the module. It has at most [`CODES_MAX`] pairs of class and code, and one more a class.
+/// Counts by class and code: at most [`CODES_MAX`] pairs, and one more per class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailedCalls(BTreeMap<(FailureClass, Cow<'static, str>), u64>);
 
 impl FailedCalls {
-    /// Counts one.
+    /// Counts one failed call.
     pub fn count(&mut self, class: FailureClass, code: Cow<'static, str>) {
         self.add_some(class, code, 1);
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &FailedCalls) {
         for ((class, code), more) in &other.0 {
             self.add_some(*class, code.clone(), *more);
         }
     }
 
-    /// Each class and code with its count.
+    /// Returns each class and code with its count.
     pub fn iter(&self) -> impl Iterator<Item = (FailureClass, &str, u64)> {
         self.0
             .iter()
             .map(|((class, code), count)| (*class, code.as_ref(), *count))
     }
 
-    /// What came since an earlier picture of the same run.
+    /// Returns the counts since an earlier snapshot of the same run.
     #[must_use]
     pub fn since(&self, before: &FailedCalls) -> FailedCalls {
         let fresh = self.0.iter().map(|(key, now)| {

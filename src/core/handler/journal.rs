@@ -1,4 +1,4 @@
-//! What the log of a run says of its handler: when a code first appears and how often it comes, when an outage begins and
+//! Log lines of a run about its handler: when a code first appears and how often it occurs, when an outage begins and
 //! when it ends. Bounded, however often calls fail.
 
 use std::time::Duration;
@@ -7,29 +7,29 @@ use crate::handler::text::seconds;
 use crate::ids::{ItemIndex, WallMs};
 use crate::items::verdict::{HandlerState, LastError, Outage};
 
-/// The code of the line when an outage begins.
+/// Code of the line for the beginning of an outage.
 pub const DOWN: &str = "HANDLER_DOWN";
-/// The code of the line when it ends.
+/// Code of the line for the end of an outage.
 pub const BACK: &str = "HANDLER_BACK";
-/// How often the calls of a code that goes on are counted in the log.
+/// Interval at which the calls of a recurring code are counted in the log.
 const COUNT_EVERY: Duration = Duration::from_secs(60);
-/// Codes of a run that have lines.
+/// Maximum number of codes of a run that get lines.
 const CODES_MAX: usize = 20;
 
-/// A line for the log.
+/// Line for the log of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The code of the failure, [`DOWN`] or [`BACK`].
+    /// Code of the failure, or [`DOWN`] or [`BACK`].
     pub code: String,
-    /// The item that it is about.
+    /// Item that the line is about.
     pub index: Option<ItemIndex>,
-    /// A sentence.
+    /// Message for people, one sentence.
     pub message: String,
-    /// Whether it tells of something good.
+    /// True if the line reports an improvement.
     pub is_good: bool,
 }
 
-/// What was told so far.
+/// State of what was logged so far.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     outage: Option<Outage>,
@@ -45,7 +45,7 @@ struct LoggedCode {
 }
 
 impl Journal {
-    /// What is new at a look.
+    /// Returns the lines that are new since the last call.
     pub fn look(&mut self, state: &HandlerState, errors: &[LastError], now: WallMs) -> Vec<Entry> {
         let mut entries: Vec<Entry> = errors
             .iter()
@@ -59,7 +59,7 @@ impl Journal {
         let Some(told) = self.codes.iter_mut().find(|told| told.code == error.code) else {
             return self.on_new_code(error, now);
         };
-        // A count that is smaller than before began anew.
+        // A count smaller than before has started anew.
         let before = if error.count < told.count { 0 } else { told.count };
         let (more, lasting) = (error.count - before, now.since(told.at));
         if more == 0 || lasting < COUNT_EVERY {

@@ -1,23 +1,23 @@
-//! Words of the data log.
+//! Levels and origins of the data log.
 
 use serde::{Deserialize, Serialize};
 
-/// How important a data log line is.
+/// Severity of a data log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {
-    /// For developers.
+    /// Details meant for developers.
     Debug,
-    /// Normal.
+    /// Part of normal operation.
     Info,
-    /// Odd but handled.
+    /// Something unusual that was handled.
     Warn,
-    /// Something failed.
+    /// A failure of some kind.
     Error,
 }
 
 impl LogLevel {
-    /// The slug of surfaces and columns.
+    /// Returns the slug used on surfaces and in columns.
     pub const fn as_str(self) -> &'static str {
         match self {
             LogLevel::Debug => "debug",
@@ -28,18 +28,18 @@ impl LogLevel {
     }
 }
 
-/// Who wrote a line.
+/// Author of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogOrigin {
-    /// The business's handler.
+    /// Written by the business's handler.
     Business,
-    /// Windrow.
+    /// Written by Windrow itself.
     System,
 }
 
 impl LogOrigin {
-    /// The slug of surfaces and columns.
+    /// Returns the slug used on surfaces and in columns.
     pub const fn as_str(self) -> &'static str {
         match self {
             LogOrigin::Business => "business",

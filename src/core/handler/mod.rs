@@ -1,4 +1,4 @@
-//! How a handler fares: as one sentence, over several runs, in the log, counted, and as other nodes see it.
+//! State of a handler: as one sentence, over several runs, in the log, counted, and as other nodes see it.
 
 pub mod elsewhere;
 pub mod failed_calls;

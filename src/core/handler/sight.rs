@@ -1,25 +1,25 @@
-//! How the handler of a task fares: what its runs see of it, on whatever nodes, taken together.
+//! State of a task's handler, combined from its runs on all nodes.
 
 use crate::handler::text::sentence;
 use crate::ids::WallMs;
 use crate::items::verdict::{HandlerState, LastError, Outage};
 use std::time::Duration;
 
-/// See the module.
+/// Handler of a task, as its runs see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HandlerSight {
-    /// Of the runs for which it is down, if there are any; else of all.
+    /// State of the runs for which it is down, if any; otherwise of all runs.
     pub state: HandlerState,
-    /// The nodes from which it is down.
+    /// Nodes for which it is down.
     pub down_on: Vec<String>,
-    /// Whether other runs of the task reach it.
+    /// True if other runs of the task reach it.
     pub is_up_elsewhere: bool,
-    /// When this was seen.
+    /// Time of this observation.
     pub at: WallMs,
 }
 
 impl HandlerSight {
-    /// What runs see, each with its node.
+    /// Combines what runs see, each with its node.
     pub fn of<'a>(runs: impl IntoIterator<Item = (&'a str, &'a HandlerState)>, at: WallMs) -> HandlerSight {
         let (down, up): (Vec<_>, Vec<_>) = runs.into_iter().partition(|(_, state)| state.outage.is_some());
         let mut down_on: Vec<String> = down.iter().map(|(node, _)| (*node).to_owned()).collect();
@@ -36,13 +36,13 @@ impl HandlerSight {
         }
     }
 
-    /// When the next probe is due, to whole seconds: it moves by itself, not with each look.
+    /// Returns the time of the next probe, rounded to whole seconds so that it doesn't move with each look.
     pub fn next_probe_at(&self) -> Option<WallMs> {
         let due = self.at.0 + i64::try_from(self.state.next_probe_in?.as_millis()).unwrap_or(i64::MAX / 2);
         Some(WallMs((due + 500).div_euclid(1000) * 1000))
     }
 
-    /// One sentence, where there is something to say.
+    /// Describes the state in one sentence, if there is something to say.
     pub fn text(&self) -> Option<String> {
         let text = sentence(&self.state, self.at)?;
         Some(match self.is_up_elsewhere {
@@ -55,7 +55,7 @@ impl HandlerSight {
     }
 }
 
-/// What several runs see.
+/// Combines what several runs see.
 pub fn together<'a>(states: impl IntoIterator<Item = &'a HandlerState>) -> HandlerState {
     let mut all = HandlerState::default();
     for state in states {
@@ -89,7 +89,7 @@ fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     [one, other].into_iter().flatten().min()
 }
 
-/// The later of two, with what both count.
+/// Returns the later of two errors, with the counts of both.
 fn newest(one: LastError, other: &LastError) -> LastError {
     let (count, since) = (one.count + other.count, one.since.min(other.since));
     let later = if other.at > one.at { other.clone() } else { one };

@@ -1,19 +1,19 @@
-//! Texts about handlers and of them: how one fares, as one sentence, the same words wherever people look; and JSON that one
-//! answered, fit to be kept.
+//! Texts about handlers and from them: the state of one in a sentence, with the same words everywhere; and JSON
+//! responses, minified for storage.
 
 use std::time::Duration;
 
 use crate::ids::WallMs;
 use crate::items::verdict::{HandlerState, LastError, Paused, cut};
 
-/// For how long the last error is told after it happened, while the handler answers.
+/// Time for which the last error is shown after it happened, while the handler answers.
 const TOLD_FOR: Duration = Duration::from_secs(60);
-/// Calls that fail together take no time that people could read; that isn't none.
+/// Minimum time shown: calls that fail together take less than people could read, but not none.
 const TOLD_AS_MIN: Duration = Duration::from_secs(1);
-/// What is kept of an example. Unit: bytes.
+/// Maximum length of an example, in bytes.
 const EXAMPLE_BYTES_MAX: usize = 160;
 
-/// What there is to say of the handler now; none where nothing went wrong lately.
+/// Describes the handler now; `None` if nothing went wrong recently.
 pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
     let error = state.error.as_ref();
     let said = error.map(said);
@@ -22,7 +22,7 @@ pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
         text += &said.map(|said| format!(" ({said})")).unwrap_or_default();
         text += &match state.next_probe_in {
             Some(wait) => format!("; next probe in {}", seconds(wait)),
-            // Of a run that can't be asked only the outage is known.
+            // For a run that can't be asked, only the outage is known.
             None if error.is_none() => String::new(),
             None => "; it answers again, the rate grows".to_owned(),
         };
@@ -43,22 +43,23 @@ pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
     ))
 }
 
-/// What a sentence is about, without what changes from look to look by itself: times, counts, the item that failed last.
+/// Subject of a sentence, without what changes on its own between two looks: times, counts, the item that failed
+/// last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// It doesn't answer.
+    /// Set if the handler doesn't answer.
     pub is_down: bool,
-    /// It asked to wait.
+    /// Set if the handler asked to wait.
     pub is_paused: bool,
-    /// The code of what went wrong last.
+    /// Code of the last error.
     pub code: Option<String>,
-    /// Whether items are named that nothing is left to compare with, or that only people can judge.
+    /// Set if the sentence names items that can't be compared with others, or that only people can judge.
     pub is_about_items: bool,
-    /// Whether the next call is one that finds out whether it answers again.
+    /// Set if the next call is a probe for an answer.
     pub is_probed: bool,
 }
 
-/// What [`sentence`] is about now.
+/// Returns the current subject of [`sentence`].
 pub fn subject(state: &HandlerState, now: WallMs) -> Option<Subject> {
     sentence(state, now)?;
     Some(Subject {
@@ -71,7 +72,7 @@ pub fn subject(state: &HandlerState, now: WallMs) -> Option<Subject> {
 }
 
 impl Subject {
-    /// The same in a few words, for whoever has read the sentence.
+    /// Describes the subject in a few words, for readers of the sentence.
     pub fn brief(&self) -> String {
         let code = self.code.as_deref().unwrap_or("no answer");
         match self {
@@ -102,7 +103,8 @@ fn said(error: &LastError) -> String {
     )
 }
 
-/// Which items are tried with nothing left to compare them with, how often, until when, and what shortens that.
+/// Describes the items that are tried without others to compare them with: how often, until when, and what shortens
+/// that.
 fn judged(state: &HandlerState) -> String {
     if state.unjudged > 0 {
         let (items, them) = match state.unjudged {
@@ -140,7 +142,7 @@ fn judged(state: &HandlerState) -> String {
     )
 }
 
-/// `item 7`, `items 7 and 9`, `items 7, 9, 12 and 40 more`.
+/// Formats the held items: `item 7`, `items 7 and 9`, `items 7, 9, 12 and 40 more`.
 fn held(state: &HandlerState) -> String {
     let named: Vec<String> = state.held_items.iter().map(|item| item.0.to_string()).collect();
     let more = state.held.saturating_sub(named.len() as u64);
@@ -153,7 +155,7 @@ fn held(state: &HandlerState) -> String {
     }
 }
 
-/// A time of an outage: `40s`, `47m 13s`, `3h 20m`.
+/// Formats the time of an outage: `40s`, `47m 13s`, `3h 20m`.
 pub(super) fn seconds(span: Duration) -> String {
     let seconds = span.as_secs();
     let (larger, smaller) = match seconds {
@@ -169,7 +171,7 @@ pub(super) fn seconds(span: Duration) -> String {
     format!("{}{}{rest}", larger.0, larger.1)
 }
 
-/// The same JSON without white space between its tokens. Numbers and texts stay as they were written.
+/// Removes the white space between JSON tokens. Numbers and strings stay as they were written.
 pub(crate) fn minified(json: &str) -> String {
     let (mut in_text, mut escaped) = (false, false);
     json.chars()

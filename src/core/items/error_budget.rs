@@ -1,15 +1,15 @@
-//! How many failed attempts and abandoned items a task may have before it pauses or stops.
+//! Error budget: limits on the failed attempts and failed items of a task before it pauses or stops.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::ids::{ItemCount, Moment};
-use crate::settings::{AbandonedLimit, ErrorBudget, FailedAttempts};
+use crate::settings::{ErrorBudget, FailedAttempts, FailedLimit};
 
-/// The window of failed attempts is counted in this many slices.
+/// Number of slices in which the window of failed attempts is counted.
 const SLICES: u32 = 10;
 
-/// Counts failures against an [`ErrorBudget`].
+/// Counter of failures against an [`ErrorBudget`].
 #[derive(Clone, Debug)]
 pub struct Meter {
     budget: ErrorBudget,
@@ -18,18 +18,18 @@ pub struct Meter {
     failed_in_window: u64,
 }
 
-/// A part of the window in which an attempt failed.
+/// Slice of the window in which at least one attempt failed.
 #[derive(Clone, Copy, Debug)]
 struct Slice {
-    /// Which one, counted from the clock's zero.
+    /// Number of the slice, counted from the clock's zero.
     at: u64,
     failed: u64,
-    /// Items that had succeeded when the first of them failed.
+    /// Items that had succeeded at the first failure of the slice.
     succeeded: u64,
 }
 
 impl Meter {
-    /// A meter that has seen nothing; `window` is the span over which failed attempts are counted.
+    /// Creates an empty meter; `window` is the span over which failed attempts are counted.
     pub fn new(budget: ErrorBudget, window: Duration) -> Meter {
         Meter {
             budget,
@@ -39,7 +39,7 @@ impl Meter {
         }
     }
 
-    /// Changes the budget; what was counted stays counted.
+    /// Changes the budget. Failed attempts counted so far are kept unless the window changes.
     pub fn set(&mut self, budget: ErrorBudget, window: Duration) {
         if self.window != window {
             self.slices.clear();
@@ -48,8 +48,8 @@ impl Meter {
         (self.budget, self.window) = (budget, window);
     }
 
-    /// Counts a failed attempt; says whether there are now more in the window than the budget allows. `succeeded` is how
-    /// many items have so far.
+    /// Counts a failed attempt. Returns true if the window now has more of them than the budget allows. `succeeded`
+    /// is the number of items that have succeeded so far.
     pub fn on_failed_attempt(&mut self, succeeded: u64, now: Moment) -> bool {
         let Some(allowed) = self.budget.failed_attempts else {
             return false;
@@ -72,7 +72,7 @@ impl Meter {
         self.failed_in_window > self.most(allowed, succeeded.saturating_sub(before))
     }
 
-    /// How many attempts may fail in a window in which so many items succeeded.
+    /// Returns the number of attempts that may fail in a window in which `succeeded` items succeeded.
     fn most(&self, allowed: FailedAttempts, succeeded: u64) -> u64 {
         let least = allowed.rate().items_in(self.window);
         match allowed {
@@ -81,19 +81,19 @@ impl Meter {
         }
     }
 
-    /// Whether a task of `total` items with this many abandoned ones has more than its budget allows.
-    pub fn is_abandoned_exceeded(&self, abandoned: u64, total: ItemCount) -> bool {
-        match self.budget.abandoned {
+    /// Returns true if a task of `total` items with this many failed ones exceeds its budget.
+    pub fn is_failed_exceeded(&self, failed: u64, total: ItemCount) -> bool {
+        match self.budget.failed {
             None => false,
-            Some(AbandonedLimit::Count(most)) => abandoned > most,
-            Some(AbandonedLimit::RatioPpm(ppm)) => {
-                u128::from(abandoned) * 1_000_000 > u128::from(total.0) * u128::from(ppm)
+            Some(FailedLimit::Count(most)) => failed > most,
+            Some(FailedLimit::RatioPpm(ppm)) => {
+                u128::from(failed) * 1_000_000 > u128::from(total.0) * u128::from(ppm)
             }
         }
     }
 
-    /// How much of the tightest part of the budget is left; none when there is no budget. Unit: millionths.
-    pub fn left_ppm(&self, succeeded: u64, abandoned: u64, total: ItemCount, now: Moment) -> Option<u32> {
+    /// Returns the remainder of the tightest part of the budget, or `None` without a budget. Unit: millionths.
+    pub fn left_ppm(&self, succeeded: u64, failed: u64, total: ItemCount, now: Moment) -> Option<u32> {
         let attempts = self.budget.failed_attempts.map(|allowed| {
             let at = now.0 / self.slice_ns();
             let mut fresh = self.slices.iter().filter(|slice| slice.is_within(at)).peekable();
@@ -101,11 +101,9 @@ impl Meter {
             let most = self.most(allowed, succeeded.saturating_sub(before));
             left(fresh.map(|slice| slice.failed).sum(), u128::from(most))
         });
-        let items = self.budget.abandoned.map(|limit| match limit {
-            AbandonedLimit::Count(most) => left(abandoned, u128::from(most)),
-            AbandonedLimit::RatioPpm(ppm) => {
-                left(abandoned, u128::from(total.0) * u128::from(ppm) / 1_000_000)
-            }
+        let items = self.budget.failed.map(|limit| match limit {
+            FailedLimit::Count(most) => left(failed, u128::from(most)),
+            FailedLimit::RatioPpm(ppm) => left(failed, u128::from(total.0) * u128::from(ppm) / 1_000_000),
         });
         attempts.into_iter().chain(items).min()
     }
@@ -119,13 +117,13 @@ impl Meter {
 }
 
 impl Slice {
-    /// Whether it is in the window that ends with slice `at`.
+    /// Returns true if the slice is in the window that ends with slice `at`.
     fn is_within(&self, at: u64) -> bool {
         self.at + u64::from(SLICES) > at
     }
 }
 
-/// What is left of `most` when so much of it is spent. Unit: millionths.
+/// Returns the unspent share of `most`. Unit: millionths.
 fn left(spent: u64, most: u128) -> u32 {
     let rest = most.saturating_sub(u128::from(spent));
     u32::try_from((rest * 1_000_000).checked_div(most).unwrap_or(0)).unwrap_or(1_000_000)
@@ -136,12 +134,12 @@ mod tests {
     use super::*;
     use crate::settings::Rate;
 
-    fn meter(abandoned: Option<AbandonedLimit>) -> Meter {
+    fn meter(failed: Option<FailedLimit>) -> Meter {
         let failed_attempts = Rate::per_second(10).map(FailedAttempts::Rate);
         Meter::new(
             ErrorBudget {
                 failed_attempts,
-                abandoned,
+                failed,
             },
             Duration::from_secs(10),
         )
@@ -160,7 +158,7 @@ mod tests {
     fn with_auto_as_many_may_fail_as_succeed_and_ten_a_second_whatever_succeeds() {
         let budget = ErrorBudget {
             failed_attempts: Some(FailedAttempts::AUTO),
-            abandoned: None,
+            failed: None,
         };
         let mut meter = Meter::new(budget, Duration::from_secs(10));
         for n in 0..100 {
@@ -186,17 +184,17 @@ mod tests {
 
     #[test]
     fn a_ratio_is_of_the_total_and_a_count_is_a_count() {
-        let one_percent = meter(Some(AbandonedLimit::RatioPpm(10_000)));
-        assert!(!one_percent.is_abandoned_exceeded(10, ItemCount(1000)));
-        assert!(one_percent.is_abandoned_exceeded(11, ItemCount(1000)));
-        let five = meter(Some(AbandonedLimit::Count(5)));
-        assert!(!five.is_abandoned_exceeded(5, ItemCount(1000)));
-        assert!(five.is_abandoned_exceeded(6, ItemCount(1000)));
+        let one_percent = meter(Some(FailedLimit::RatioPpm(10_000)));
+        assert!(!one_percent.is_failed_exceeded(10, ItemCount(1000)));
+        assert!(one_percent.is_failed_exceeded(11, ItemCount(1000)));
+        let five = meter(Some(FailedLimit::Count(5)));
+        assert!(!five.is_failed_exceeded(5, ItemCount(1000)));
+        assert!(five.is_failed_exceeded(6, ItemCount(1000)));
     }
     #[test]
     fn what_is_left_is_of_the_tighter_part_and_comes_back_with_time() {
-        let mut both = meter(Some(AbandonedLimit::Count(10)));
-        let left = |meter: &Meter, abandoned, at| meter.left_ppm(0, abandoned, ItemCount(1000), Moment(at));
+        let mut both = meter(Some(FailedLimit::Count(10)));
+        let left = |meter: &Meter, failed, at| meter.left_ppm(0, failed, ItemCount(1000), Moment(at));
         assert_eq!(left(&both, 0, 0), Some(1_000_000));
         assert_eq!(left(&both, 4, 0), Some(600_000));
         assert_eq!(left(&both, 11, 0), Some(0));
@@ -216,7 +214,7 @@ mod tests {
         let none = Meter::new(
             ErrorBudget {
                 failed_attempts: None,
-                abandoned: None,
+                failed: None,
             },
             Duration::from_secs(10),
         );

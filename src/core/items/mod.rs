@@ -1,4 +1,4 @@
-//! What becomes of items: the window they move in, attempts, verdicts, waits, counts, the budget of errors.
+//! Item state: the window, attempts, verdicts, waits, counters and the error budget.
 
 pub mod counters;
 pub mod error_budget;

@@ -1,28 +1,28 @@
-//! What an item came to: the JSON that its handler answered with a success, fit to be kept.
+//! Item output: the JSON that the handler returned with a success, bounded for storage.
 
 use crate::handler::text::minified;
 
-/// The longest output that is kept of an item. Unit: bytes of minified JSON. A longer one still settles its item.
+/// Maximum size of an output that is kept. Unit: bytes of minified JSON. A longer one still settles its item.
 pub const OUTPUT_KEPT_MAX: usize = 64 << 10;
-/// The code under which the data log says that an output is longer, and so isn't kept.
+/// Code in the data log for an output that is too long to be kept.
 pub const OUTPUT_TOO_LARGE: &str = "OUTPUT_TOO_LARGE";
 
-/// The output of a success: JSON in one line, or how large it would have been.
+/// Output of a success: JSON in one line, or its size if it is too large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Minified JSON of at most [`OUTPUT_KEPT_MAX`] bytes.
     Json(Box<str>),
-    /// It has so many bytes, more than are kept.
+    /// Size of the output in bytes, more than are kept.
     TooLarge(usize),
 }
 
 impl Output {
-    /// The output of JSON text as a handler wrote it.
+    /// Creates the output from JSON text as the handler wrote it.
     pub fn of_json(json: &str) -> Output {
         Output::bounded(minified(json))
     }
 
-    /// The output that is this text, as a JSON string.
+    /// Creates the output from plain text, as a JSON string.
     pub fn of_text(text: &str) -> Output {
         Output::bounded(serde_json::Value::from(text).to_string())
     }

@@ -1,38 +1,45 @@
-//! What becomes of an item whose attempt failed: another try and when, given up, or exhausted.
+//! Retry decision for an item whose attempt failed: retry after a wait, fail on the handler's request, or fail
+//! because no attempts are left.
 //!
 //! Pure: the jitter is a hash of task, index and attempt, so it is spread over items and yet reproducible.
 
 use std::time::Duration;
 
 use crate::ids::{Attempt, ItemIndex, TaskId};
-use crate::items::verdict::Wish;
+use crate::items::verdict::RetryAdvice;
 use crate::settings::Backoff;
 
-/// The longest wait that a handler may choose for an item; a longer one is a mistake of units.
+/// Longest wait that a handler may choose for an item; a longer one is a mistake of units.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// The decision about a failed attempt.
+/// Decision about a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Try again after this long.
+    /// Retry after this wait.
     RetryAfter(Duration),
-    /// The handler gave the item up.
-    GivenUp,
-    /// No attempts are left.
+    /// The handler asked for no more attempts.
+    Failed,
+    /// The last attempt has failed.
     Exhausted,
 }
 
-/// Decides about an item whose `attempt` of at most `attempts_max` failed.
-pub fn decide(wish: Wish, attempt: Attempt, attempts_max: u32, backoff: &Backoff, spread: u64) -> Verdict {
-    match wish {
-        Wish::Abandon => Verdict::GivenUp,
-        Wish::Retry { .. } if attempt.get() >= attempts_max => Verdict::Exhausted,
-        Wish::Retry { after: Some(chosen) } => Verdict::RetryAfter(chosen.min(RETRY_AFTER_MAX)),
-        Wish::Retry { after: None } => Verdict::RetryAfter(wait(backoff, attempt, spread)),
+/// Decides about an item whose attempt number `attempt` of at most `attempts_max` failed.
+pub fn decide(
+    advice: RetryAdvice,
+    attempt: Attempt,
+    attempts_max: u32,
+    backoff: &Backoff,
+    spread: u64,
+) -> Verdict {
+    match advice {
+        RetryAdvice::Fail => Verdict::Failed,
+        RetryAdvice::Retry { .. } if attempt.get() >= attempts_max => Verdict::Exhausted,
+        RetryAdvice::Retry { after: Some(chosen) } => Verdict::RetryAfter(chosen.min(RETRY_AFTER_MAX)),
+        RetryAdvice::Retry { after: None } => Verdict::RetryAfter(wait(backoff, attempt, spread)),
     }
 }
 
-/// The wait after `attempt` failed: `first × factor^(attempt − 1)`, at most `max`, ± jitter.
+/// Returns the wait after `attempt` failed: `first × factor^(attempt − 1)`, at most `max`, ± jitter.
 pub fn wait(backoff: &Backoff, attempt: Attempt, spread: u64) -> Duration {
     let exponent = attempt.get().saturating_sub(1).min(64);
     let factor = u128::from(backoff.factor.max(1)).saturating_pow(exponent);
@@ -42,23 +49,23 @@ pub fn wait(backoff: &Backoff, attempt: Attempt, spread: u64) -> Duration {
         .saturating_mul(factor)
         .min(backoff.max.as_nanos());
     let range = steady * u128::from(backoff.jitter_percent.min(100)) / 100;
-    // A spread of 0 shortens by the whole range, one of u64::MAX lengthens by it.
+    // A spread of 0 shortens the wait by the whole range, one of u64::MAX lengthens it by the whole range.
     let shift = (range * 2).saturating_mul(u128::from(spread)) / u128::from(u64::MAX);
     let nanos = steady - range + shift;
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// A wait that begins with the first and is doubled with each failure before it, up to the longest.
+/// Returns a wait that starts at `first` and doubles with each failure, up to `longest`.
 pub fn doubled((first, longest): (Duration, Duration), failures: u32) -> Duration {
     first.saturating_mul(1 << failures.min(16)).min(longest)
 }
 
-/// A number that looks random but is the same for the same attempt of the same item.
+/// Returns a pseudo-random number that is the same for the same attempt of the same item.
 pub fn spread(task: TaskId, index: ItemIndex, attempt: Attempt) -> u64 {
     mix(task.0.unsigned_abs().rotate_left(40) ^ index.0.rotate_left(8) ^ u64::from(attempt.get()))
 }
 
-/// A number that looks random but is the same for the same seed (splitmix64).
+/// Returns a pseudo-random number that is the same for the same seed (splitmix64).
 pub fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -89,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_last_attempt_exhausts_and_a_chosen_wait_is_obeyed_within_reason() {
-        let retry = |after| Wish::Retry { after };
+        let retry = |after| RetryAdvice::Retry { after };
         assert_eq!(
             decide(retry(None), Attempt::new(5), 5, &BACKOFF, 0),
             Verdict::Exhausted
@@ -105,8 +112,8 @@ mod tests {
         let silly = decide(retry(Some(Duration::MAX)), Attempt::new(1), 5, &BACKOFF, 0);
         assert_eq!(silly, Verdict::RetryAfter(RETRY_AFTER_MAX));
         assert_eq!(
-            decide(Wish::Abandon, Attempt::new(1), 5, &BACKOFF, 0),
-            Verdict::GivenUp
+            decide(RetryAdvice::Fail, Attempt::new(1), 5, &BACKOFF, 0),
+            Verdict::Failed
         );
     }
 

@@ -1,4 +1,4 @@
-//! A run of neighbouring indexes: what the core, the lanes and the window speak in, instead of single items.
+//! Run of consecutive indexes: the unit in which the core, the lanes and the window work, instead of single items.
 
 use std::num::NonZeroU32;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ItemIndex;
 
-/// `len` neighbouring indexes from `first` on; never empty.
+/// `len` consecutive indexes from `first` on; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct IndexRun {
     first: ItemIndex,
@@ -14,13 +14,13 @@ pub struct IndexRun {
 }
 
 impl IndexRun {
-    /// The run `[first, first + len)`, or none when `len` is 0.
+    /// Creates the run `[first, first + len)`, or returns `None` when `len` is 0.
     #[inline]
     pub fn new(first: ItemIndex, len: u32) -> Option<IndexRun> {
         NonZeroU32::new(len).map(|len| IndexRun { first, len })
     }
 
-    /// The run of one index.
+    /// Creates the run of a single index.
     #[inline]
     pub fn one(index: ItemIndex) -> IndexRun {
         IndexRun {
@@ -29,37 +29,37 @@ impl IndexRun {
         }
     }
 
-    /// The lowest index.
+    /// Returns the lowest index of the run.
     #[inline]
     pub fn first(self) -> ItemIndex {
         self.first
     }
 
-    /// One past the highest index.
+    /// Returns one past the highest index.
     #[inline]
     pub fn end(self) -> ItemIndex {
         ItemIndex(self.first.0 + u64::from(self.len.get()))
     }
 
-    /// How many indexes, at least 1.
+    /// Returns the number of indexes, at least 1.
     #[expect(clippy::len_without_is_empty, reason = "a run is never empty")]
     #[inline]
     pub fn len(self) -> u32 {
         self.len.get()
     }
 
-    /// Whether `index` lies in the run.
+    /// Returns true if `index` is in the run.
     #[inline]
     pub fn contains(self, index: ItemIndex) -> bool {
         index >= self.first && index < self.end()
     }
 
-    /// Each index in order.
+    /// Iterates over the indexes in ascending order.
     pub fn iter(self) -> impl Iterator<Item = ItemIndex> {
         (self.first.0..self.end().0).map(ItemIndex)
     }
 
-    /// Appends `next` when it begins where this run ends and the sum still fits; says whether it did.
+    /// Appends `next` and returns true if it begins where this run ends and the sum of the lengths still fits.
     #[inline]
     pub fn try_extend(&mut self, next: IndexRun) -> bool {
         let joined = self.len.checked_add(next.len.get());
@@ -72,7 +72,7 @@ impl IndexRun {
         }
     }
 
-    /// The first `len` indexes and the rest; `len` is at least 1.
+    /// Splits off the first `len` indexes; the second value is the rest, if any.
     #[inline]
     pub fn split(self, len: NonZeroU32) -> (IndexRun, Option<IndexRun>) {
         if len >= self.len {

@@ -1,4 +1,4 @@
-//! Sets of indexes as people name them: `5-9,12`.
+//! Sets of indexes in the form that people type: `5-9,12`.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{INDEX_MAX, ItemIndex};
 
-/// Stretches of a set, at most: what a task has of them is read with its settings by each run.
+/// Maximum number of stretches in a set. Each run reads them with the settings of its task.
 pub const STRETCHES_MAX: usize = 1_000;
 
-/// Indexes from `first` on, and one past the last.
+/// Contiguous indexes from `first` up to, but excluding, `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The lowest.
+    /// Lowest index of the stretch.
     pub first: ItemIndex,
-    /// One past the highest; more than `first`.
+    /// One past the highest index; greater than `first`.
     pub end: ItemIndex,
-    /// How many indexes the stretches before it have.
+    /// Number of indexes in the stretches before this one.
     before: u64,
 }
 
@@ -26,27 +26,27 @@ impl Stretch {
     }
 }
 
-/// A set of indexes: ordered stretches, none of which touches another. Its text is its stored form.
+/// Set of indexes: ordered stretches, none of which touches another. Stored in its text form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Stretches(Vec<Stretch>);
 
-/// A text names no set of indexes, or too many stretches.
+/// Reason why a text is not a valid set of indexes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StretchFault {
-    /// A part of the text is neither.
+    /// A part of the text is neither an index nor a range.
     #[error("{0:?} is neither an index nor a range such as 9-20")]
     Part(String),
-    /// There would be so many.
+    /// The set would have this many stretches, more than [`STRETCHES_MAX`].
     #[error("these are {0} separate ranges of indexes; at most {STRETCHES_MAX} are kept")]
     TooMany(usize),
 }
 
 impl Stretches {
-    /// The set that a text names; its parts may overlap and come in any order.
+    /// Parses a set; its parts may overlap and come in any order.
     ///
     /// # Errors
-    /// See [`StretchFault`].
+    /// Fails if a part is neither an index nor a range, or if there are too many stretches; see [`StretchFault`].
     ///
     /// ```
     /// use windrow_core::ids::ItemIndex;
@@ -62,7 +62,7 @@ impl Stretches {
         Stretches::of(parts.collect::<Result<_, _>>()?)
     }
 
-    /// The set of what lies between these bounds, the second of which is one past the last.
+    /// Creates the set from pairs of first index and one past the last, in any order.
     fn of(mut bounds: Vec<(u64, u64)>) -> Result<Stretches, StretchFault> {
         bounds.sort_unstable();
         let mut joined: Vec<(u64, u64)> = Vec::new();
@@ -88,43 +88,43 @@ impl Stretches {
         Ok(Stretches(joined.into_iter().map(stretch).collect()))
     }
 
-    /// What is in either.
+    /// Returns the union of both sets.
     ///
     /// # Errors
-    /// `TooMany`.
+    /// Fails with `TooMany` if the union has too many stretches.
     pub fn with(&self, more: &Stretches) -> Result<Stretches, StretchFault> {
         let both = self.0.iter().chain(&more.0);
         Stretches::of(both.map(|one| (one.first.0, one.end.0)).collect())
     }
 
-    /// Whether it has none.
+    /// Returns true if the set has no indexes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many indexes.
+    /// Returns the number of indexes in the set.
     pub fn items(&self) -> u64 {
         self.0.last().map_or(0, |last| last.before + last.len())
     }
 
-    /// Each stretch, in order.
+    /// Iterates over the stretches in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Stretch> {
         self.0.iter().copied()
     }
 
-    /// One past the highest index.
+    /// Returns one past the highest index, or 0 for an empty set.
     pub fn end(&self) -> ItemIndex {
         self.0.last().map_or(ItemIndex(0), |last| last.end)
     }
 
-    /// Whether an index is in it.
+    /// Returns true if the set contains `index`.
     #[inline]
     pub fn contains(&self, index: ItemIndex) -> bool {
         self.end_at(index).is_some()
     }
 
-    /// Where the stretch ends that has this index.
+    /// Returns the end of the stretch that contains `index`.
     #[inline]
     pub fn end_at(&self, index: ItemIndex) -> Option<ItemIndex> {
         self.from(index)
@@ -132,20 +132,20 @@ impl Stretches {
             .map(|next| next.end)
     }
 
-    /// Where the stretch begins that has this index.
+    /// Returns the first index of the stretch that contains `index`.
     pub fn first_at(&self, index: ItemIndex) -> Option<ItemIndex> {
         self.from(index)
             .map(|next| next.first)
             .filter(|first| *first <= index)
     }
 
-    /// The lowest index at or above this one.
+    /// Returns the lowest index of the set at or above `from`.
     #[inline]
     pub fn next(&self, from: ItemIndex) -> Option<ItemIndex> {
         self.from(from).map(|next| next.first.max(from))
     }
 
-    /// How many indexes lie in `[from, to)`.
+    /// Counts the indexes of the set in `[from, to)`.
     pub fn count(&self, from: ItemIndex, to: ItemIndex) -> u64 {
         self.below(to).saturating_sub(self.below(from))
     }
@@ -157,14 +157,14 @@ impl Stretches {
         }
     }
 
-    /// The first stretch that doesn't end at or below an index.
+    /// Returns the first stretch that ends above `index`.
     fn from(&self, index: ItemIndex) -> Option<Stretch> {
         let at = self.0.partition_point(|one| one.end <= index);
         self.0.get(at).copied()
     }
 }
 
-/// The bounds that a part of a text names.
+/// Parses one part of a text into its first index and one past its last.
 fn bounds(part: &str) -> Result<(u64, u64), StretchFault> {
     let (first, last) = part.split_once('-').unwrap_or((part, part));
     let number = |digits: &str| {
@@ -179,7 +179,7 @@ fn bounds(part: &str) -> Result<(u64, u64), StretchFault> {
     both.map(|(first, last)| (first, last + 1)).ok_or_else(fault)
 }
 
-/// Characters of a part that a refusal shows.
+/// Number of characters of an invalid part shown in the error.
 const PART_SHOWN: usize = 40;
 
 impl fmt::Display for Stretches {

@@ -1,20 +1,21 @@
-//! The traces of items (W3C Trace Context): each item has one, and each attempt is a span of it. Both follow from the item's key
-//! and the number of the attempt, so that whoever knows an item finds its trace, and every node makes the same.
+//! Trace ids of items (W3C Trace Context): each item has one trace, and each attempt is a span of it. Both are
+//! derived from the item's key and the attempt number, so anyone who knows an item can find its trace, and every node
+//! derives the same.
 
 use std::fmt;
 
 use crate::ids::{Attempt, ItemIndex, StoreId, TaskId};
 
-/// The length of a header `traceparent`. Unit: bytes.
+/// Length of a `traceparent` header. Unit: bytes.
 pub const PARENT_BYTES: usize = 55;
 
-/// The traces of a task's items.
+/// Source of the trace ids of one task's items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traces {
     task: u64,
 }
 
-/// The trace of an item; shown as 32 hexadecimal digits.
+/// Trace id of an item; shown as 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceId {
     task: u64,
@@ -22,7 +23,7 @@ pub struct TraceId {
 }
 
 impl Traces {
-    /// The traces of the items that have the keys of this task.
+    /// Derives the traces from the head that all item keys of this task share.
     pub fn of(store: &StoreId, task: TaskId) -> Traces {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in store.item_key_head(task).bytes() {
@@ -33,7 +34,7 @@ impl Traces {
         }
     }
 
-    /// The trace of an item; no other of its task has the same.
+    /// Returns the trace id of an item, unique within its task.
     pub fn id(self, index: ItemIndex) -> TraceId {
         TraceId {
             task: self.task,
@@ -43,7 +44,8 @@ impl Traces {
 }
 
 impl TraceId {
-    /// The header for an attempt. It isn't sampled: nobody keeps a span of Windrow's that others could be traced below.
+    /// Returns the `traceparent` header for an attempt. The sampled flag is off: Windrow stores no spans to which
+    /// others could be attached.
     pub fn parent(self, attempt: Attempt) -> [u8; PARENT_BYTES] {
         let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
         let span = mixed(self.item ^ mixed(u64::from(attempt.get()))).max(1);
@@ -60,7 +62,7 @@ impl fmt::Display for TraceId {
     }
 }
 
-/// A bijection that spreads neighbours over all numbers (SplitMix64).
+/// Maps numbers one-to-one so that neighbours are spread over the whole range (SplitMix64).
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -68,7 +70,7 @@ fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// Writes 16 digits, without the machinery of `write!`: each call has them.
+/// Writes 16 hexadecimal digits without `write!`, since every call needs them.
 fn put(text: &mut [u8], number: u64) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for (at, digit) in text.iter_mut().enumerate() {

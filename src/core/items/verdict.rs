@@ -1,4 +1,4 @@
-//! What came of an attempt, in the one vocabulary that all handlers share.
+//! Results of attempts, in the vocabulary shared by all handlers.
 
 mod code;
 mod records;
@@ -14,36 +14,36 @@ use crate::ids::{Attempt, ItemCount, ItemIndex, Moment, WallMs};
 use crate::items::run::IndexRun;
 use crate::text::steers;
 
-/// The longest message kept of a failure; the rest is cut. Unit: bytes.
+/// Maximum length of a failure message; the rest is cut. Unit: bytes.
 pub const MESSAGE_BYTES_MAX: usize = 1024;
-/// The longest code kept of a failure. Unit: bytes; the width of the column.
+/// Maximum length of a failure code, which is the width of the column. Unit: bytes.
 pub const CODE_BYTES_MAX: usize = 64;
-/// The longest `output` kept of a failed item. Unit: bytes.
+/// Maximum length of the `output` kept for a failed item. Unit: bytes.
 pub const OUTPUT_BYTES_MAX: usize = 4096;
 
-/// How an item ended well.
+/// Successful final state of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// The handler did it.
+    /// The handler processed the item.
     Succeeded,
-    /// The handler says that there was nothing to do; not a failure.
+    /// The handler reports that there was nothing to do; not a failure.
     Skipped,
 }
 
-/// Why an attempt did not succeed: a stable code that groups failures, and a sentence.
+/// Reason why an attempt did not succeed: a stable code that groups failures, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// `[A-Z0-9_]{1,64}`, such as `TIMEOUT`; one of the handler's own is brought to that form.
+    /// Code of the form `[A-Z0-9_]{1,64}`, such as `TIMEOUT`; a handler's own code is normalized to it.
     pub code: Cow<'static, str>,
-    /// What happened, cut to [`MESSAGE_BYTES_MAX`] bytes.
+    /// Message for people, cut to [`MESSAGE_BYTES_MAX`] bytes.
     pub message: String,
-    /// The handler's own JSON about the item, at most [`OUTPUT_BYTES_MAX`] bytes.
+    /// JSON that the handler returned about the item, at most [`OUTPUT_BYTES_MAX`] bytes.
     pub output: Option<String>,
 }
 
 impl Failure {
-    /// A failure whose code has its form, and whose message is cut to its limit; control characters become spaces. A code
-    /// that loses more than its case and its separators stays readable in the message.
+    /// Creates a failure with a normalized code and a message cut to its limit; control characters become spaces. A
+    /// code that loses more than its case and its separators is repeated in the message.
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl AsRef<str>) -> Failure {
         let (code, message) = (code.into(), message.as_ref());
         let message = match is_near_code(&code) {
@@ -58,8 +58,8 @@ impl Failure {
     }
 }
 
-/// Cuts `text` to at most `bytes_max` bytes at a character border, ending in `…(+n)` with the bytes left out,
-/// and replaces control characters, so that no stored text can drive a terminal or forge a log line.
+/// Cuts `text` to at most `bytes_max` bytes at a character boundary, ending in `…(+n)` with the number of bytes left
+/// out. Replaces control characters, so that no stored text can drive a terminal or forge a log line.
 pub fn cut(text: &str, bytes_max: usize) -> String {
     let clean = |c: char| if steers(c) { ' ' } else { c };
     if text.len() <= bytes_max {
@@ -74,157 +74,162 @@ pub fn cut(text: &str, bytes_max: usize) -> String {
     format!("{kept}…(+{})", text.len() - end)
 }
 
-/// What a handler asks for when an attempt did not succeed.
+/// Action that a handler asks for when an attempt did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// Another attempt, after the task's back-off or after the time that the handler chose.
+pub enum RetryAdvice {
+    /// Another attempt, after the task's back-off or after a wait that the handler chose.
     Retry {
-        /// The wait that the handler asked for; none leaves it to the task's back-off.
+        /// Wait that the handler asked for; `None` leaves it to the task's back-off.
         after: Option<Duration>,
     },
-    /// No more attempts: the item is abandoned.
-    Abandon,
+    /// No more attempts: the item fails for good.
+    Fail,
 }
 
 crate::slugs! {
-    /// What a call that brought no success says, and of whom. Evidence is per call, not per item of a batch.
+    /// Meaning of an unsuccessful call: what it proves, and about whom. Evidence counts per call, not per item of a
+    /// batch.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum FailureClass {
-        /// A verdict of the handler about these items: charged.
+        /// The handler gave a verdict about these items. Charged.
         Answered = "answered",
-        /// The handler finds fault with the request (400 and the like): charged, once it has ever given a verdict; before
-        /// that it says that the request is wrong for all items.
+        /// The handler rejects the request as invalid (400 and the like). Charged once the handler has ever given a
+        /// verdict; before that it means that the request is wrong for all items.
         Faulty = "faulty",
-        /// The handler refuses us as such (401, 403, 404, 405, 415, 501, 3xx), or its reply can't be understood: three in a row over
-        /// distinct items stop the task. Charged only where calls of others that departed later were answered.
+        /// The handler refuses Windrow's calls in general (401, 403, 404, 405, 415, 501, 3xx), or its reply can't be
+        /// parsed. Three in a row over distinct items stop the task. Charged only if calls for other items that were
+        /// dispatched later were answered.
         Rejected = "rejected",
-        /// It can't have had an effect: no name, no connection, no TLS, a worker that can't start though one could before.
-        /// Never charged.
+        /// The call can't have had an effect: DNS, connection or TLS failed, or a worker can't start although one did
+        /// before. Never charged.
         Unreachable = "unreachable",
-        /// No worker lives long enough to take an item, and none did before: three in a row stop the task. Never charged.
+        /// No worker lives long enough to take an item, and none ever did. Three in a row stop the task. Never
+        /// charged.
         Unstarted = "unstarted",
-        /// 502 and 503: what stands before the handler says that it isn't there. Never charged.
+        /// 502 and 503: a proxy in front of the handler reports it as unavailable. Never charged.
         Unavailable = "unavailable",
-        /// Nobody knows what it did: a timeout, a reset, 500, 504, a worker that died with it. Charged, provisionally.
+        /// The effect is unknown: a timeout, a reset, 500, 504, a worker that died with the item. Charged
+        /// provisionally.
         Unclear = "unclear",
-        /// No call can be made of the item, so nothing left: it fails at once, once the handler has ever given a verdict or nothing
-        /// fresh is left; before that it says that the request is wrong for all items.
+        /// No call can be built from the item, so nothing was sent. Fails the item at once if the handler has ever
+        /// given a verdict or no fresh item is left; before that it means that the request is wrong for all items.
         Unsendable = "unsendable",
-        /// The program of an item ended with an exit code that says no more than that: charged as a verdict, unless so many
-        /// items in a row end alike that it is no chance. Then it is an outage.
+        /// The program of an item ended with an exit code that has no more specific meaning. Charged as a verdict,
+        /// unless so many items in a row end alike that it can't be chance; then the handler counts as down.
         Exited = "exited",
     }
 }
 
 impl FailureClass {
-    /// The call couldn't be made: it can't have had an effect.
+    /// Returns true if the call couldn't be made, so it can't have had an effect.
     pub fn is_before_work(self) -> bool {
         matches!(self, FailureClass::Unreachable | FailureClass::Unstarted)
     }
 
-    /// Whether what was sent came to nobody who could work on it.
+    /// Returns true if the request reached nobody who could work on it.
     pub fn reaches_nobody(self) -> bool {
         matches!(self, FailureClass::Unreachable | FailureClass::Unavailable)
     }
 }
 
-/// An outage of a handler, as people and a later run of the shard need it.
+/// Period in which the handler is down, as shown to people and passed on to a later run of the shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
-    /// Since when. Unit: milliseconds since the Unix epoch.
+    /// Start of the period. Unit: milliseconds since the Unix epoch.
     pub since: WallMs,
-    /// Probes that were sent.
+    /// Number of probes sent so far.
     pub probes: u32,
 }
 
-/// What last went wrong, while it does.
+/// Most recent kind of error, kept while it persists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastError {
-    /// Of whom it speaks.
+    /// Class of the failure, which says who is at fault.
     pub class: FailureClass,
-    /// The failure's code.
+    /// Failure code that the calls share.
     pub code: Cow<'static, str>,
-    /// The message of the latest one.
+    /// Message of the latest failure.
     pub example: String,
-    /// An item that it happened to.
+    /// Index of an item that failed this way.
     pub index: ItemIndex,
-    /// How many calls failed since it began: with this code where codes are told apart, else with whichever.
+    /// Number of calls that failed since it began: with this code where codes are told apart, otherwise with any
+    /// code.
     pub count: u64,
-    /// When it began. Unit: milliseconds since the Unix epoch.
+    /// Time of the first failure. Unit: milliseconds since the Unix epoch.
     pub since: WallMs,
-    /// When it last happened.
+    /// Time of the latest failure.
     pub at: WallMs,
 }
 
-/// How the handler fares.
+/// Health of the handler: down or not, last error, held items and requested pause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandlerState {
-    /// Whether it has given a verdict about any item, in this run or before.
+    /// True once the handler has given a verdict about any item, in this run or before.
     pub contacted: bool,
-    /// It doesn't answer, and since when.
+    /// Set while the handler is down, `None` while it answers.
     pub outage: Option<Outage>,
-    /// How long until the next probe; none while calls are out in rounds, or when there is no outage.
+    /// Time until the next probe. `None` while calls go out in rounds, or when the handler isn't down.
     pub next_probe_in: Option<Duration>,
-    /// What last went wrong; none when nothing did.
+    /// Last error that persists, or `None` without one.
     pub error: Option<LastError>,
-    /// Items that failed each time without a verdict and wait for another item's answer.
+    /// Number of items that failed each time without a verdict and wait for another item's answer.
     pub held: u64,
-    /// The first few of those.
+    /// Indexes of the first few held items.
     #[serde(default)]
     pub held_items: Vec<ItemIndex>,
-    /// How often each of them is still tried, where nothing else is left.
+    /// Number of attempts that each held item still gets when nothing else is left.
     #[serde(default)]
     pub held_tries: u32,
-    /// How long until held items are judged without one, where nothing else is left.
+    /// Time until held items are judged without another item's answer, when nothing else is left.
     pub judged_in: Option<Duration>,
-    /// Items that are left and brought 502 or 503 each time, of which only people can say that it is them.
+    /// Number of remaining items that got 502 or 503 each time; only people can decide that the items are at fault.
     #[serde(default)]
     pub unjudged: u64,
-    /// It asked for a pause, which goes on.
+    /// Pause that the handler asked for, while it lasts.
     #[serde(default)]
     pub paused: Option<Paused>,
 }
 
-/// A pause that a handler asked for.
+/// Pause that a handler asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
-    /// How much of it is left.
+    /// Time left until the pause ends.
     pub left: Duration,
-    /// Code and message of the call that was turned away last; none where it asked in another way.
+    /// Code and message of the last call that was turned away, or `None` if the handler asked in another way.
     pub said: Option<String>,
 }
 
-/// One call that brought no success, after those that brought one.
+/// One unsuccessful call, with the answered calls before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedCall {
-    /// Calls of the same lane that brought a verdict before it.
+    /// Calls of the same lane that brought a verdict before this one.
     pub before: AnsweredCalls,
-    /// What it says.
+    /// Class of the failure, as evidence about items or handler.
     pub class: FailureClass,
-    /// Its first item.
+    /// Index of the first item in the call.
     pub index: ItemIndex,
-    /// Number of its items.
+    /// Number of items in the call.
     pub items: u32,
-    /// When it departed.
+    /// Time at which the call was dispatched.
     pub departed: Moment,
-    /// Why.
+    /// Failure of the call as a whole.
     pub failure: Failure,
-    /// How long the handler asked us to wait.
+    /// Wait that the handler asked for, if any.
     pub after: Option<Duration>,
 }
 
-/// Calls that brought a verdict.
+/// Summary of the calls that brought a verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnsweredCalls {
-    /// How many.
+    /// Number of answered calls.
     pub calls: u32,
-    /// When the latest of them departed.
+    /// Dispatch time of the latest answered call.
     pub departed: Moment,
 }
 
 impl AnsweredCalls {
-    /// One more.
+    /// Counts one more answered call, dispatched at `departed`.
     #[inline]
     pub fn add(&mut self, departed: Moment) {
         self.calls += 1;
@@ -232,19 +237,19 @@ impl AnsweredCalls {
     }
 }
 
-/// A run of items that one call (or several) settled well.
+/// Run of items that one call (or several) settled as succeeded or skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// The items.
+    /// Indexes of the settled items.
     pub run: IndexRun,
-    /// Which attempt settled them.
+    /// Attempt that settled the items.
     pub attempt: Attempt,
-    /// How they ended.
+    /// Final state of the items.
     pub outcome: Outcome,
 }
 
 impl Settled {
-    /// What a call that succeeded as a whole says of these items.
+    /// Returns the items of `dispatch` as succeeded, for a call that succeeded as a whole.
     #[inline]
     pub fn well(dispatch: Dispatch) -> Settled {
         Settled {
@@ -255,74 +260,74 @@ impl Settled {
     }
 }
 
-/// One item whose attempt did not succeed.
+/// Item whose attempt did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// The item.
+    /// Index of the item.
     pub index: ItemIndex,
-    /// Which attempt failed.
+    /// Number of the attempt that failed.
     pub attempt: Attempt,
-    /// Why.
+    /// Code and message of the failure.
     pub failure: Failure,
-    /// What the handler wants done.
-    pub wish: Wish,
-    /// Whose fault it is.
+    /// Action that the handler asks for.
+    pub advice: RetryAdvice,
+    /// Class of the failure, which says who is at fault.
     pub class: FailureClass,
-    /// Items of the call, where it failed as a whole; 1 where this one was judged by itself.
+    /// Number of items in the call if it failed as a whole; 1 if this item was judged by itself.
     pub call_items: u32,
-    /// When the call departed.
+    /// Time at which the call was dispatched.
     pub departed: Moment,
-    /// How long the call took.
+    /// Duration of the failed call.
     pub took: Duration,
 }
 
-/// A run of items that the core lets go, and their attempt.
+/// Run of items that the core dispatches, with their attempt number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dispatch {
-    /// The items.
+    /// Indexes of the dispatched items.
     pub run: IndexRun,
-    /// Their attempt.
+    /// Attempt number of all items in the run.
     pub attempt: Attempt,
 }
 
-/// What a call tells about the handler as a whole, beside the items.
+/// Information that a call gives about the handler as a whole, apart from its items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The handler is gone for good (410); the task stops.
     Gone(Failure),
-    /// The handler asks for a pause (429, or 503 with a time): the whole task pauses. No attempt is charged.
+    /// The handler asks for a pause (429, or 503 with a time). The whole task pauses. No attempt is charged.
     BackPressure {
-        /// The time it asked for.
+        /// Length of the pause it asked for, if given.
         after: Option<Duration>,
     },
     /// The business has seen a newer epoch: this run ends at once, without a checkpoint.
     Fenced,
-    /// A command in a reply.
+    /// The handler sent a command in its reply.
     Command(HandlerCommand),
 }
 
-/// A command that a business may send with a reply.
+/// Command that a business may send with a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandlerCommand {
-    /// Drain, then `stopped(business)`.
+    /// Drain the task, then end it as `stopped(business)`.
     Stop {
-        /// Shown to people.
+        /// Reason that is shown to people.
         reason: String,
     },
-    /// Nothing at or above `total` is dispatched any more; it becomes excluded.
+    /// Dispatch nothing at or above `total`; those items become excluded.
     Finish {
-        /// The new end; none means one past the highest index of this call.
+        /// New end of the task; `None` means one past the highest index of this call.
         total: Option<ItemCount>,
     },
-    /// Stop dispatching for this long, then go on.
+    /// Stop dispatching for this long, then resume.
     PauseFor(Duration),
-    /// A lower rate for a while.
+    /// Lower the rate for a while.
     SlowDown {
-        /// Items per second, as a task's rate.
+        /// Temporary rate in items per second, like a task's rate.
         rate: crate::task::Rate,
-        /// How long.
+        /// Duration of the lower rate.
         lasting: Duration,
-        /// Shown to people.
+        /// Reason that is shown to people.
         reason: String,
     },
 }

@@ -1,8 +1,8 @@
 //! Retrying items: unsettled ones that failed at least once, or that were evicted from the window.
 //!
-//! The only place that knows an item by itself; everything else speaks in runs. An item is here exactly as long as
-//! it is unsettled and retrying, so a cursor over the window must never grant one that is here. Ordered maps only:
-//! the order of iteration is part of the core's determinism.
+//! Only this module tracks single items; everything else works in runs. An item is here exactly as long as it is
+//! unsettled and retrying, so a cursor over the window must never grant one that is here. Uses ordered maps only,
+//! because the order of iteration is part of the core's determinism.
 
 mod suspicion;
 
@@ -14,61 +14,61 @@ use crate::ids::{ItemIndex, Moment, WallMs};
 use crate::items::run::IndexRun;
 use crate::items::verdict::{AttemptNote, Failure, FailureClass, NOTES_MAX};
 
-/// Whether an item still holds low water.
+/// Position of a retrying item relative to the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// Its bit is clear: it holds low water.
+    /// The item's bit is clear: it holds the watermark.
     #[default]
     Window,
-    /// Its bit is set: it is parked, durably once a checkpoint says so.
+    /// The item's bit is set: it is parked, durably once a checkpoint has recorded it.
     Outside,
 }
 
-/// What the item does now.
+/// Current activity of a retrying item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// Waits until it is due.
+    /// Waiting until this time.
     Waiting(Moment),
-    /// Is with the handler.
+    /// Sent to the handler, not answered yet.
     InFlight,
-    /// Used all its attempts without a verdict, the last one then: waits until another item shows that the handler
-    /// answers.
+    /// All attempts are used without a verdict, the last one at this time. The item waits until another one shows
+    /// that the handler answers.
     Held(Moment),
 }
 
-/// A retrying item.
+/// State of one retrying item.
 #[derive(Clone, Debug, Default)]
 pub struct Trouble {
-    /// Finished attempts.
+    /// Number of finished attempts.
     pub attempts: u32,
-    /// Those that count against it; see [`crate::items::verdict::ItemTrouble::charged`].
+    /// Attempts that count against the item; see [`crate::items::verdict::ItemTrouble::charged`].
     pub charged: u32,
-    /// Attempts in a row that don't count: what its next wait is made of.
+    /// Consecutive attempts that don't count, from which the next wait is computed.
     pub uncharged: u32,
-    /// Most items of its next call, after one that failed as a whole; 0 without a bound.
+    /// Maximum size of its next call, set after a call failed as a whole; 0 for no bound.
     pub call_max: u32,
-    /// Class of its last attempt of this run, where no others shared the call.
+    /// Class of its last attempt of this run, if no other items shared the call.
     pub last: Option<FailureClass>,
-    /// Evidence against it.
+    /// Evidence against the item, written by the judge.
     pub suspicion: Suspicion,
-    /// Where.
+    /// Inside or outside the window.
     pub place: Place,
-    /// What.
+    /// Waiting, in flight or held.
     pub doing: Doing,
-    /// Why the last attempt failed.
+    /// Failure of the last attempt, if one failed.
     pub failure: Option<Failure>,
     /// The latest failed attempts, oldest first, at most [`NOTES_MAX`].
     pub history: Vec<AttemptNote>,
-    /// When the last attempt failed.
+    /// Time at which the last attempt failed.
     pub at: WallMs,
-    /// When it is due, for the store.
+    /// Time at which the item is due, for the store.
     pub due_at: WallMs,
-    /// Whether a row of it was ever given to a checkpoint.
+    /// Set once a checkpoint was given a row of this item.
     pub has_row: bool,
 }
 
 impl Trouble {
-    /// Trouble of an item that hasn't failed yet.
+    /// Creates the state of an item that hasn't failed yet.
     pub fn fresh(at: WallMs) -> Trouble {
         Trouble {
             at,
@@ -77,24 +77,24 @@ impl Trouble {
         }
     }
 
-    /// Whether it has not failed so far, but was turned away.
+    /// Returns true if the item was turned away but has not failed so far.
     pub fn is_only_turned_away(&self) -> bool {
         self.attempts == 0 && self.suspicion.turns.all > 0
     }
 
-    /// Whether an earlier run saw it fail.
+    /// Returns true if the item already failed in an earlier run.
     pub fn is_restored(&self) -> bool {
         self.suspicion.first.is_none() && self.attempts > 0
     }
 
-    /// Its refusals that didn't count so far do.
+    /// Charges the refusals that didn't count so far.
     pub fn charge_refusals(&mut self) {
         self.charged = self
             .charged
             .saturating_add(std::mem::take(&mut self.suspicion.refused));
     }
 
-    /// Remembers a failed attempt, and forgets the oldest when there are too many.
+    /// Adds a failed attempt to the history, dropping the oldest when it is full.
     pub fn note(&mut self, note: AttemptNote) {
         if self.history.len() >= NOTES_MAX {
             self.history.remove(0);
@@ -109,7 +109,7 @@ impl Default for Doing {
     }
 }
 
-/// All retrying items of a shard.
+/// Set of all retrying items of a shard.
 #[derive(Clone, Debug, Default)]
 pub struct Troubles {
     items: BTreeMap<ItemIndex, Trouble>,
@@ -122,43 +122,43 @@ pub struct Troubles {
 }
 
 impl Troubles {
-    /// Whether there are none.
+    /// Returns true if no item is retrying.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// How many there are.
+    /// Returns the number of retrying items.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Items outside the window, in flight or not.
+    /// Returns the number of items outside the window, in flight or not.
     pub fn outside(&self) -> u64 {
         self.outside
     }
 
-    /// Items outside the window that wait.
+    /// Returns the number of waiting items outside the window.
     pub fn outside_waiting(&self) -> u64 {
         self.outside - self.outside_in_flight
     }
 
-    /// Items that are with the handler.
+    /// Returns the number of retrying items that are in flight.
     pub fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// One item.
+    /// Returns the state of one item, if it is retrying.
     pub fn get(&self, index: ItemIndex) -> Option<&Trouble> {
         self.items.get(&index)
     }
 
-    /// The lowest retrying index.
+    /// Returns the lowest retrying index.
     pub fn lowest(&self) -> Option<ItemIndex> {
         self.items.keys().next().copied()
     }
 
-    /// The first item in `[from, to)`.
+    /// Returns the first retrying item in `[from, to)`.
     pub fn next_in(&self, from: ItemIndex, to: ItemIndex) -> Option<(ItemIndex, &Trouble)> {
         let found = if from < to {
             self.items.range(from..to).next()
@@ -168,7 +168,7 @@ impl Troubles {
         found.map(|(index, trouble)| (*index, trouble))
     }
 
-    /// The lowest retrying index inside a run.
+    /// Returns the lowest retrying index inside a run.
     #[inline]
     pub fn lowest_in(&self, run: IndexRun) -> Option<ItemIndex> {
         if self.items.is_empty() {
@@ -180,7 +180,7 @@ impl Troubles {
             .map(|(index, _)| *index)
     }
 
-    /// Puts an item in, or replaces it, and queues it when it waits.
+    /// Inserts or replaces an item, and queues it if it waits.
     pub fn put(&mut self, index: ItemIndex, trouble: Trouble) {
         self.uncount(index);
         match trouble.doing {
@@ -195,13 +195,13 @@ impl Troubles {
         self.items.insert(index, trouble);
     }
 
-    /// Takes an item out: it is settled.
+    /// Removes an item because it is settled.
     pub fn take(&mut self, index: ItemIndex) -> Option<Trouble> {
         self.uncount(index);
         self.items.remove(&index)
     }
 
-    /// The next waiting item of a place that is due at `now`; it is in flight from here on.
+    /// Pops the next waiting item of `place` that is due at `now`, and marks it as in flight.
     pub fn pop_due(&mut self, place: Place, now: Moment) -> Option<(ItemIndex, u32)> {
         let (due, index) = self.peek(place)?;
         if due > now {
@@ -210,24 +210,24 @@ impl Troubles {
         self.pop(place, index)
     }
 
-    /// The waiting item of a place that is due first, if it is due at `now`.
+    /// Returns the earliest waiting item of `place`, if it is due at `now`.
     pub fn first_due(&mut self, place: Place, now: Moment) -> Option<&Trouble> {
         let (due, index) = self.peek(place)?;
         self.items.get(&index).filter(|_| due <= now)
     }
 
-    /// The next waiting item of a place, due or not; it is in flight from here on.
+    /// Pops the next waiting item of `place`, due or not, and marks it as in flight.
     pub fn pop_earliest(&mut self, place: Place) -> Option<(ItemIndex, u32)> {
         let (_, index) = self.peek(place)?;
         self.pop(place, index)
     }
 
-    /// The item that has been held for longest.
+    /// Returns the item that has been held longest.
     pub fn held_first(&self) -> Option<(Moment, ItemIndex)> {
         self.held.first().copied()
     }
 
-    /// Every held item, those that have been for longest first.
+    /// Iterates over all held items, the longest held first.
     pub fn held(&self) -> impl Iterator<Item = ItemIndex> {
         self.held.iter().map(|(_, index)| *index)
     }
@@ -241,18 +241,19 @@ impl Troubles {
         Some((index, trouble.attempts))
     }
 
-    /// When the next waiting item of a place is due.
+    /// Returns when the next waiting item of `place` is due.
     pub fn next_due(&mut self, place: Place) -> Option<Moment> {
         self.peek(place).map(|(due, _)| due)
     }
 
-    /// When the next waiting item is due, by what was asked of each place last: earlier where it no longer waits by now.
+    /// Returns when the next waiting item is due, without dropping stale entries: too early if that item no longer
+    /// waits.
     pub fn soonest(&self) -> Option<Moment> {
         let tops = [self.due_window.peek(), self.due_outside.peek()];
         tops.into_iter().flatten().map(|Reverse((due, _))| *due).min()
     }
 
-    /// The lanes are gone: what was in flight waits and is due now.
+    /// Makes all in-flight items wait, due now, because the lanes are gone.
     pub fn lose_flights(&mut self, now: Moment) {
         for index in self.which(|t| t.doing == Doing::InFlight) {
             if let Some(mut trouble) = self.take(index) {
@@ -262,25 +263,25 @@ impl Troubles {
         }
     }
 
-    /// Every item, by index.
+    /// Iterates over all retrying items by index.
     pub fn iter(&self) -> impl Iterator<Item = (ItemIndex, &Trouble)> {
         self.items.iter().map(|(index, trouble)| (*index, trouble))
     }
 
-    /// The items that are so.
+    /// Returns the items for which `is_so` is true.
     pub fn which(&self, is_so: impl Fn(&Trouble) -> bool) -> Vec<ItemIndex> {
         let found = self.iter().filter(|(_, trouble)| is_so(trouble));
         found.map(|(index, _)| index).collect()
     }
 
-    /// Marks that a checkpoint was given a row of this item.
+    /// Records that a checkpoint was given a row of this item.
     pub fn mark_row(&mut self, index: ItemIndex) {
         if let Some(trouble) = self.items.get_mut(&index) {
             trouble.has_row = true;
         }
     }
 
-    /// The top of a heap, once entries that no longer say the truth are dropped.
+    /// Returns the top of a heap after dropping stale entries.
     fn peek(&mut self, place: Place) -> Option<(Moment, ItemIndex)> {
         loop {
             let Reverse((due, index)) = *self.heap(place).peek()?;

@@ -1,77 +1,77 @@
-//! The sliding window over indexes: which of `[low_water, low_water + size)` are settled.
+//! Sliding window over item indexes: records which of `[watermark, watermark + size)` are settled.
 //!
-//! A ring of 64-bit words addressed by absolute index, so that a run of neighbours is set and low water is moved a
-//! word at a time. It knows nothing of attempts, outcomes or time. Invariants: the bit of low water is clear; every
-//! bit that belongs to no index of the window is clear; low water never falls.
+//! A ring of 64-bit words addressed by absolute index, so that setting a run and moving the watermark work a word at
+//! a time. Knows nothing of attempts, outcomes or time. Invariants: the bit of the watermark is clear; every bit that
+//! belongs to no index of the window is clear; the watermark never falls.
 
 use crate::ids::ItemIndex;
 use crate::items::run::IndexRun;
 
-/// A run does not lie wholly inside the window; nothing was changed.
+/// The run is not entirely inside the window; nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the run is outside the window")]
 pub struct OutsideWindow;
 
-/// See the module.
+/// Sliding window of settled indexes, stored as a ring of bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     low: u64,
     size: u64,
-    /// A power of two of words; bit `i` of the ring is index `i` modulo the ring's length.
+    /// Ring of bits, a power of two of words; bit `i` is index `i` modulo the ring's length.
     words: Vec<u64>,
 }
 
 impl Window {
-    /// An empty window of `size` items (at least 1) from `low_water` on.
-    pub fn new(low_water: ItemIndex, size: u32) -> Window {
+    /// Creates an empty window of `size` items (at least 1) from `watermark` on.
+    pub fn new(watermark: ItemIndex, size: u32) -> Window {
         let size = u64::from(size.max(1));
         Window {
-            low: low_water.0,
+            low: watermark.0,
             size,
             words: vec![0; words_for(size)],
         }
     }
 
-    /// A window whose settled set was saved: bit `j` of `above` is index `low_water + 1 + j`.
-    pub fn restore(low_water: ItemIndex, size: u32, above: &[u64]) -> Window {
+    /// Restores a window from its saved settled set: bit `j` of `above` is index `watermark + 1 + j`.
+    pub fn restore(watermark: ItemIndex, size: u32, above: &[u64]) -> Window {
         let span = 1 + 64 * above.len() as u64;
-        let mut window = Window::new(low_water, size);
+        let mut window = Window::new(watermark, size);
         window.ensure_capacity(span);
         for (at, word) in above.iter().enumerate() {
-            let first = low_water.0 + 1 + 64 * at as u64;
+            let first = watermark.0 + 1 + 64 * at as u64;
             window.put(first, *word);
         }
         window
     }
 
-    /// The lowest index that is not settled.
+    /// Returns the watermark: the lowest index that is not settled.
     #[inline]
-    pub fn low_water(&self) -> ItemIndex {
+    pub fn watermark(&self) -> ItemIndex {
         ItemIndex(self.low)
     }
 
-    /// One past the highest index that may be dispatched.
+    /// Returns one past the highest index that may be dispatched.
     #[inline]
     pub fn limit(&self) -> ItemIndex {
         ItemIndex(self.low + self.size)
     }
 
-    /// How many items wide.
+    /// Returns the width of the window in items.
     pub fn size(&self) -> u32 {
         u32::try_from(self.size).unwrap_or(u32::MAX)
     }
 
-    /// Whether `index` is settled: below low water, or its bit is set.
+    /// Returns true if `index` is settled: below the watermark, or its bit is set.
     #[inline]
     pub fn is_settled(&self, index: ItemIndex) -> bool {
         index.0 < self.low
             || (index.0 < self.end() && self.words[self.slot(index.0)] >> (index.0 & 63) & 1 == 1)
     }
 
-    /// Settles a run and moves low water; says how many of it were not settled before.
+    /// Settles a run and moves the watermark. Returns the number of indexes that were not settled before.
     ///
     /// # Errors
-    /// When the run reaches below low water or beyond what the window ever held.
+    /// Fails if the run reaches below the watermark or beyond the capacity of the ring.
     #[inline]
     pub fn settle(&mut self, run: IndexRun) -> Result<u32, OutsideWindow> {
         if run.first().0 < self.low || run.end().0 > self.end() {
@@ -91,10 +91,10 @@ impl Window {
         Ok(newly)
     }
 
-    /// Moves low water to `to`, over indexes of which none was ever settled or dispatched.
+    /// Moves the watermark to `to`, over indexes that were never settled or dispatched.
     ///
     /// # Errors
-    /// When an index above low water is settled, or `to` lies below it; nothing was changed.
+    /// Fails if an index above the watermark is settled, or if `to` is below it; nothing was changed.
     pub fn jump(&mut self, to: ItemIndex) -> Result<(), OutsideWindow> {
         if to.0 < self.low || self.words.iter().any(|word| *word != 0) {
             return Err(OutsideWindow);
@@ -103,7 +103,7 @@ impl Window {
         Ok(())
     }
 
-    /// The first run of unsettled indexes in `[from, to)`, at most `max` long.
+    /// Returns the first run of unsettled indexes in `[from, to)`, at most `max` long.
     #[inline]
     pub fn unsettled(&self, from: ItemIndex, to: ItemIndex, max: u32) -> Option<IndexRun> {
         let to = to.0.min(self.end());
@@ -134,19 +134,19 @@ impl Window {
         )
     }
 
-    /// Changes the size; a smaller one takes effect as low water moves, nothing is forgotten.
+    /// Changes the size. A smaller one takes effect as the watermark moves; no settled index is lost.
     pub fn resize(&mut self, size: u32) {
         self.size = u64::from(size.max(1));
         self.ensure_capacity(self.size);
     }
 
-    /// Makes room up to `end`, whatever the size: for what was dispatched while the window was wider.
+    /// Extends the ring up to `end`, whatever the size, for items dispatched while the window was wider.
     pub fn cover(&mut self, end: ItemIndex) {
         self.ensure_capacity(end.0.saturating_sub(self.low));
     }
 
-    /// Copies the settled set above low water into `above` (bit `j` is index `low_water + 1 + j`), up to `high`,
-    /// and returns how many bits count: the distance from low water to the highest settled index.
+    /// Copies the settled set above the watermark into `above` (bit `j` is index `watermark + 1 + j`), up to `high`,
+    /// and returns the number of bits that count: the distance from the watermark to the highest settled index.
     pub fn copy_above(&self, high: ItemIndex, above: &mut Vec<u64>) -> u32 {
         above.clear();
         let first = self.low + 1;
@@ -163,12 +163,12 @@ impl Window {
             .map_or(0, |last| (above.len() as u32) * 64 - last.leading_zeros())
     }
 
-    /// How many indexes above low water are settled. Walks the window: for checks only.
+    /// Counts the settled indexes above the watermark. Walks the window: for checks only.
     pub fn settled_above(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// One past the highest index that the ring can hold.
+    /// Returns one past the highest index that the ring can hold.
     #[inline]
     fn end(&self) -> u64 {
         self.low + 64 * self.words.len() as u64
@@ -192,7 +192,7 @@ impl Window {
         }
     }
 
-    /// The 64 bits from index `at` on; bits past the ring's end read as clear.
+    /// Returns the 64 bits from index `at` on; bits past the ring's end read as clear.
     fn read(&self, at: u64) -> u64 {
         let bit = at & 63;
         let lower = self.words[self.slot(at)] >> bit;
@@ -212,7 +212,7 @@ impl Window {
         }
     }
 
-    /// Sets the bits of `word` from index `at` on; they lie inside the ring.
+    /// Sets the bits of `word` from index `at` on; they must lie inside the ring.
     fn put(&mut self, at: u64, word: u64) {
         let bit = at & 63;
         let slot = self.slot(at);
@@ -244,7 +244,8 @@ impl Window {
     }
 }
 
-/// Words that hold `items`, plus one so that the first and the last word of a window never share a slot.
+/// Returns the number of words for `items`, plus one so that the first and the last word of a window never share a
+/// slot.
 fn words_for(items: u64) -> usize {
     usize::try_from(items.div_ceil(64) + 1)
         .unwrap_or(usize::MAX / 2)
@@ -260,16 +261,16 @@ mod tests {
     }
 
     #[test]
-    fn low_water_stops_at_first_unsettled_item() {
+    fn watermark_stops_at_first_unsettled_item() {
         let mut window = Window::new(ItemIndex(0), 128);
         assert_eq!(window.settle(run(1, 70)), Ok(70));
-        assert_eq!(window.low_water(), ItemIndex(0));
+        assert_eq!(window.watermark(), ItemIndex(0));
         assert_eq!(window.settle(run(0, 1)), Ok(1));
-        assert_eq!(window.low_water(), ItemIndex(71));
+        assert_eq!(window.watermark(), ItemIndex(71));
     }
 
     #[test]
-    fn settling_below_low_water_or_beyond_the_ring_is_refused_and_changes_nothing() {
+    fn settling_below_watermark_or_beyond_the_ring_is_refused_and_changes_nothing() {
         let mut window = Window::new(ItemIndex(100), 64);
         let before = window.clone();
         assert_eq!(window.settle(run(99, 2)), Err(OutsideWindow));
@@ -278,14 +279,14 @@ mod tests {
     }
 
     #[test]
-    fn low_water_jumps_over_what_nobody_touched_only() {
+    fn watermark_jumps_over_what_nobody_touched_only() {
         let mut window = Window::new(ItemIndex(5), 64);
         assert_eq!(window.jump(ItemIndex(4)), Err(OutsideWindow));
         assert_eq!(window.jump(ItemIndex(1_000_003)), Ok(()));
         assert_eq!(window.settle(run(1_000_004, 2)), Ok(2));
         assert_eq!(window.jump(ItemIndex(2_000_000)), Err(OutsideWindow));
         assert_eq!(window.settle(run(1_000_003, 1)), Ok(1));
-        assert_eq!(window.low_water(), ItemIndex(1_000_006));
+        assert_eq!(window.watermark(), ItemIndex(1_000_006));
     }
 
     #[test]

@@ -1,85 +1,86 @@
-//! What may be done to a task, and why it may not be.
+//! Commands on a task, and the reasons to refuse them.
 
 use crate::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::items::stretches::{StretchFault, Stretches};
 use crate::task::Tuning;
-use crate::task::abandonment::TooManyCodes;
+use crate::task::failed_codes::TooManyCodes;
 use crate::task::lifecycle::{Refusal, Standing, StopReason, Verb, decide};
 use crate::task::meaning::{FieldRefusal, MeaningChange, fixed_for_good};
 use crate::task::spec::SpecPatch;
 
-/// How long ago a start may have been asked for and still mean now: clocks differ, and a call takes its time. Unit:
+/// Maximum age of a requested start time that still counts as now: clocks differ, and a call takes its time. Unit:
 /// milliseconds.
 const START_SLACK_MS: i64 = 60_000;
 
-/// Whether a start at this time would be one in the past, which nobody can mean.
+/// Returns true if a start at this time would be in the past, which can't be intended.
 pub fn is_start_over(at: WallMs, now: WallMs) -> bool {
     at.0 < now.0.saturating_sub(START_SLACK_MS)
 }
 
-/// What people (and the system) may do to a task.
+/// Command that people (and the system) give to a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskCommand {
-    /// Run, or run on; not before the task's own `start_at`. A business that has a `prepare` hook is asked first.
+    /// Run or resume, not before the task's own `start_at`. A business with a `prepare` hook is asked first.
     Start,
-    /// The same, with this time as its `start_at`; also of a task that was started and waits for another.
+    /// Run or resume with this time as its `start_at`; also for a task that was started and waits for another time.
     StartAt(WallMs),
-    /// Run, or run on, perhaps not before a time, and judge items by their attempts alone from now on
-    /// ([`Tuning::judging_items`]): whoever says so has seen that it is the items and no outage.
+    /// Run or resume, optionally not before a time, and judge items by their attempts alone from now on
+    /// ([`Tuning::judging_items`]). The caller has seen that the items are at fault and that the handler isn't down.
     StartJudging(Option<WallMs>),
-    /// Drain and stop.
+    /// Drain the task, then stop it.
     Stop {
-        /// Why.
+        /// Reason for the stop.
         reason: StopReason,
     },
     /// Stop without waiting for calls in flight.
     StopNow,
-    /// End for good.
+    /// End the task for good.
     Cancel,
-    /// Change the live settings.
+    /// Replace the live settings.
     Tune(Box<Tuning>),
-    /// End early: what was not dispatched at or above this index is excluded. A later one only lowers it.
+    /// End early: items at or above this index that were not dispatched are excluded. A later command only lowers the
+    /// end.
     Finish {
-        /// The new end.
+        /// New end, one past the last index.
         end: ItemIndex,
     },
-    /// Take no more items: an open task finishes once those that were added are settled.
+    /// Accept no more items: an open task finishes once the items added so far are settled.
     Seal,
-    /// Give up the items that wait now, and whose last failure has this code.
-    Abandon {
-        /// The failure's code.
+    /// Fail the items that are retrying now and whose last failure has this code.
+    Fail {
+        /// Code of the last failure.
         code: String,
     },
-    /// Settle these items as skipped, as far as they aren't settled, without calling them.
+    /// Settle these items as skipped without calling them, unless they are settled already.
     Skip(Stretches),
-    /// Try a recovering task now; look again at an end that didn't add up.
+    /// Resume a recovering task now, or check again an end that didn't add up.
     Recover,
-    /// Change what is not given to the handler as pace: name, labels, priority, deadline; and, while it doesn't
-    /// run, what it means.
+    /// Change attributes other than the pace: name, labels, priority, deadline; and, only while the task doesn't run,
+    /// its meaning.
     Edit(Box<TaskEdit>),
-    /// The business is ready for the present start.
+    /// The business is ready for the current start.
     Ready {
-        /// Which start it answers.
+        /// Number of the start that it answers.
         start_no: u32,
-        /// What it changes before shards are cut.
+        /// Changes to apply before shards are cut.
         edit: Box<TaskEdit>,
     },
-    /// The business refused the present start, or never answered.
+    /// The business refused the current start, or never answered.
     NotReady {
-        /// Which start it answers.
+        /// Number of the start that it answers.
         start_no: u32,
-        /// The sentence shown to people.
+        /// Sentence that is shown to people.
         text: String,
     },
 }
 
 impl TaskCommand {
-    /// Whether it lets a dormant task begin anew.
+    /// Returns true if the command restarts a dormant task.
     pub fn begins(&self) -> bool {
         matches!(self, TaskCommand::Recover) || self.is_start()
     }
 
-    /// Whether it starts a task.
+    /// Returns true if the command starts a task.
     pub fn is_start(&self) -> bool {
         matches!(
             self,
@@ -87,7 +88,7 @@ impl TaskCommand {
         )
     }
 
-    /// The time that it gives a task as its `start_at`.
+    /// Returns the `start_at` that the command sets.
     pub fn start_at(&self) -> Option<WallMs> {
         match self {
             TaskCommand::StartAt(at) => Some(*at),
@@ -96,12 +97,12 @@ impl TaskCommand {
         }
     }
 
-    /// Whether it may make shards claimable, and so cut the task.
+    /// Returns true if the command may make shards claimable, and so cut the task into shards.
     pub fn cuts(&self) -> bool {
         self.begins() || matches!(self, TaskCommand::Ready { .. })
     }
 
-    /// The name that it wants for the task.
+    /// Returns the name that the command asks for.
     pub fn wanted_name(&self) -> Option<&str> {
         let (TaskCommand::Edit(edit) | TaskCommand::Ready { edit, .. }) = self else {
             return None;
@@ -109,7 +110,7 @@ impl TaskCommand {
         edit.spec.name.as_ref()?.as_deref()
     }
 
-    /// The command as the audit names it.
+    /// Returns the name of the command in the audit.
     pub fn action(&self) -> &'static str {
         match self {
             TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_) => "task.start",
@@ -119,7 +120,7 @@ impl TaskCommand {
             TaskCommand::Tune(_) => "task.tune",
             TaskCommand::Finish { .. } => "task.finish",
             TaskCommand::Seal => "task.seal",
-            TaskCommand::Abandon { .. } => "task.abandon",
+            TaskCommand::Fail { .. } => "task.fail",
             TaskCommand::Skip(_) => "task.skip",
             TaskCommand::Recover => "task.recover",
             TaskCommand::Edit(_) => "task.edit",
@@ -129,21 +130,21 @@ impl TaskCommand {
     }
 }
 
-/// What a change of a task names; what is none stays.
+/// Changes to a task; members that are `None` stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskEdit {
-    /// Its attributes.
+    /// Changes to the attributes.
     pub spec: SpecPatch,
-    /// Only while it doesn't run; never smaller after the first dispatch.
+    /// New number of items. Only while the task doesn't run; never smaller after the first dispatch.
     pub total: Option<ItemCount>,
-    /// The source's description and meaning; only before the first dispatch.
+    /// Description and meaning of a new source. Only before the first dispatch.
     pub source: Option<(String, u64)>,
-    /// The live settings.
+    /// New live settings, or `None` to keep them.
     pub tuning: Option<Tuning>,
 }
 
 impl TaskEdit {
-    /// What it changes of the task's meaning.
+    /// Returns the changes to the task's meaning.
     pub fn meaning(&self) -> MeaningChange {
         let source = self.source.as_ref().map(|(text, _)| text.clone());
         MeaningChange {
@@ -154,7 +155,7 @@ impl TaskEdit {
         }
     }
 
-    /// The members that it names and that are fixed while the task runs.
+    /// Returns the named members that are fixed while the task runs.
     pub fn fixed_fields(&self) -> Vec<&'static str> {
         let beside = [("source", self.source.is_some()), ("total", self.total.is_some())];
         let beside = beside
@@ -164,7 +165,8 @@ impl TaskEdit {
         fixed.map(|attribute| attribute.name).chain(beside).collect()
     }
 
-    /// The verb of the transition table: what only describes the task is legal at any time before its end.
+    /// Returns the verb for the transition table: changes that only describe the task are legal at any time before
+    /// its end.
     pub fn verb(&self) -> Verb {
         if self.fixed_fields().is_empty() {
             Verb::Describe
@@ -173,10 +175,12 @@ impl TaskEdit {
         }
     }
 
-    /// Whether it is legal as the task stands; `has_run` is whether a run ever owned a shard of it.
+    /// Checks that the edit is legal in the task's present state. `has_run` is true if a run ever owned a shard of
+    /// it.
     ///
     /// # Errors
-    /// Names each member that is fixed now, and what would help; where nothing may be changed any more, the table's refusal.
+    /// Names each member that is fixed now and the way to change it. If nothing may be changed any more, returns the
+    /// refusal of the transition table.
     pub fn check(&self, standing: Standing, has_run: bool) -> Result<(), CommandRefusal> {
         decide(Verb::Describe, standing)?;
         if decide(self.verb(), standing).is_ok() {
@@ -193,33 +197,33 @@ impl TaskEdit {
     }
 }
 
-/// A task can't obey a command.
+/// Reason why a task refuses a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandRefusal {
-    /// Not now; names what is allowed.
+    /// Not legal in the present status; the refusal lists the allowed commands.
     #[error(transparent)]
     Status(#[from] Refusal),
-    /// Some members of a change can't be had; each is named.
+    /// Some members of a change are refused; each is named.
     #[error("{}", refusals_text(_0))]
     Fields(Vec<FieldRefusal>),
-    /// Its items were fixed when it was made.
+    /// The items were fixed when the task was created.
     #[error("{0} can't be sealed: it was not made open")]
     NotOpen(TaskId),
-    /// The task remembers no further code.
+    /// The task can't record another failure code.
     #[error(transparent)]
     Codes(#[from] TooManyCodes),
-    /// With those that are to be skipped already these would be too many stretches.
+    /// Together with the items to skip already these would be too many stretches.
     #[error(transparent)]
     Stretches(#[from] StretchFault),
-    /// It speaks of a start that is over.
+    /// The command refers to a start that is over.
     #[error("start {given} is over; the present start is {present}")]
     StaleStart {
-        /// Which one it speaks of.
+        /// Number of the start in the command.
         given: u32,
-        /// Which one is present.
+        /// Number of the present start.
         present: u32,
     },
-    /// The business has a task of this name already.
+    /// The business already has a task of this name.
     #[error("the name {0:?} is taken by {1}")]
     NameTaken(String, TaskId),
 }

@@ -1,4 +1,4 @@
-//! Changes of what a task is called, when it goes, and what it means.
+//! Edits of a task's name, attributes and meaning.
 
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::task::meaning::{Meaning, changed};
 use crate::task::spec::Shards;
 
 impl Life {
-    /// Applies an edit; tells what was and what is, as JSON text.
+    /// Applies an edit. Returns the edited members before and after, as JSON text.
     pub(super) fn edit(
         &mut self,
         edit: &TaskEdit,
@@ -45,7 +45,7 @@ impl Life {
         (self.spec.skip_first, self.spec.shards) = (next.skip_first, Shards(next.shards));
         if let Some((_, meaning)) = edit.source {
             self.meaning = meaning;
-            // The indexes name other items now.
+            // The same indexes now refer to other items.
             self.skips = Stretches::default();
         }
         if now.has_run {
@@ -56,7 +56,8 @@ impl Life {
         Ok(())
     }
 
-    /// The members that an edit names, as they are; a source by its kind, for it may be long.
+    /// Returns the current values of the members that an edit names. A source is given by its kind, because it may be
+    /// long.
     fn described(&self, edit: &TaskEdit) -> String {
         let kind = || {
             let source: Option<Value> = serde_json::from_str(&self.source).ok();

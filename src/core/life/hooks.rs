@@ -1,4 +1,4 @@
-//! What a business hears of its tasks: at most one call of a kind in a start.
+//! Hook calls to a business about its tasks: at most one call of each kind per start.
 
 use std::time::Duration;
 
@@ -12,34 +12,34 @@ use crate::items::counters::Counters;
 use crate::task::lifecycle::Status;
 use crate::task::spec::JsonText;
 
-/// How long a call that nobody takes is tried.
+/// Time for which an undelivered call is retried.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(24 * 3600);
-/// Beyond what the business was promised, for the way of its answer.
+/// Time added to the timeout promised to the business, so that its answer can still arrive.
 const READY_MARGIN: Duration = Duration::from_secs(5);
 
-/// A business, as one that wants to hear of its tasks.
+/// Business with the hooks it subscribes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listener {
-    /// Its slug.
+    /// Slug of the business.
     pub business: String,
-    /// What it wants to hear.
+    /// Hooks that the business subscribes to.
     pub hooks: Hooks,
 }
 
-/// A call to be delivered.
+/// Hook call to be delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookCall {
-    /// Which hook.
+    /// Kind of the hook.
     pub kind: HookKind,
-    /// The start that it speaks of.
+    /// Number of the start that the call is about.
     pub start_no: u32,
-    /// The body.
+    /// JSON body of the call.
     pub body: Value,
-    /// Until when it is tried.
+    /// Time until which delivery is tried.
     pub expires_at: WallMs,
 }
 
-/// Until when the business may answer a start that it wants to prepare; none when it doesn't want to.
+/// Returns the deadline for the business to answer a start, or `None` if it has no `prepare` hook.
 pub(super) fn ready_until(hooks: &Hooks, now: WallMs) -> Option<WallMs> {
     let hook = hooks.get(HookKind::Prepare)?;
     Some(
@@ -49,7 +49,7 @@ pub(super) fn ready_until(hooks: &Hooks, now: WallMs) -> Option<WallMs> {
 }
 
 impl Life {
-    /// The call that says how a start ended, if the business wants it.
+    /// Returns the call that reports the end of a start, if the business subscribes to it.
     pub fn announcement(&self, to: &Listener, now: WallMs) -> Option<HookCall> {
         let kind = match self.status {
             Status::Stopped => HookKind::Stopped,
@@ -74,13 +74,13 @@ impl Life {
     fn counts(&self) -> Value {
         let counters = self.counters();
         json!({
-            "succeeded": counters.succeeded, "skipped": counters.skipped, "abandoned": counters.abandoned,
+            "succeeded": counters.succeeded, "skipped": counters.skipped, "failed": counters.failed,
             "parked": counters.parked, "in_flight": counters.in_flight, "excluded": counters.excluded,
             "pending": counters.pending(self.total),
         })
     }
 
-    /// The call by which the business is asked to prepare this start; the only place where the token is written.
+    /// Builds the `prepare` call for this start; the only place where the plain token is written.
     pub(super) fn ask(&self, to: &Listener, token: &str, until: WallMs) -> HookCall {
         let mut body = self.hook_body(HookKind::Prepare, to);
         body["start_token"] = json!(token);
@@ -94,7 +94,7 @@ impl Life {
         }
     }
 
-    /// The body of the call by which the business is asked to reduce the results.
+    /// Returns the body of the call that asks the business to reduce the results.
     pub fn reduce_body(&self, to: &Listener, publishing: &Publishing, token: &str) -> Value {
         let mut body = self.hook_body(HookKind::Reduce, to);
         body["dataset"] = json!(publishing.publish.dataset);
@@ -105,8 +105,8 @@ impl Life {
         body
     }
 
-    /// Gives the business a token with which it reads the results while they are reduced; that of the start is over, since
-    /// nothing is left to be done with it.
+    /// Gives the business a token to read the results while it reduces them. Replaces the start's token, which is no
+    /// longer needed.
     pub fn lend(&mut self, token_hash: String) -> Deeds {
         self.start_token = Some(token_hash);
         Deeds {
@@ -125,7 +125,7 @@ impl Life {
         })
     }
 
-    /// The sums over its shards; excluded is what lies outside of their ranges.
+    /// Returns the sum over all shards; indexes outside of their ranges count as excluded.
     pub fn counters(&self) -> Counters {
         let head = Counters {
             excluded: self.whole().start.0,

@@ -1,17 +1,19 @@
-//! Items that are added to an open task, and the seal after which there are no more.
+//! Appending items to an open task, and the seal that ends it.
 //!
-//! An open task has one shard, whose end grows under the task's lock, in the transaction that keeps the items. Its last run
-//! is believed only once the task is sealed and its end is the run's own: what was added meanwhile is never passed over.
+//! An open task has one shard, whose end grows under the task's lock, in the transaction that stores the items. A run
+//! that reports it as done is believed only once the task is sealed and its end is the run's own, so items added
+//! meanwhile are never passed over.
 
 use super::run_end::RunClose;
-use super::{CommandRefusal, Life, Wish};
+use super::{CommandRefusal, Desired, Life};
 use crate::ids::{INDEX_MAX, ItemCount, ItemIndex, WallMs};
 use crate::task::lifecycle::{Refusal, ShardState, Status, Verb, decide};
 use crate::task::meaning::{FieldRefusal, MeaningChange};
 use crate::task::supply::{Addition, AppendRefusal, Intake, Supply};
 
 impl Life {
-    /// How far its items go; none where they were fixed when it was made.
+    /// Returns the end of the items and if they are sealed, or `None` if the items were fixed when the task was
+    /// created.
     pub fn supply(&self) -> Option<Supply> {
         self.intake.map(|intake| Supply {
             end: ItemIndex(self.total.0),
@@ -19,10 +21,10 @@ impl Life {
         })
     }
 
-    /// Adds items behind the last one; says which index the first of them has.
+    /// Appends items and returns the index of the first.
     ///
     /// # Errors
-    /// See [`AppendRefusal`]; then nothing may be kept.
+    /// Returns an [`AppendRefusal`]; the caller must then store nothing.
     pub fn append(&mut self, addition: &Addition, now: WallMs) -> Result<ItemIndex, AppendRefusal> {
         self.check_append()?;
         let waiting = ItemCount(self.total.0.saturating_sub(self.lowest_open().0));
@@ -45,7 +47,7 @@ impl Life {
             Some(Intake::Open) => {}
         }
         decide(Verb::Append, self.standing())?;
-        if self.wish == Wish::Cancel {
+        if self.desired == Desired::Cancel {
             let (verb, status) = (Verb::Append.as_str(), self.status);
             let allowed = Vec::new();
             return Err(AppendRefusal::Status(Refusal {
@@ -57,26 +59,26 @@ impl Life {
         Ok(())
     }
 
-    /// The lowest index that isn't done.
+    /// Returns the lowest index that isn't done.
     fn lowest_open(&self) -> ItemIndex {
         let open = self.shards.iter().filter(|shard| !shard.is_done());
-        let lowest = open.map(|shard| shard.low_water).min();
+        let lowest = open.map(|shard| shard.watermark).min();
         lowest.unwrap_or(ItemIndex(self.total.0))
     }
 
-    /// Its shard reaches as far as its items do. A run hears of it from its control.
+    /// Extends the shard to the end of the items. A running owner reads it from its control.
     fn lengthen(&mut self, now: WallMs) {
         let end = ItemIndex(self.total.0);
         for shard in self.shards.iter_mut().filter(|shard| !shard.is_publication()) {
             (shard.end, shard.range_end) = (end, end);
             if !shard.is_running() {
-                // What rested for long runs by itself again: there is something to do.
+                // A shard that was idle for long may run by itself again, because it has work.
                 shard.updated_at = now;
             }
         }
     }
 
-    /// Takes no more items. Where nobody runs it and nothing is left, it is settled.
+    /// Accepts no more items. Settles the shard if nobody runs it and nothing is left.
     pub(super) fn seal(&mut self, now: WallMs) -> Result<(), CommandRefusal> {
         if self.intake.is_none() {
             return Err(CommandRefusal::NotOpen(self.id));
@@ -96,12 +98,13 @@ impl Life {
         Ok(())
     }
 
-    /// A task that ends early takes no more items.
+    /// Seals an open task that ends early.
     pub(super) fn seal_early(&mut self) {
         self.intake = self.intake.map(|_| Intake::Sealed);
     }
 
-    /// A run has finished its shard early, as its business wished: no more items are taken. The cut itself is the shard's.
+    /// Seals the task because a run finished its shard early at the request of the business. The shard makes the cut
+    /// itself.
     pub fn cut_short(&mut self) {
         if self.intake == Some(Intake::Open) {
             self.seal_early();
@@ -109,8 +112,8 @@ impl Life {
         }
     }
 
-    /// What the end of a run comes to: of an open task, only who knows its last item has settled all of them. Whoever says so
-    /// without knowing gives the shard back.
+    /// Returns the effective close of a run. An open task is done only if it is sealed and all its items are settled;
+    /// otherwise a run that reports it as done only releases the shard.
     pub(super) fn believed<'a>(&self, no: u32, close: &'a RunClose) -> &'a RunClose {
         let is_whole = |intake: Intake| {
             let shard = self.shards.iter().find(|shard| shard.no == no);
@@ -128,7 +131,7 @@ impl Life {
         self.publication().is_some_and(|shard| shard.no == no)
     }
 
-    /// Refuses changes of what an open task means: its items come by being added.
+    /// Refuses changes to the meaning of an open task, because its items are appended.
     pub(super) fn refuse_new_meaning(&self, change: &MeaningChange) -> Result<(), CommandRefusal> {
         let named = [
             ("total", change.total.is_some()),

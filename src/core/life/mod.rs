@@ -1,8 +1,9 @@
-//! The life of a task, written once: what each command, each end of a run and each answer of a hook makes of a task and its
-//! shards, with the audit entries and hook calls that follow.
+//! Life cycle of a task, written once: the effect of each command, run end and hook answer on a task and its shards,
+//! with the audit entries and hook calls that follow.
 //!
-//! A store reads a task into a [`Life`] under the task's lock, has it changed here, and writes what is different. It decides
-//! nothing itself. What is legal in which status stands in `lifecycle::transitions`; this is what a legal verb does.
+//! A store reads a task into a [`Life`] under the task's lock, applies the change here, and writes the differences.
+//! It decides nothing itself. `lifecycle::transitions` defines which verb is legal in which status; this module
+//! defines what a legal verb does.
 
 mod command;
 mod edit;
@@ -31,166 +32,168 @@ use super::shards::{Pause, Slow};
 use super::task::{ShardRange, Tuning};
 use crate::dataset::Publishing;
 use crate::items::stretches::Stretches;
-use crate::task::abandonment::Abandonments;
-use crate::task::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Wish};
+use crate::task::failed_codes::FailedCodes;
+use crate::task::lifecycle::{CutOff, Desired, Note, Standing, Status, StopReason, TaskResult};
 use crate::task::spec::TaskSpec;
 use crate::task::supply::Intake;
 
-/// A task and its shards, as far as its life depends on them.
+/// Task and shards, limited to the state that their life cycle depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// Which task.
+    /// Id of the task.
     pub id: TaskId,
-    /// Its attributes; the canary goes once it has passed.
+    /// Attributes of the task; `canary` is cleared once it has passed.
     pub spec: TaskSpec,
-    /// How many items.
+    /// Total number of items.
     pub total: ItemCount,
-    /// The source's description as JSON text.
+    /// Description of the source as JSON text.
     pub source: String,
-    /// A hash of what the source means.
+    /// Hash of the source's meaning.
     pub meaning: u64,
-    /// The live settings.
+    /// Live settings currently in force.
     pub tuning: Tuning,
-    /// Codes that people gave up.
-    pub abandonments: Abandonments,
-    /// Items that people want skipped, as far as they aren't settled.
+    /// Failure codes whose retrying items people have failed.
+    pub failed_codes: FailedCodes,
+    /// Items that people want skipped, unless they are settled.
     pub skips: Stretches,
-    /// What it wants.
-    pub wish: Wish,
-    /// What it is.
+    /// Desired state of the task.
+    pub desired: Desired,
+    /// Current status of the task.
     pub status: Status,
-    /// Since when it is that.
+    /// Time at which the status was entered.
     pub since: WallMs,
-    /// What is said beside the status.
+    /// Note that is shown with the status.
     pub note: Option<Note>,
-    /// Which items its present stop cut off.
+    /// Items that the present stop cut off.
     pub cut_off: CutOff,
-    /// When something happens by itself.
+    /// Time of the next automatic change, if there is one.
     pub next_at: Option<WallMs>,
-    /// Why it is stopping or stopped.
+    /// Reason why the task is stopping or stopped.
     pub stop_reason: Option<StopReason>,
-    /// How it finished.
+    /// Result of a finished task.
     pub result: Option<TaskResult>,
-    /// The number of its newest start; 0 before the first.
+    /// Number of the latest start; 0 before the first.
     pub start_no: u32,
-    /// Since when it waits in line.
+    /// Time since which the task waits in line.
     pub queued_at: WallMs,
-    /// First claim of a shard: a start alone only asks for that.
+    /// Time of the first claim of a shard. A start alone only requests it.
     pub started_at: Option<WallMs>,
-    /// The end for good.
+    /// Time at which the task ended for good.
     pub finished_at: Option<WallMs>,
-    /// Until when the business may answer that it is ready.
+    /// Deadline for the business to answer that it is ready.
     pub awaiting_until: Option<WallMs>,
-    /// The hash of the present start's token; none once that start is over.
+    /// Hash of the present start's token; `None` once that start is over.
     pub start_token: Option<String>,
-    /// Goes up with all that owners have to read again.
+    /// Revision that increases with each change that owners must read.
     pub control_rev: u64,
-    /// Lowest end that an early finish asked for; what had left before stays ([`Life::cut_at`]).
+    /// Lowest end that an early finish asked for. Items dispatched before stay ([`Life::cut_at`]).
     pub finish_at: Option<ItemIndex>,
-    /// A pause of all shards, which may be over.
+    /// Latest pause of all shards, which may be over.
     pub pause: Option<Pause>,
-    /// A lower rate of all shards, which may be over.
+    /// Latest lower rate of all shards, which may be over.
     pub slow: Option<Slow>,
-    /// Whether items are added to it; none where they were fixed when it was made.
+    /// State of the intake of an open task, or `None` if the items were fixed when the task was created.
     pub intake: Option<Intake>,
-    /// What its results become, with the number of their generation.
+    /// Publication of the results, with its generation number.
     pub publishing: Option<Publishing>,
-    /// The shards in the order of their numbers.
+    /// Shards in the order of their numbers.
     pub shards: Vec<ShardLife>,
 }
 
-/// What a change leaves beside the task and its shards, to be kept in the same transaction.
+/// Side effects of a change, to be stored in the same transaction as the task and its shards.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Deeds {
-    /// Audit entries, in their order.
+    /// Audit entries, in order.
     pub records: Vec<Record>,
-    /// The call by which the business is asked to prepare a start.
+    /// Call that asks the business to prepare a start.
     pub call: Option<HookCall>,
-    /// Whether a start took the token that it was given ([`Circumstances::token`]).
+    /// True if a start used the token that it was given ([`Circumstances::token`]).
     pub takes_token: bool,
-    /// Whether a start has ended, of which the business may want to hear ([`Life::announcement`]).
+    /// True if a start has ended and the business may have to be called ([`Life::announcement`]).
     pub ends_start: bool,
-    /// Why its results will never be published, where they were to be.
+    /// Reason why the results will never be published, if they were to be.
     pub withholds: Option<String>,
 }
 
-/// An audit entry, but for when it was.
+/// Audit entry without its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Who did it.
+    /// Author of the change.
     pub by: Author,
-    /// What was done.
+    /// Name of the action.
     pub action: String,
-    /// What was, as JSON text.
+    /// State before the change, as JSON text.
     pub before: String,
-    /// What is, as JSON text.
+    /// State after the change, as JSON text.
     pub after: String,
 }
 
-/// Who made a change.
+/// Author of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author {
-    /// Whoever gave the command.
+    /// The caller who gave the command.
     Caller,
     /// Windrow itself, for this reason.
     Windrow(Option<StopReason>),
 }
 
 impl Life {
-    /// Where it stands.
+    /// Returns the desired state, the status and if a run owns a shard.
     pub fn standing(&self) -> Standing {
         let owned = self.shards.iter().any(ShardLife::is_running);
         Standing {
-            wish: self.wish,
+            desired: self.desired,
             status: self.status,
             owned,
         }
     }
 
-    /// The indexes that are not left out at its head.
+    /// Returns the range of the task without the indexes skipped at its head.
     pub fn whole(&self) -> ShardRange {
         ShardRange::of_task(self.total, self.spec.skip_first)
     }
 
-    /// The shard that publishes its results, once all others are done.
+    /// Returns the shard that publishes the results, once all others are done.
     pub fn publication(&self) -> Option<&ShardLife> {
         self.shards.iter().find(|shard| shard.is_publication())
     }
 
-    /// Whether all that is left of it is to publish its results.
+    /// Returns true if only the publication of the results is left.
     fn awaits_publication(&self) -> bool {
         self.publication().is_some_and(|shard| !shard.is_done())
     }
 
-    /// Whether a run ever owned a shard of it, so that items may have left.
+    /// Returns true if a run ever owned a shard, so that items may have been dispatched.
     fn has_run(&self) -> bool {
         self.shards.iter().any(|shard| shard.run.0 > 0)
     }
 
-    /// Whether it was finished early.
+    /// Returns true if the task was finished early.
     fn is_cut(&self) -> bool {
         self.finish_at.is_some() || self.shards.iter().any(|shard| shard.end < shard.range_end)
     }
 
-    /// First index that an early finish left out, or will once each run has heard of it; none without one.
+    /// Returns the first index that an early finish excludes, now or once each run has read it; `None` without one.
     pub fn cut_at(&self) -> Option<ItemIndex> {
         let is_cut = |shard: &&ShardLife| shard.end < shard.range_end && shard.end > shard.first;
         let kept = self.shards.iter().filter(is_cut).map(|shard| shard.end).max();
         self.finish_at.max(kept)
     }
 
-    /// Tells owners that they have something to read.
+    /// Increases the control revision, so that owners read their control again.
     fn bump_control(&mut self) {
         self.control_rev += 1;
     }
 
-    /// Sets what it wants; shards that nobody owns follow at once.
-    fn set_wish(&mut self, wish: Wish, now: WallMs) {
-        self.wish = wish;
-        self.shards.iter_mut().for_each(|shard| shard.follow(wish, now));
+    /// Sets the desired state; shards without an owner follow at once.
+    fn set_desired(&mut self, desired: Desired, now: WallMs) {
+        self.desired = desired;
+        self.shards
+            .iter_mut()
+            .for_each(|shard| shard.follow(desired, now));
     }
 
-    /// Sets a status with what belongs to it. Nothing that belonged to the old one stays.
+    /// Enters a status with its note and next change, and clears the fields that belonged to the old one.
     fn enter(&mut self, status: Status, (note, next_at): (Option<Note>, Option<WallMs>), now: WallMs) {
         (self.status, self.since) = (status, now);
         (self.note, self.next_at) = (note, next_at);
@@ -204,7 +207,7 @@ impl Life {
             self.awaiting_until = None;
         }
         if status == Status::Stopped || status.is_terminal() {
-            // The start is over, and with it what its token was for.
+            // The start is over, so its token is no longer valid.
             self.start_token = None;
         }
         if status.is_terminal() {
@@ -213,7 +216,7 @@ impl Life {
     }
 }
 
-/// A status as the audit shows it.
+/// Returns a status in the JSON form of the audit.
 pub fn status_json(status: Status) -> String {
     format!("{{\"status\":\"{status}\"}}")
 }

@@ -1,7 +1,7 @@
-//! Commands: the transition table decides whether, this is what they do.
+//! Commands: the transition table decides if they are legal, this module applies them.
 
 use super::{
-    Author, CommandRefusal, Deeds, Life, Listener, Record, StartToken, TaskCommand, Wish, status_json,
+    Author, CommandRefusal, Deeds, Desired, Life, Listener, Record, StartToken, TaskCommand, status_json,
 };
 use crate::ids::{ItemIndex, TaskId, WallMs};
 use crate::shards::{Nodes, PauseReason};
@@ -11,29 +11,30 @@ use crate::task::lifecycle::{
 };
 use crate::task::meaning::FieldRefusal;
 
-/// What a command finds around its task.
+/// Context of a command outside its task.
 #[derive(Clone, Debug)]
 pub struct Circumstances<'a> {
-    /// The wall clock.
+    /// Current wall clock time.
     pub now: WallMs,
-    /// The business, for a start.
+    /// Business of the task, for a start.
     pub listener: &'a Listener,
-    /// The live nodes that take tasks of this one's pool.
+    /// Live nodes that take tasks of this task's pool.
     pub nodes: Nodes,
-    /// A fresh token, for a start.
+    /// Fresh token, for a start.
     pub token: &'a StartToken,
-    /// Who has the name that the command wants ([`TaskCommand::wanted_name`]).
+    /// Task that holds the name which the command asks for ([`TaskCommand::wanted_name`]).
     pub name_holder: Option<TaskId>,
 }
 
-/// What was and what is, as JSON text.
+/// State before and after, as JSON text.
 pub(super) type Change = (String, String);
 
 impl Life {
-    /// Obeys a command. Where [`Life::must_refresh`] says so afterwards, its status is still to be found ([`Life::refresh`]).
+    /// Applies a command. If [`Life::must_refresh`] returns true afterwards, the caller must update the status with
+    /// [`Life::refresh`].
     ///
     /// # Errors
-    /// Why not; then nothing may be kept.
+    /// Returns the refusal; the caller must then store nothing.
     pub fn obey(
         &mut self,
         command: &TaskCommand,
@@ -55,12 +56,12 @@ impl Life {
         Ok(deeds)
     }
 
-    /// Whether a command may have left nothing to do, or its end may add up by now.
+    /// Returns true if a command may have left nothing to do, or if the end may add up by now.
     pub fn must_refresh(&self, command: &TaskCommand) -> bool {
         matches!(command, TaskCommand::Finish { .. } | TaskCommand::Seal) || self.status == Status::Finalizing
     }
 
-    /// Changes what the command says; tells what was and what is where that isn't the status.
+    /// Applies the command. Returns the states before and after if it changes something other than the status.
     fn act(
         &mut self,
         command: &TaskCommand,
@@ -99,7 +100,7 @@ impl Life {
             }
             TaskCommand::Finish { end } => self.finish(*end, now)?,
             TaskCommand::Seal => self.seal(now)?,
-            TaskCommand::Abandon { code } => return self.abandon(code, now).map(Some),
+            TaskCommand::Fail { code } => return self.fail(code, now).map(Some),
             TaskCommand::Skip(items) => return self.skip(items).map(Some),
             TaskCommand::Recover => self.recover(now)?,
             TaskCommand::Ready { start_no, edit } => {
@@ -110,7 +111,7 @@ impl Life {
         Ok(None)
     }
 
-    /// What a start changes of the settings.
+    /// Applies the settings that a start changes.
     fn judge(&mut self, command: &TaskCommand) -> Option<Change> {
         let TaskCommand::StartJudging(_) = command else {
             return None;
@@ -119,11 +120,11 @@ impl Life {
         Some(self.tune(&tuning))
     }
 
-    /// Stop and cancel.
+    /// Applies a stop or a cancel.
     fn end(&mut self, verb: Verb, reason: StopReason, now: WallMs) -> Result<(), CommandRefusal> {
-        let Decision { wish, status } = decide(verb, self.standing())?;
+        let Decision { desired, status } = decide(verb, self.standing())?;
         if self.status == Status::Finalizing && !self.awaits_publication() {
-            // Nothing is left of it that could be stopped.
+            // Nothing is left that could be stopped.
             let allowed = vec![Verb::Recover.as_str()];
             let (verb, status) = (verb.as_str(), self.status);
             return Err(Refusal {
@@ -133,10 +134,10 @@ impl Life {
             }
             .into());
         }
-        if wish != self.wish {
-            self.set_wish(wish, now);
+        if desired != self.desired {
+            self.set_desired(desired, now);
         }
-        // The first reason to stop is the one that is shown.
+        // The first reason to stop is the one shown.
         self.stop_reason.get_or_insert(reason);
         if status != self.status {
             self.enter(status, (note_of_command(verb, reason), None), now);
@@ -144,7 +145,8 @@ impl Life {
         Ok(())
     }
 
-    /// Whether it recovers because of an error budget that is about to change: the new one hasn't been exceeded yet.
+    /// Returns true if the task recovers because of an error budget that is about to change: the new one hasn't been
+    /// exceeded yet.
     fn pauses_for_another_budget(&self, tuning: &Tuning) -> bool {
         let reason = self.note.as_ref().and_then(|note| note.reason.as_deref());
         let budget = |tuning: &Tuning| (tuning.error_budget, tuning.error_window);
@@ -153,7 +155,7 @@ impl Life {
             && budget(&self.tuning) != budget(tuning)
     }
 
-    /// Puts other live settings in place, for owners to see within a second.
+    /// Replaces the live settings; owners read them within a second.
     pub(super) fn tune(&mut self, tuning: &Tuning) -> Change {
         let before = json(&self.tuning);
         self.tuning = tuning.clone();
@@ -161,16 +163,16 @@ impl Life {
         (before, json(tuning))
     }
 
-    /// Remembers that items which wait with a code are given up, for owners to see within a second.
-    fn abandon(&mut self, code: &str, now: WallMs) -> Result<Change, CommandRefusal> {
-        decide(Verb::Abandon, self.standing())?;
-        let before = json(&self.abandonments);
-        self.abandonments.decide(code, now)?;
+    /// Records that retrying items with this code are failed; owners read it within a second.
+    fn fail(&mut self, code: &str, now: WallMs) -> Result<Change, CommandRefusal> {
+        decide(Verb::Fail, self.standing())?;
+        let before = json(&self.failed_codes);
+        self.failed_codes.decide(code, now)?;
         self.bump_control();
-        Ok((before, json(&self.abandonments)))
+        Ok((before, json(&self.failed_codes)))
     }
 
-    /// Lowers its end.
+    /// Lowers the end of the task.
     fn finish(&mut self, end: ItemIndex, now: WallMs) -> Result<(), CommandRefusal> {
         decide(Verb::Finish, self.standing())?;
         if end.0 >= self.total.0 {
@@ -180,7 +182,8 @@ impl Life {
             );
             return Err(CommandRefusal::Fields(vec![FieldRefusal::new("total", why)]));
         }
-        // What was dispatched is never cut off, so an end below it says nothing more. Of several shards each has its own.
+        // Dispatched items are never cut off, so an end below them has no effect. With several shards, each applies
+        // its own bound.
         let end = match self.shards.as_slice() {
             [only] => end.max(only.dispatched()),
             _ => end,
@@ -190,8 +193,8 @@ impl Life {
         Ok(())
     }
 
-    /// Lets waiting shards be claimed now. Of a task whose end didn't add up nothing waits: it is proved again with its
-    /// status.
+    /// Makes waiting shards claimable now. A task whose end didn't add up has none; it is proved again when its
+    /// status is refreshed.
     fn recover(&mut self, now: WallMs) -> Result<(), CommandRefusal> {
         let decision = decide(Verb::Recover, self.standing())?;
         for shard in self
@@ -216,12 +219,12 @@ impl Life {
     }
 }
 
-/// Values of the domain always have a JSON form.
+/// Returns the JSON text of a domain value, which always has one.
 pub(super) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The wish of a task that ends.
-pub(super) fn is_ending(wish: Wish) -> bool {
-    matches!(wish, Wish::Stop | Wish::StopNow | Wish::Cancel)
+/// Returns true if the desired state ends the task.
+pub(super) fn is_ending(desired: Desired) -> bool {
+    matches!(desired, Desired::Stop | Desired::StopNow | Desired::Cancel)
 }

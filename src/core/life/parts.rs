@@ -1,16 +1,17 @@
-//! The shards of a task together: cut when it starts, sharing its rate, told what one of them was told.
+//! Shards of a task as a group: cut at the start, sharing the rate, and receiving the directives given to any of
+//! them.
 //!
-//! All of it happens under the task's lock, so two shards never share at the same time.
+//! All of it happens under the task's lock, so shares are never changed concurrently.
 
 use super::shard::{HELD, ShardLife};
-use super::{Life, Wish};
+use super::{Desired, Life};
 use crate::execution::sharding;
 use crate::ids::{ItemIndex, WallMs};
 use crate::shards::{Directives, Nodes, Pause, PauseReason, Share, cut};
 use crate::task::lifecycle::ShardState;
 
 impl Life {
-    /// Makes the shards of a task that is started and of which nothing ever ran; one that has run keeps those it has.
+    /// Cuts a task that starts for the first time into shards. One that has run keeps its shards.
     pub(super) fn make_shards(&mut self, nodes: Nodes, now: WallMs) {
         if self.is_cut() || self.has_run() || self.intake.is_some() {
             return;
@@ -19,26 +20,26 @@ impl Life {
         let wanted = sharding(self.spec.shards.0, &self.tuning, self.spec.canary);
         let parts = cut(range, wanted.count(range, nodes));
         if parts.len() > 1 || self.shards.len() > 1 {
-            let shard = |(no, part)| ShardLife::new(no, part, Wish::Rest, now);
+            let shard = |(no, part)| ShardLife::new(no, part, Desired::Rest, now);
             self.shards = (0..).zip(parts).map(shard).collect();
         }
     }
 
-    /// Makes one shard of a task that never ran, which has all of its rate; a start cuts it anew.
+    /// Merges the shards of a task that never ran into one with the whole rate; a start cuts it anew.
     pub(super) fn join_shards(&mut self) {
         let whole = self.whole();
         self.shards.truncate(1);
         for shard in &mut self.shards {
-            (shard.first, shard.low_water) = (whole.start, whole.start);
+            (shard.first, shard.watermark) = (whole.start, whole.start);
             (shard.high_water, shard.reach) = (whole.start, whole.start);
             (shard.end, shard.range_end, shard.share) = (whole.end, whole.end, None);
         }
     }
 
-    /// Lengthens the last shard of a task that has run.
+    /// Extends the last shard of a task that has run.
     pub(super) fn extend_shards(&mut self) {
         let end = ItemIndex(self.total.0);
-        // Its results are not what they were: they are published when all are there.
+        // The set of results changes, so they are published only once all of them exist.
         self.shards.retain(|shard| !shard.is_publication());
         if let Some(last) = self.shards.last_mut().filter(|shard| shard.range_end != end) {
             (last.end, last.range_end) = (end, end);
@@ -48,8 +49,8 @@ impl Life {
         }
     }
 
-    /// Shares a task that is about to run, while no shard of it has an owner. Only the first can be claimed before the
-    /// canary has passed.
+    /// Assigns rate shares to a task that is about to run, while no shard of it has an owner. Only the first shard
+    /// can be claimed before the canary has passed.
     pub(super) fn deal(&mut self) {
         self.share_alike();
         if self.spec.canary.is_some() && self.shards.len() > 1 {
@@ -61,7 +62,7 @@ impl Life {
         }
     }
 
-    /// Gives each shard that isn't done the same part, and those that are nothing.
+    /// Gives every shard that isn't done an equal share, and finished ones nothing.
     fn share_alike(&mut self) {
         if self.shards.len() < 2 {
             return;
@@ -73,8 +74,8 @@ impl Life {
         }
     }
 
-    /// After a shard was done: its part goes to the others, whose owners read it with their control. The gate of the run
-    /// that ended was closed before (decision 0020, rule 16).
+    /// Gives the share of a finished shard to the others, whose owners read it with their control. The dispatch gate
+    /// of the run that ended was closed before (decision 0020, rule 16).
     pub(super) fn settle_shards(&mut self, now: WallMs) {
         if self.shards.len() < 2 {
             return;
@@ -87,21 +88,21 @@ impl Life {
         }
     }
 
-    /// Every shard can be claimed.
+    /// Makes every shard that waits for the canary claimable.
     fn let_go(&mut self, now: WallMs) {
         for shard in self.shards.iter_mut().filter(|shard| shard.not_before == HELD) {
             (shard.not_before, shard.updated_at) = (WallMs(0), now);
         }
     }
 
-    /// The canary has passed. Its owner knows, so the revision of its settings stays.
+    /// Records that the canary has passed. Its owner knows already, so the control revision stays.
     pub fn pass_canary(&mut self, now: WallMs) {
         if self.spec.canary.take().is_some() {
             self.let_go(now);
         }
     }
 
-    /// Keeps what a handler told one shard where all of them read it.
+    /// Stores the directives that a handler gave to one shard, where all shards read them.
     pub fn tell(&mut self, told: Directives, now: WallMs) {
         let held = self.pause.filter(|pause| pause.until > now);
         self.pause = Pause::longer(held, told.pause);
@@ -112,7 +113,7 @@ impl Life {
         self.bump_control();
     }
 
-    /// Lowers the end. Shards without an owner are cut here; an owner reads it from its control.
+    /// Lowers the end. Cuts shards without an owner here; owners read it from their control.
     pub(super) fn end_early(&mut self, end: ItemIndex, now: WallMs) {
         self.finish_at = Some(self.finish_at.map_or(end, |earlier| earlier.min(end)));
         self.seal_early();
@@ -125,8 +126,9 @@ impl Life {
         self.settle_shards(now);
     }
 
-    /// The whole task recovers because one shard has found its budget exceeded: the others end their runs when they read
-    /// it, and none is claimed before. Says when; a recovery that is under way already goes on.
+    /// Puts the whole task into recovery because one shard found its budget exceeded. The other shards end their runs
+    /// when they read it, and none is claimed before. Returns the end of the recovery; one already under way keeps
+    /// its end.
     pub(super) fn recover_all(&mut self, until: WallMs, nth: Option<u32>, now: WallMs) -> WallMs {
         let is_under_way = |held: &Pause| held.reason == PauseReason::ErrorBudget && held.until > now;
         let until = self.pause.filter(is_under_way).map_or(until, |held| held.until);

@@ -1,50 +1,50 @@
-//! How a run gives its shard back, and what that makes of its task (decision 0020, rules 16 and 17).
+//! End of a run: how it releases its shard, and the effect on its task (decision 0020, rules 16 and 17).
 
 use std::fmt;
 use std::time::Duration;
 
 use super::obey::is_ending;
-use super::{Life, Wish};
+use super::{Desired, Life};
 use crate::ids::WallMs;
 use crate::task::lifecycle::{CutOff, Note, ShardState, StopReason, TASK_RECOVERS};
 
-/// How long a shard that was moved is left to the node that it was moved to, from its release on.
+/// Time after its release for which a moved shard is reserved for the node that it was moved to.
 pub const MOVE_PATIENCE: Duration = Duration::from_secs(30);
-/// What a task says that waits because its owner is gone.
+/// Note of a task that waits because its owner is gone.
 pub const OWNER_GONE: &str =
     "the node that ran it is gone; it goes on from its last checkpoint as soon as a node takes it";
 
-/// How a run gives its shard back, with its last checkpoint, in the same transaction.
+/// Way in which a run releases its shard, saved with its last checkpoint in the same transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunClose {
-    /// Still to be run: claimable at once by anyone (drain, hand-over).
+    /// Not finished: claimable at once by any node (drain, hand-over).
     Released,
-    /// Everything is settled.
+    /// All items are settled.
     Done,
-    /// The task stopped.
+    /// The task stopped, with the reason and what was cut off.
     Stopped {
-        /// Why.
+        /// Reason for the stop.
         reason: StopReason,
-        /// The sentence shown to people.
+        /// Sentence that is shown to people.
         text: String,
-        /// What was in flight, where the stop didn't wait.
+        /// Items in flight that the stop didn't wait for.
         cut_off: CutOff,
     },
-    /// To be tried again by itself, not before a time.
+    /// To be resumed automatically, not before a time.
     Recovering {
-        /// When.
+        /// Earliest time of the next claim.
         not_before: WallMs,
-        /// A machine slug.
+        /// Reason as a machine-readable slug.
         reason: String,
-        /// The sentence shown to people.
+        /// Sentence that is shown to people.
         text: String,
-        /// Which recovery in a row this is; none leaves the count as it is.
+        /// Number of recoveries in a row, including this one; `None` leaves the count unchanged.
         nth: Option<u32>,
     },
 }
 
 impl RunClose {
-    /// A stop that cut nothing off.
+    /// Creates a stop that cut nothing off.
     pub fn stopped(reason: StopReason, text: String) -> RunClose {
         RunClose::Stopped {
             reason,
@@ -53,7 +53,7 @@ impl RunClose {
         }
     }
 
-    /// Whether it says nothing of a crash loop: the run ended in order, or because too much failed.
+    /// Returns true if the close is no sign of a crash loop: the run ended in order, or because too much failed.
     pub fn is_calm(&self) -> bool {
         match self {
             RunClose::Released | RunClose::Stopped { .. } => true,
@@ -68,7 +68,7 @@ impl fmt::Display for RunClose {
         match self {
             RunClose::Released => f.write_str("handed over: any node may take it"),
             RunClose::Done => f.write_str("done"),
-            // A run hears only that it is to stop; why is with its task.
+            // A run only learns that it must stop; the reason is stored with its task.
             RunClose::Stopped {
                 reason: StopReason::Operator,
                 text,
@@ -87,17 +87,18 @@ impl fmt::Display for RunClose {
 }
 
 impl Life {
-    /// A run ended and gave its shard back. The status is still to be found ([`Life::refresh`]), with what is returned.
+    /// Applies the end of a run that has released its shard. The caller must update the status with
+    /// [`Life::refresh`], passing the returned note.
     pub fn end_run(&mut self, no: u32, close: &RunClose, now: WallMs) -> Option<Note> {
         let close = self.believed(no, close);
-        if let (RunClose::Stopped { reason, .. }, Wish::Run) = (close, self.wish) {
+        if let (RunClose::Stopped { reason, .. }, Desired::Run) = (close, self.desired) {
             self.stop_reason = Some(*reason);
-            self.set_wish(Wish::Stop, now);
+            self.set_desired(Desired::Stop, now);
         }
         if let RunClose::Stopped { cut_off, .. } = close {
             self.cut_off.add(cut_off);
         }
-        let state = state_after(close, self.wish);
+        let state = state_after(close, self.desired);
         let not_before = self.together(close, state, now);
         let shard = self.shards.iter_mut().find(|shard| shard.no == no)?;
         (shard.state, shard.session) = (state, None);
@@ -107,7 +108,7 @@ impl Life {
             shard.recoveries = *nth;
         }
         if close.is_calm() {
-            // It isn't a stall, nor one that paused because too much failed.
+            // Neither a calm end nor a pause because too much failed counts as a stall.
             shard.claimed_at = None;
         }
         if state == ShardState::Done {
@@ -116,8 +117,8 @@ impl Life {
         note(close)
     }
 
-    /// When the shard may be claimed again. A run that found the error budget of its task exceeded takes the other shards
-    /// with it.
+    /// Returns the time from which the shard may be claimed again. A run that found the error budget of its task
+    /// exceeded puts the other shards into recovery as well.
     fn together(&mut self, close: &RunClose, state: ShardState, now: WallMs) -> WallMs {
         let RunClose::Recovering {
             not_before,
@@ -136,22 +137,22 @@ impl Life {
         }
     }
 
-    /// A shard is taken from an owner that is gone. When it was active last stays as it was, and so does the low water of
-    /// its last claim. Says what is said beside the status.
+    /// Takes a shard from an owner that is gone. Its time of last activity and the watermark of its last claim stay
+    /// as they are. Returns the note to show with the status.
     pub fn disown(&mut self, no: u32) -> Option<Note> {
-        let state = state_after(&RunClose::Released, self.wish);
+        let state = state_after(&RunClose::Released, self.desired);
         let shard = self.shards.iter_mut().find(|shard| shard.no == no)?;
         (shard.state, shard.session) = (state, None);
         Some(Note::text(OWNER_GONE))
     }
 }
 
-fn state_after(close: &RunClose, wish: Wish) -> ShardState {
+fn state_after(close: &RunClose, desired: Desired) -> ShardState {
     match close {
         RunClose::Done => ShardState::Done,
         RunClose::Stopped { .. } => ShardState::Stopped,
-        // Nobody would claim it only to find that it has to stop.
-        _ if is_ending(wish) => ShardState::Stopped,
+        // Otherwise a node would claim it only to find that it must stop.
+        _ if is_ending(desired) => ShardState::Stopped,
         RunClose::Released => ShardState::Idle,
         RunClose::Recovering { .. } => ShardState::Recovering,
     }

@@ -1,69 +1,69 @@
-//! A shard, as far as its task's life depends on it.
+//! State of a shard that its task's life cycle depends on.
 
 use super::obey::is_ending;
 use crate::ids::{ItemCount, ItemIndex, RunNo, SessionId, ShardId, TaskId, WallMs};
 use crate::items::counters::Counters;
 use crate::shards::Share;
 use crate::task::ShardRange;
-use crate::task::lifecycle::{ShardState, Wish};
+use crate::task::lifecycle::{Desired, ShardState};
 
-/// A shard. What its owner alone writes (its progress) is only read here.
+/// Shard in the life cycle of its task. Progress, which only its owner writes, is read-only here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShardLife {
-    /// Its number.
+    /// Number of the shard within its task.
     pub no: u32,
-    /// The first index.
+    /// First index of the range.
     pub first: ItemIndex,
-    /// One past the last index that is to be done; lower than `range_end` after finishing early.
+    /// One past the last index to process; lower than `range_end` after an early finish.
     pub end: ItemIndex,
-    /// One past the last index.
+    /// One past the last index of the range.
     pub range_end: ItemIndex,
-    /// Where it stands.
+    /// Current state of the shard.
     pub state: ShardState,
-    /// What its task wants of it; `rest` while the business prepares itself.
-    pub wish: Wish,
-    /// Who owns it, or did when nobody took it away.
+    /// Desired state set by its task; `rest` while the business prepares a start.
+    pub desired: Desired,
+    /// Session that owns the shard, or owned it last unless the shard was taken away.
     pub session: Option<SessionId>,
-    /// Its newest run; 0 before the first.
+    /// Number of the latest run; 0 before the first.
     pub run: RunNo,
-    /// Everything before is settled.
-    pub low_water: ItemIndex,
-    /// One past the highest index whose answer is known.
+    /// Watermark: every index below is settled or parked.
+    pub watermark: ItemIndex,
+    /// One past the highest index with a known answer.
     pub high_water: ItemIndex,
-    /// One past the highest index that may have left.
+    /// Dispatch horizon: one past the highest index that may have been dispatched.
     pub reach: ItemIndex,
-    /// The sums of its own range.
+    /// Counters of its own range.
     pub counters: Counters,
-    /// How often it recovered without an item of progress between.
+    /// Number of recoveries in a row without an item of progress.
     pub recoveries: u32,
-    /// Low water at the last claim; none forgives: the next claim is no stall.
+    /// Watermark at the last claim. `None` means that the next claim doesn't count as a stall.
     pub claimed_at: Option<ItemIndex>,
-    /// It can't be claimed before.
+    /// Earliest time at which it can be claimed.
     pub not_before: WallMs,
-    /// When it was active last.
+    /// Time of the last activity.
     pub updated_at: WallMs,
-    /// Until when others leave it to the node that people moved it to.
+    /// Time until which other nodes leave it to the node that people moved it to.
     pub moves_until: Option<WallMs>,
-    /// Its part of the rate, as the store keeps it; none is the whole.
+    /// Share of the task's rate as the store keeps it; `None` is the whole rate.
     pub share: Option<i64>,
 }
 
-/// Until when a shard can't be claimed that waits for the canary: for good, as long as nobody lets it.
+/// `not_before` of a shard that waits for the canary: it can't be claimed until it is released.
 pub(super) const HELD: WallMs = WallMs(i64::MAX);
 
 impl ShardLife {
-    /// One that never ran.
-    pub fn new(no: u32, range: ShardRange, wish: Wish, now: WallMs) -> ShardLife {
+    /// Creates a shard that never ran.
+    pub fn new(no: u32, range: ShardRange, desired: Desired, now: WallMs) -> ShardLife {
         ShardLife {
             no,
             first: range.start,
             end: range.end,
             range_end: range.end,
             state: ShardState::Idle,
-            wish,
+            desired,
             session: None,
             run: RunNo(0),
-            low_water: range.start,
+            watermark: range.start,
             high_water: range.start,
             reach: range.start,
             counters: Counters::default(),
@@ -76,33 +76,33 @@ impl ShardLife {
         }
     }
 
-    /// The one that publishes the results of a task of so many items.
-    pub(super) fn of_publication(total: ItemCount, wish: Wish, now: WallMs) -> ShardLife {
+    /// Creates the shard that publishes the results of a task of `total` items.
+    pub(super) fn of_publication(total: ItemCount, desired: Desired, now: WallMs) -> ShardLife {
         let end = ItemIndex(total.0);
         let no = ShardId::publication(TaskId(0)).no;
-        let mut shard = ShardLife::new(no, ShardRange { start: end, end }, wish, now);
-        if is_ending(wish) {
+        let mut shard = ShardLife::new(no, ShardRange { start: end, end }, desired, now);
+        if is_ending(desired) {
             shard.state = ShardState::Stopped;
         }
         shard
     }
 
-    /// Whether it has no items: it publishes the results.
+    /// Returns true for the shard that has no items and publishes the results.
     pub fn is_publication(&self) -> bool {
         self.no == ShardId::publication(TaskId(0)).no
     }
 
-    /// Its part of the task's rate; none once it is done.
+    /// Returns the shard's share of the task's rate, or `None` once it is done.
     pub fn part(&self) -> Option<Share> {
         (!self.is_done()).then(|| Share::read(self.share))
     }
 
-    /// When it may be claimed again, where it recovers.
+    /// Returns the time from which it may be claimed again, if it is recovering.
     pub fn next_at(&self) -> Option<WallMs> {
         (self.state == ShardState::Recovering).then_some(self.not_before)
     }
 
-    /// Its counters, with what an early finish cut off as excluded.
+    /// Returns its counters, with the items that an early finish cut off as excluded.
     pub fn counted(&self) -> Counters {
         Counters {
             excluded: self.range_end.0.saturating_sub(self.end.0),
@@ -118,17 +118,18 @@ impl ShardLife {
         self.state == ShardState::Done
     }
 
-    /// Whether nothing of it is left, as far as is saved.
+    /// Returns true if nothing of it is left, as far as is saved.
     pub(super) fn is_settled(&self) -> bool {
-        self.low_water >= self.end && self.counters.parked == 0
+        self.watermark >= self.end && self.counters.parked == 0
     }
 
-    /// One past the highest index that a run which is over may have sent: an older program's writes high water alone.
+    /// Returns one past the highest index that a finished run may have sent. An older program's run writes only
+    /// `high_water`.
     fn may_have_left(&self) -> ItemIndex {
         self.reach.max(self.high_water)
     }
 
-    /// What was dispatched, as far as is known; its owner knows better.
+    /// Returns one past the highest index known to be dispatched; its owner may know of more.
     pub(super) fn dispatched(&self) -> ItemIndex {
         if self.is_running() {
             self.high_water
@@ -137,23 +138,26 @@ impl ShardLife {
         }
     }
 
-    /// Hears what its task wants.
-    pub(super) fn follow(&mut self, wish: Wish, now: WallMs) {
-        (self.wish, self.updated_at) = (wish, now);
-        match (wish, self.state) {
-            (Wish::Run, ShardState::Stopped) => {
-                // A start forgives: no waiting time, no stalls.
+    /// Applies the desired state of its task.
+    pub(super) fn follow(&mut self, desired: Desired, now: WallMs) {
+        (self.desired, self.updated_at) = (desired, now);
+        match (desired, self.state) {
+            (Desired::Run, ShardState::Stopped) => {
+                // A start clears the waiting time and the stalls.
                 self.state = ShardState::Idle;
                 (self.not_before, self.recoveries, self.claimed_at) = (WallMs(0), 0, None);
             }
-            (Wish::Stop | Wish::StopNow | Wish::Cancel, ShardState::Idle | ShardState::Recovering) => {
+            (
+                Desired::Stop | Desired::StopNow | Desired::Cancel,
+                ShardState::Idle | ShardState::Recovering,
+            ) => {
                 self.state = ShardState::Stopped;
             }
             _ => {}
         }
     }
 
-    /// Ends earlier. What was dispatched, or may have been, stays; one with nothing left is done.
+    /// Lowers the end. Items that were or may have been dispatched stay; a shard with nothing left is done.
     pub(super) fn cut(&mut self, end: ItemIndex, now: WallMs) {
         self.end = self.end.min(end.max(self.may_have_left()).max(self.first));
         self.updated_at = now;

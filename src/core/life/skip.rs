@@ -1,4 +1,4 @@
-//! Items that people want skipped: what they say of a task, for the runs of its shards to obey.
+//! Skip requests: items that people want skipped, recorded in the task for the runs of its shards to apply.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::task::lifecycle::{Verb, decide};
 use crate::task::meaning::FieldRefusal;
 
 impl Life {
-    /// Remembers that items are to be skipped, for owners to see within a second. What is settled by then stays as it is.
+    /// Records that items are to be skipped; owners read it within a second. Items settled by then stay as they are.
     pub(super) fn skip(&mut self, items: &Stretches) -> Result<Change, CommandRefusal> {
         decide(Verb::Skip, self.standing())?;
         if items.end().0 > self.total.0 {
@@ -28,5 +28,5 @@ impl Life {
     }
 }
 
-/// The code of items that are skipped because people say so.
+/// Code of items skipped at the request of people.
 pub const SKIPPED_BY_OPERATOR: &str = "skipped_by_operator";

@@ -1,30 +1,30 @@
-//! Starts: the token of each, the business's `prepare` hook, and what makes the shards claimable.
+//! Starts of a task: the start token, the business's `prepare` hook, and the step that makes shards claimable.
 
 use super::obey::Circumstances;
-use super::{CommandRefusal, Deeds, Life, TaskEdit, Wish, hooks};
+use super::{CommandRefusal, Deeds, Desired, Life, TaskEdit, hooks};
 use crate::ids::{TaskId, WallMs};
 use crate::shards::Nodes;
 use crate::task::lifecycle::{
     DORMANT, Note, START_AT, ShardState, Standing, Status, StopReason, Verb, decide, note_of_command,
 };
 
-/// What a business proves one start with. Only its hash is kept; the plain one leaves with the `prepare` hook, if there is
-/// one.
+/// Token by which a business identifies itself for one start. Only the hash is stored; the plain token is sent with
+/// the `prepare` hook, if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartToken {
-    /// As it is written into the call; a store may seal it until the call leaves.
+    /// Plain token for the call; a store may seal it until the call is sent.
     pub plain: String,
-    /// As it is kept.
+    /// Hash that is stored.
     pub hash: String,
 }
 
 impl Life {
-    /// Whether it rested too long to go on by itself, and says so.
+    /// Returns true if its note says that it was idle too long to resume by itself.
     pub fn is_dormant(&self) -> bool {
         self.says(DORMANT)
     }
 
-    /// Whether it was started and waits for its `start_at`.
+    /// Returns true if the task was started and waits for its `start_at`.
     pub(super) fn waits_for_start(&self) -> bool {
         self.status == Status::Queued && self.says(START_AT)
     }
@@ -35,7 +35,8 @@ impl Life {
             .is_some_and(|note| note.reason.as_deref() == Some(slug))
     }
 
-    /// Gives what waits for its start another time; the start itself stays the one that its business may have prepared.
+    /// Changes the time of a task that waits for its start. The start itself stays the one that its business may have
+    /// prepared.
     pub(super) fn reschedule(
         &mut self,
         at: WallMs,
@@ -52,7 +53,7 @@ impl Life {
         Ok(())
     }
 
-    /// Starts what rested too long to go on by itself: as after a stop.
+    /// Starts a task that was idle too long to resume by itself, as after a stop.
     pub(super) fn wake(
         &mut self,
         at: Option<WallMs>,
@@ -60,12 +61,12 @@ impl Life {
         deeds: &mut Deeds,
     ) -> Result<(), CommandRefusal> {
         decide(Verb::Woken, self.standing())?;
-        self.set_wish(Wish::Stop, around.now);
+        self.set_desired(Desired::Stop, around.now);
         self.status = Status::Stopped;
         self.start(at, around, deeds)
     }
 
-    /// Starts it: it is queued, or waits for its business first.
+    /// Starts the task: queues it, or waits for its business first.
     pub(super) fn start(
         &mut self,
         at: Option<WallMs>,
@@ -81,7 +82,7 @@ impl Life {
             self.spec.start_at = Some(at).filter(|at| at.0 > 0);
         }
         if self.stop_reason == Some(StopReason::CanaryDone) {
-            // Whoever starts it now has seen the canary and wants the rest.
+            // A start now means that somebody has reviewed the canary and wants the rest.
             self.spec.canary = None;
             self.bump_control();
         }
@@ -101,11 +102,11 @@ impl Life {
             Verb::HookAsked,
             Standing {
                 owned: false,
-                wish: queued.wish,
+                desired: queued.desired,
                 status: queued.status,
             },
         )?;
-        self.wish = queued.wish;
+        self.desired = queued.desired;
         self.hold(now);
         let text = "the business prepares itself for this start".to_owned();
         let note = Note::because("prepare", text);
@@ -115,33 +116,34 @@ impl Life {
         Ok(())
     }
 
-    /// Starts what has only its publication left: there is nothing to prepare, and no time to wait for.
+    /// Starts a task that has only its publication left: there is nothing to prepare, and no time to wait for.
     fn publish_again(&mut self, now: WallMs) -> Result<(), CommandRefusal> {
         let decision = decide(Verb::PublishAgain, self.standing())?;
         self.start_no += 1;
         self.stop_reason = None;
-        self.set_wish(decision.wish, now);
+        self.set_desired(decision.desired, now);
         self.enter(decision.status, (None, None), now);
         Ok(())
     }
 
-    /// While the business prepares itself no shard can be claimed: stopped, without a wish.
+    /// Keeps shards from being claimed while the business prepares itself: stopped, with the desired state `rest`.
     fn hold(&mut self, now: WallMs) {
         for shard in self.shards.iter_mut().filter(|shard| !shard.is_done()) {
-            (shard.wish, shard.state, shard.updated_at) = (Wish::Rest, ShardState::Stopped, now);
+            (shard.desired, shard.state, shard.updated_at) = (Desired::Rest, ShardState::Stopped, now);
         }
     }
 
-    /// Whether nothing of it may leave any more.
+    /// Returns true if the deadline is over, so that nothing may be dispatched.
     fn is_past_deadline(&self, now: WallMs) -> bool {
         self.spec.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// Cuts and shares it, and makes its shards claimable, from its own `start_at` on; past its deadline it stops instead.
+    /// Cuts the task, assigns shares and makes its shards claimable from its own `start_at` on. Past the deadline it
+    /// stops the task instead.
     fn go(&mut self, nodes: Nodes, now: WallMs) {
         if self.is_past_deadline(now) {
             self.stop_reason = Some(StopReason::Deadline);
-            self.set_wish(Wish::Stop, now);
+            self.set_desired(Desired::Stop, now);
             self.enter(
                 Status::Stopped,
                 (note_of_command(Verb::Stop, StopReason::Deadline), None),
@@ -150,9 +152,9 @@ impl Life {
             return;
         }
         self.make_shards(nodes, now);
-        // A start forgives: what made it wait before holds no more.
+        // A start clears what made the task wait before.
         (self.pause, self.slow) = (None, None);
-        self.set_wish(Wish::Run, now);
+        self.set_desired(Desired::Run, now);
         let later = self.spec.start_at.filter(|at| *at > now);
         self.queued_at = later.unwrap_or(now);
         if let Some(at) = later {
@@ -168,7 +170,7 @@ impl Life {
         self.enter(Status::Queued, (note, later), now);
     }
 
-    /// The business is ready: what it changes is applied, shards are cut and become claimable.
+    /// Accepts that the business is ready: applies its changes, cuts shards and makes them claimable.
     pub(super) fn ready(
         &mut self,
         (start_no, edit): (u32, &TaskEdit),
@@ -182,12 +184,12 @@ impl Life {
         Ok(())
     }
 
-    /// The business isn't, and says why.
+    /// Stops the task because the business is not ready, with its reason.
     pub(super) fn not_ready(&mut self, start_no: u32, text: &str, now: WallMs) -> Result<(), CommandRefusal> {
         self.check_start(start_no)?;
         let decision = decide(Verb::HookRefused, self.standing())?;
         self.stop_reason = Some(StopReason::Business);
-        self.set_wish(decision.wish, now);
+        self.set_desired(decision.desired, now);
         let note = Note::text(text);
         self.enter(decision.status, (Some(note), None), now);
         Ok(())

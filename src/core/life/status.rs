@@ -1,4 +1,4 @@
-//! What a task is after a shard of it changed, and the proof that one whose shards are all done is whole.
+//! Status of a task after one of its shards changed, and the proof that a task whose shards are all done is complete.
 
 use super::{Author, Deeds, Life, Record, ShardLife, status_json};
 use crate::ids::WallMs;
@@ -6,25 +6,25 @@ use crate::task::lifecycle::{
     Ending, Note, ShardState, Shards, Status, StopReason, TaskResult, note_after, status_of,
 };
 
-/// The reason of a task whose owner is silent, and whose lease nobody can look at: it is told also of a running task,
-/// since its shard isn't released.
+/// Reason of a task whose owner is silent and whose lease nobody can check. Also set for a running task, since its
+/// shard isn't released.
 pub const COORDINATOR_DOWN: &str = "coordinator_down";
 
-/// What a store counts for the proof, of the items of a task.
+/// Counts from the store that the proof needs, over the items of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// The sum of its failure groups.
+    /// Sum of its failure groups.
     pub failures: u64,
-    /// Whether an item is parked.
+    /// True if any item is parked.
     pub is_parked: bool,
-    /// How many results its shards say that they have.
+    /// Number of results that its shards claim to have.
     pub results_said: u64,
-    /// How many results are stored.
+    /// Number of results that are stored.
     pub results_stored: u64,
 }
 
 impl Life {
-    /// How it has ended; none while it hasn't.
+    /// Returns the way in which the task ended, or `None` if it hasn't.
     pub fn ending(&self) -> Option<Ending> {
         match self.status {
             Status::Finished if self.result == Some(TaskResult::WithFailures) => Some(Ending::WithFailures),
@@ -40,13 +40,14 @@ impl Life {
         }
     }
 
-    /// Whether it was to publish its results, and has ended for good without.
+    /// Returns true if the task was to publish its results but ended for good without.
     pub fn has_withheld(&self) -> bool {
         let is_over = matches!(self.status, Status::Finished | Status::Cancelled);
         is_over && self.publishing.is_some() && self.publication().is_none()
     }
 
-    /// Whether every item is settled, so that [`Life::refresh`] needs evidence; of a task that publishes again once it has.
+    /// Returns true if every item is settled, so that [`Life::refresh`] needs evidence; for a task that publishes,
+    /// true again after the publication.
     pub fn is_settled(&self) -> bool {
         self.status_of_shards() == Status::Finalizing && !self.awaits_publication()
     }
@@ -56,7 +57,7 @@ impl Life {
         let states: Vec<ShardState> = of_items.map(|shard| shard.state).collect();
         let awaiting_business = self.status == Status::AwaitingBusiness;
         status_of(
-            self.wish,
+            self.desired,
             &Shards {
                 states: &states,
                 publication: self.publication().map(|shard| shard.state),
@@ -66,7 +67,8 @@ impl Life {
         )
     }
 
-    /// Finds its status from its shards, of which one brings `news`. `evidence` is looked at only where it
+    /// Derives the status from the shards; `news` is the note of the shard that changed. `evidence` is used only if
+    /// the task
     /// [is settled](Life::is_settled).
     pub fn refresh(&mut self, news: Option<Note>, evidence: Evidence, now: WallMs) -> Deeds {
         let before = self.status;
@@ -80,7 +82,7 @@ impl Life {
         }
         let note = proof.or_else(|| note_after(before, self.note.clone(), status, news));
         if status == before {
-            // Shows something else beside the status that it has.
+            // The status is the same; only its note may change.
             self.note = note.or_else(|| self.note.take());
             return Deeds::default();
         }
@@ -97,8 +99,8 @@ impl Life {
         }
     }
 
-    /// The same after a shard was claimed: what was said while nobody could follow its silent owner is over. If that holds
-    /// for another shard yet, it is said again.
+    /// Refreshes the status after a shard was claimed, and drops the note that nobody could check a silent owner. If
+    /// that still holds for another shard, it is noted again.
     pub fn refresh_claimed(&mut self, evidence: Evidence, now: WallMs) -> Deeds {
         self.note
             .take_if(|note| note.reason.as_deref() == Some(COORDINATOR_DOWN));
@@ -106,15 +108,15 @@ impl Life {
         self.refresh(None, evidence, now)
     }
 
-    /// What a task whose end adds up is, and why its results are not published if they were to be. Where they are to be, the
-    /// shard is made whose owner does it.
+    /// Returns the status of a task whose end adds up, and the reason why its results are not published if they were
+    /// to be. If they are to be published, adds the shard whose owner does it.
     fn concluded(&mut self, result: TaskResult, now: WallMs) -> (Status, Option<String>) {
         let is_published = self.publication().is_some();
         if let Some(publishing) = self.publishing.as_ref().filter(|_| !is_published) {
             let items = self.whole().len().0;
             match publishing.publish.condition.judge(&self.counters(), items) {
                 Ok(()) => {
-                    let shard = ShardLife::of_publication(self.total, self.wish, now);
+                    let shard = ShardLife::of_publication(self.total, self.desired, now);
                     self.shards.push(shard);
                     return (self.status_of_shards(), None);
                 }
@@ -128,7 +130,7 @@ impl Life {
         (Status::Finished, None)
     }
 
-    /// Why its results will not be published, where it was cancelled just now.
+    /// Returns the reason why its results will not be published, if it was cancelled just now.
     pub(super) fn withheld_since(&self, before: Status) -> Option<String> {
         let is_cancelled = self.status == Status::Cancelled && before != Status::Cancelled;
         let was_to_publish = self.publishing.is_some();
@@ -160,7 +162,7 @@ impl Life {
         }
     }
 
-    /// The result of a task that is whole; else what isn't.
+    /// Returns the result of a complete task, or else what doesn't add up.
     fn proven(&self, evidence: Evidence) -> Result<TaskResult, String> {
         let mut next = self.whole().start;
         for shard in &self.shards {
@@ -173,11 +175,11 @@ impl Life {
         if next.0 != self.total.0 {
             return Err(format!("the shards end at item {} of {}", next.0, self.total.0));
         }
-        let abandoned: u64 = self.shards.iter().map(|shard| shard.counters.abandoned).sum();
-        if evidence.failures != abandoned {
+        let failed: u64 = self.shards.iter().map(|shard| shard.counters.failed).sum();
+        if evidence.failures != failed {
             let recorded = evidence.failures;
             return Err(format!(
-                "{abandoned} items were abandoned, but {recorded} failures are recorded"
+                "{failed} items were failed, but {recorded} failures are recorded"
             ));
         }
         if evidence.is_parked {
@@ -188,7 +190,7 @@ impl Life {
             return Err(format!("{said} results were kept, but {stored} are stored"));
         }
         let is_early = self.shards.iter().any(|shard| shard.end < shard.range_end);
-        Ok(match (abandoned, is_early) {
+        Ok(match (failed, is_early) {
             (1.., _) => TaskResult::WithFailures,
             (_, true) => TaskResult::Early,
             (_, false) => TaskResult::Succeeded,
@@ -196,16 +198,16 @@ impl Life {
     }
 }
 
-/// Every item of a shard is accounted for.
+/// Checks that every item of a shard is accounted for.
 fn whole(shard: &ShardLife) -> Result<(), String> {
     let (done, parked) = (shard.counters.settled(), shard.counters.parked);
-    if shard.low_water == shard.end && parked == 0 && done == shard.end.0 - shard.first.0 {
+    if shard.watermark == shard.end && parked == 0 && done == shard.end.0 - shard.first.0 {
         return Ok(());
     }
     let ShardLife {
-        no, low_water, end, ..
+        no, watermark, end, ..
     } = shard;
-    let (at, end) = (low_water.0, end.0);
+    let (at, end) = (watermark.0, end.0);
     Err(format!(
         "shard {no} ended at {at} of {end} with {done} items settled and {parked} parked"
     ))

@@ -1,12 +1,11 @@
-//! What is remembered of a shard whose run didn't end calmly, and of a node that was fenced: the words of the audit, the same
-//! for every store.
+//! Audit records of runs that didn't end calmly and of fenced nodes, worded the same for every store.
 
 use std::time::Duration;
 
 use crate::explain::counted;
 use crate::ids::{RunNo, SessionId};
 
-/// What is said behind a run's end of the items that may be called again, if there are any.
+/// Returns the end of a sentence about the items that may be called again; empty if there are none.
 pub fn again(may_repeat: u64) -> String {
     match may_repeat {
         0 => String::new(),
@@ -14,36 +13,36 @@ pub fn again(may_repeat: u64) -> String {
     }
 }
 
-/// What befell a run.
+/// Irregular end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate<'a> {
-    /// This node claimed what its owner, fenced by then, had not given back.
+    /// This node claimed the shard of an owner that was fenced and had not released it.
     TakenOver(&'a str),
-    /// Its owner is gone, and nobody has taken it.
+    /// The owner is gone, and no node has taken the shard.
     Lost,
-    /// It ended itself, to be tried again; why.
+    /// The run ended itself to be tried again, for this reason.
     Recovering(&'a str),
 }
 
-/// What befell a run, with what is known of it.
+/// Irregular end of a run, with the known facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Episode<'a> {
-    /// The number of its shard.
+    /// Number of the shard.
     pub shard: u32,
-    /// Its number.
+    /// Number of the run.
     pub run: RunNo,
-    /// Its node; none when a program that didn't keep names began it.
+    /// Node of the run; `None` if it was started by a version that didn't store names.
     pub node: Option<&'a str>,
-    /// How old the last word of it in the store was.
+    /// Time since the run last saved anything in the store.
     pub silent: Duration,
-    /// How many items at most had left without being saved as settled: they may be called again.
+    /// Maximum number of items dispatched without being saved as settled: they may be called again.
     pub may_repeat: u64,
-    /// What befell it.
+    /// Irregular end of the run.
     pub fate: Fate<'a>,
 }
 
 impl Episode<'_> {
-    /// The audit's word for it.
+    /// Returns the action name in the audit.
     pub fn action(&self) -> &'static str {
         match self.fate {
             Fate::TakenOver(_) => "shard.taken_over",
@@ -52,7 +51,7 @@ impl Episode<'_> {
         }
     }
 
-    /// The sentence for people.
+    /// Returns the sentence for people.
     ///
     /// ```
     /// use std::time::Duration;
@@ -84,12 +83,12 @@ impl Episode<'_> {
         }
     }
 
-    /// Who ran it, as JSON.
+    /// Returns the shard's owner before, as JSON.
     pub fn before(&self) -> String {
         serde_json::json!({"shard": self.shard, "run": self.run.0, "node": self.node}).to_string()
     }
 
-    /// Who runs it now, as JSON.
+    /// Returns the shard's owner afterwards, as JSON.
     pub fn after(&self) -> String {
         let (shard, silent, items) = (self.shard, self.silent.as_secs(), self.may_repeat);
         let after = match self.fate {
@@ -106,20 +105,20 @@ impl Episode<'_> {
     }
 }
 
-/// A run whose node didn't give its shard back, as the audit has it: taken over, or lost.
+/// Run whose node didn't release its shard, as the audit records it: taken over, or lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The number of its shard.
+    /// Number of the shard.
     pub shard: u32,
-    /// Its number.
+    /// Number of the run.
     pub run: RunNo,
-    /// Its node, as far as its name was kept.
+    /// Node of the run, if its name was stored.
     pub node: Option<String>,
-    /// How old the last word of it in the store was; earlier versions wrote that in the sentence only.
+    /// Time since the run last saved anything in the store; earlier versions wrote it in the sentence only.
     pub silent: Duration,
-    /// How many items at most may be called again; earlier versions didn't say.
+    /// Maximum number of items that may be called again; earlier versions didn't record it.
     pub may_repeat: u64,
-    /// Who has the shard since; none where it waited for a node then.
+    /// Node that has the shard since, or `None` if the shard was waiting for a node then.
     pub heir: Option<String>,
 }
 
@@ -140,7 +139,7 @@ struct After {
 }
 
 impl Loss {
-    /// The one that [`Episode::before`] and [`Episode::after`] tell of.
+    /// Parses the loss recorded by [`Episode::before`] and [`Episode::after`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -169,7 +168,7 @@ impl Loss {
         })
     }
 
-    /// The sentence for people, where somebody has the shard.
+    /// Returns the sentence for people, if a node has the shard.
     pub fn sentence(&self) -> Option<String> {
         let episode = Episode {
             shard: self.shard,
@@ -183,20 +182,20 @@ impl Loss {
     }
 }
 
-/// A session that fell silent and may not write any more, whether it owned a shard or not.
+/// Session that stopped reporting and may not write any more, with or without a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fenced<'a> {
-    /// Its node.
+    /// Node of the session.
     pub node: &'a str,
-    /// The session.
+    /// Id of the fenced session.
     pub session: SessionId,
 }
 
 impl Fenced<'_> {
-    /// The audit's word for it.
+    /// Action name in the audit.
     pub const ACTION: &'static str = "node.fenced";
 
-    /// The sentence for people.
+    /// Returns the sentence for people.
     ///
     /// ```
     /// use windrow_core::ids::SessionId;
@@ -212,12 +211,12 @@ impl Fenced<'_> {
         )
     }
 
-    /// What it was, as JSON.
+    /// Returns the unfenced state as JSON.
     pub fn before(&self) -> String {
         self.as_json(false)
     }
 
-    /// What it is, as JSON.
+    /// Returns the fenced state as JSON.
     pub fn after(&self) -> String {
         self.as_json(true)
     }

@@ -1,21 +1,21 @@
-//! A token bucket for a part of a limit: exact also when the part changes every second.
+//! Token bucket for a share of a limit: exact even when the share changes every second.
 //!
-//! Unlike a task's pace it keeps fractions of an item over a change, or a slow limit that is dealt often would lose
-//! them all. In every interval what is taken is at most ∫ rate dt + burst, also for what departs up to `stale` after it
-//! was taken: the cap leaves that much of the burst free, and a higher rate earns only once everything that was taken
-//! at the lower one has departed or is stale.
+//! Unlike a task's pace it keeps fractions of an item across a change; otherwise a slow limit that is reallocated
+//! often would lose them all. In every interval the items taken are at most ∫ rate dt + burst, including those
+//! dispatched up to `stale` after they were taken: the cap leaves that much of the burst free, and a higher rate
+//! earns only once everything taken at the lower one has been dispatched or is stale.
 
 use std::time::Duration;
 
 use super::NANOS_PER_ITEM;
 use crate::ids::Moment;
 
-/// One item in the unit of credit: what a rate of 10⁻⁹ items per second earns in a nanosecond is 1.
+/// Credit of one item: a rate of 10⁻⁹ items per second earns 1 per nanosecond.
 const ITEM: u128 = NANOS_PER_ITEM as u128 * 1_000_000_000;
-/// What may be caught up after a delay, as far as the burst allows: a run that waits for its turn is woken late.
+/// Delay that may be caught up, as far as the burst allows: a run that waits for its turn is woken late.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
-/// See the module.
+/// Token bucket that keeps fractions of an item when its rate changes.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     rate: u64,
@@ -26,7 +26,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// An empty bucket that earns nothing.
+    /// Creates an empty bucket that earns nothing.
     pub fn new(stale: Duration, now: Moment) -> Bucket {
         Bucket {
             rate: 0,
@@ -37,7 +37,7 @@ impl Bucket {
         }
     }
 
-    /// Another part from `now` on; what was earned is kept as far as it fits.
+    /// Sets another share from `now` on; credit is kept as far as it fits.
     pub fn set(&mut self, rate: u64, burst: u64, batch: u32, now: Moment) {
         self.earn(now);
         if rate > self.rate {
@@ -52,34 +52,34 @@ impl Bucket {
         self.credit = self.credit.min(self.cap);
     }
 
-    /// Forgets what was earned until `now`.
+    /// Drops the credit earned until `now`.
     pub fn void(&mut self, now: Moment) {
         self.earn(now);
         self.credit = 0;
     }
 
-    /// How many items there are at `now`.
+    /// Returns the number of items available at `now`.
     pub fn items(&mut self, now: Moment) -> u64 {
         self.earn(now);
         u64::try_from(self.credit / ITEM).unwrap_or(u64::MAX)
     }
 
-    /// The most that it can ever hold.
+    /// Returns the maximum number of items that it can hold.
     pub fn items_max(&self) -> u64 {
         u64::try_from(self.cap / ITEM).unwrap_or(u64::MAX)
     }
 
-    /// Takes what is there.
+    /// Takes `items` from the credit.
     pub fn take(&mut self, items: u64) {
         self.credit = self.credit.saturating_sub(u128::from(items) * ITEM);
     }
 
-    /// Gives back what was taken and not used: as if it had stayed, so what no longer fits is lost.
+    /// Returns items that were taken but not used, as if they had stayed: what no longer fits is lost.
     pub fn give(&mut self, items: u64) {
         self.credit = (self.credit + u128::from(items) * ITEM).min(self.cap);
     }
 
-    /// When so many are there, or as many as fit; none: never, as things are.
+    /// Returns when `items`, or as many as fit, are available; `None` means never with the present share.
     pub fn next_at(&self, items: u64) -> Option<Moment> {
         let wanted = (u128::from(items.max(1)) * ITEM).min(self.cap);
         if self.rate == 0 || wanted < ITEM {
@@ -92,7 +92,7 @@ impl Bucket {
         )
     }
 
-    /// How many items a span brings, rounded up.
+    /// Returns the number of items earned in a span, rounded up.
     pub fn items_in(&self, span: Duration) -> u64 {
         let items = (u128::from(self.rate) * span.as_nanos()).div_ceil(ITEM);
         u64::try_from(items).unwrap_or(u64::MAX)

@@ -1,29 +1,30 @@
-//! Who should have how much of a limit: max-min over what the runs of all sessions ask for.
+//! Allocation of a limit: max-min fair over the demand of the runs of all sessions.
 //!
-//! Pure and the same for everybody who sees the same claims, so that each session can deal for itself. It says what
-//! *should* be; `round` moves towards it without ever giving out more than there is.
+//! Pure, and the same for everyone who sees the same claims, so each session can compute it for itself. It gives the
+//! *target*; `round` moves towards it without ever giving out more than there is.
 //!
-//! - Every run gets what it asks for, or as much as any other: one level for all.
-//! - What nobody asks for is spread over the sessions, so that a new wish finds something there.
-//! - What can't be divided goes whole to a few: the sessions stand in a line by their seats, and those at the front
-//!   that fit together are dealt to; who has had its turn goes to the end (`turn`). There is no least part.
+//! - Every run gets what it asks for, or as much as any other run: one level for all.
+//! - Capacity that nobody asks for is spread over the sessions, so that new demand finds some there.
+//! - Capacity that can't be divided goes whole to a few: the sessions queue by their seats, those at the front that
+//!   fit together get a share, and a session that has had its rotation goes to the end (`turn`). There is no minimum
+//!   share.
 
 use super::demand::{Demand, Wishes};
 use super::{Amount, Bounds, NANOS_PER_ITEM, Part};
 
-/// A part must let a batch leave within this time, or the limit goes in turns.
+/// Time within which a share must let a batch be sent; otherwise the limit rotates among sessions. Unit: seconds.
 const BATCH_SECONDS_MAX: u64 = 10;
 
-/// What a session asks for, and where it stands in the line.
+/// Demand of a session and its place in the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
-    /// The lower is nearer to the front.
+    /// Seat in the queue; lower is nearer to the front.
     pub seat: u64,
-    /// What its runs want.
+    /// Demand of the session's runs.
     pub demand: &'a Demand,
 }
 
-/// The parts of all claims, in their order. The parts of those who wait for their turn are nothing.
+/// Returns the shares of all claims, in their order. Those that wait for their rotation get nothing.
 pub fn deal(bounds: &Bounds, claims: &[Claim<'_>]) -> Vec<Part> {
     let batch_max = claims.iter().map(|claim| claim.demand.batch).max().unwrap_or(1);
     let whole = bounds.whole(batch_max);
@@ -54,7 +55,7 @@ fn none_of(whole: Part) -> Part {
     }
 }
 
-/// Whether each of them could send a batch now and then.
+/// Returns true if each of them could send a batch now and then.
 fn fit(whole: Part, seated: &[&Demand]) -> bool {
     let batch = |demand: &Demand| u64::from(demand.batch.max(1));
     if let Some(burst) = whole.burst.bound()
@@ -100,7 +101,7 @@ fn divide(whole: Part, seated: &[&Demand]) -> Vec<Part> {
         .collect()
 }
 
-/// A batch and one for each, the rest by their rates.
+/// Gives each a batch and one item, and the rest in proportion to their rates.
 fn bursts(total: u64, rates: &[Amount], seated: &[&Demand]) -> Vec<u64> {
     let least = |demand: &&Demand| u64::from(demand.batch.max(1)) + 1;
     let rest = total.saturating_sub(seated.iter().map(least).sum());
@@ -114,8 +115,9 @@ fn bursts(total: u64, rates: &[Amount], seated: &[&Demand]) -> Vec<u64> {
         .collect()
 }
 
-/// Max-min: no run has less than it wants while another has more than it. What is left when all are content is spread
-/// evenly; what is left because it can't be divided goes one by one to those nearest to the front.
+/// Divides `total` max-min fairly: no run has less than it wants while another has more than it. What is left when
+/// all are satisfied is spread evenly; a remainder that can't be divided goes one by one to those nearest to the
+/// front.
 pub fn shared(total: u64, wishes: &[&Wishes]) -> Vec<u64> {
     let level = level(total, wishes);
     let mut parts: Vec<u64> = wishes.iter().map(|wish| wish.up_to(level)).collect();
@@ -133,7 +135,7 @@ pub fn shared(total: u64, wishes: &[&Wishes]) -> Vec<u64> {
     parts
 }
 
-/// The highest level up to which everybody can be given what they ask for.
+/// Returns the highest level up to which all demand can be met.
 fn level(total: u64, wishes: &[&Wishes]) -> u64 {
     let mut groups: Vec<(u64, u64)> = wishes
         .iter()

@@ -1,22 +1,22 @@
-//! What the runs of a session ask of a limit, in few enough words for a row.
+//! Demand of a session's runs for a limit, compact enough for a database row.
 
 use serde::{Deserialize, Serialize};
 
-/// Groups that a row holds; more are joined upwards.
+/// Maximum number of groups in a row; excess groups are merged upwards.
 const GROUPS_MAX: usize = 24;
 
-/// How much so many runs ask for, each.
+/// Amount that each run of the group asks for, and the number of those runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Group(pub u64, pub u32);
 
-/// What runs ask for: groups of equals, the least first.
+/// Demand of runs: groups of equal demand, the lowest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Wishes(Vec<Group>);
 
 impl Wishes {
-    /// The wishes of runs; who wishes nothing isn't counted. Of too many different ones, neighbours are joined to the
-    /// greater of the two.
+    /// Groups the demands of runs; a run without demand isn't counted. If there are too many different values,
+    /// neighbours are merged into the greater of the two.
     pub fn of(wishes: impl IntoIterator<Item = u64>) -> Wishes {
         let mut each: Vec<u64> = wishes.into_iter().filter(|wish| *wish > 0).collect();
         each.sort_unstable();
@@ -33,22 +33,22 @@ impl Wishes {
         Wishes(groups)
     }
 
-    /// The groups, the least first.
+    /// Returns the groups, the lowest first.
     pub fn groups(&self) -> &[Group] {
         &self.0
     }
 
-    /// Whether nobody wishes anything.
+    /// Returns true if no run asks for anything.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many runs wish something.
+    /// Returns the number of runs with demand.
     pub fn runs(&self) -> u64 {
         self.0.iter().map(|group| u64::from(group.1)).sum()
     }
 
-    /// All of it, when nobody gets more than `level`.
+    /// Returns the total demand if no run gets more than `level`.
     pub fn up_to(&self, level: u64) -> u64 {
         let each = self
             .0
@@ -57,7 +57,7 @@ impl Wishes {
         each.fold(0, u64::saturating_add)
     }
 
-    /// How many wish more than `level`.
+    /// Returns the number of runs that ask for more than `level`.
     pub fn above(&self, level: u64) -> u64 {
         self.0
             .iter()
@@ -67,7 +67,7 @@ impl Wishes {
     }
 }
 
-/// Joins the two groups that are nearest by their ratio.
+/// Merges the two groups that are nearest by their ratio.
 fn join_nearest(groups: &mut Vec<Group>) {
     let ratio = |at: &usize| u128::from(groups[at + 1].0) * 1024 / u128::from(groups[*at].0);
     let Some(at) = (0..groups.len().saturating_sub(1)).min_by_key(ratio) else {
@@ -77,25 +77,25 @@ fn join_nearest(groups: &mut Vec<Group>) {
     groups[at].1 += joined.1;
 }
 
-/// What the runs of a session ask of a limit.
+/// Demand of a session's runs for a limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Demand {
-    /// Rates, in the unit of [`super::Part::rate`].
+    /// Demanded rates, in the unit of [`super::Part::rate`].
     pub rates: Wishes,
-    /// Items in flight.
+    /// Demanded number of items in flight.
     pub slots: Wishes,
-    /// The items of the largest batch.
+    /// Number of items in the largest batch.
     pub batch: u32,
 }
 
 impl Demand {
-    /// Whether no run wants anything now.
+    /// Returns true if no run wants anything now.
     pub fn is_idle(&self) -> bool {
         self.rates.is_empty() && self.slots.is_empty()
     }
 }
 
-/// Rounded up to a number of three significant bits: what changes a little is the same wish.
+/// Rounds up to three significant bits, so that small changes don't change the demand.
 pub fn rounded(wish: u64) -> u64 {
     let bits = u64::BITS - wish.leading_zeros();
     if bits <= 3 {

@@ -1,38 +1,38 @@
-//! Who may take a slot where several runs want some: a call that lasts long holds its slot, so what is shared is slots, not
-//! calls. A run whose calls take 8 s would else keep all of them, and one whose calls take 10 ms would wait for it each time.
+//! Fair division of slots among runs. A long call holds its slot, so slots are shared, not calls: otherwise a run
+//! whose calls take 8 s would keep all of them, and one whose calls take 10 ms would wait for it each time.
 //!
-//! Each run that wants slots, or used some lately, has an equal share of whole ones. Beyond its own a run takes what the
-//! others' shares leave, and where several want that, in turn. For those that want none right now only some slots are kept
-//! free: a run of short calls wants one again in a moment, and a slot that was given to a long call doesn't come back that
-//! soon. Where a batch is larger than a share and all together don't fit, nobody has a share: all slots are taken in turn, and
-//! who is next waits for enough of them.
+//! Each run that wants slots, or used some recently, has an equal share in whole slots. Beyond its share a run takes
+//! what the others' shares leave, in turn if several want that. For runs that want none right now only some slots are
+//! kept free: a run of short calls wants one again in a moment, and a slot given to a long call doesn't come back
+//! that soon. If a batch is larger than a share and the batches don't all fit together, nobody has a share: all slots
+//! are taken in turn, and the next run waits for enough of them.
 
-/// At most this part of all slots is kept free for runs that want none right now.
+/// Divisor of all slots: at most one in this many is kept free for runs that want none right now.
 const KEPT_FREE: u64 = 4;
 
-/// How a run stands with slots.
+/// Use of slots by one run, and its demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Holding {
-    /// Slots that it has.
+    /// Number of slots that it holds.
     pub used: u64,
-    /// It wants more.
+    /// True if it wants more slots.
     pub is_hungry: bool,
-    /// About as many as it used at a time lately.
-    pub lately: u64,
-    /// So many it needs at once.
+    /// Approximate number of slots in use at a time recently.
+    pub recent: u64,
+    /// Number of slots that it needs at once.
     pub batch: u64,
-    /// Items that it was given so far, of which others have had as many, or as if.
+    /// Items given to it so far, raised for a run that was idle so that it can't save up.
     pub served: u64,
 }
 
 impl Holding {
     fn is_active(self) -> bool {
-        self.is_hungry || self.used > 0 || self.lately > 0
+        self.is_hungry || self.used > 0 || self.recent > 0
     }
 }
 
-/// How many of all `slots` a run may take now, beside these others; whether so many are free is another matter. What no
-/// share covers is for who was served least.
+/// Returns the number of the `slots` that a run may take now, given the others; fewer may be free. Slots that no
+/// share covers go to the run that was served least.
 pub(super) fn allowed(slots: u64, own: Holding, others: impl Iterator<Item = Holding> + Clone) -> u64 {
     let active = others.clone().filter(|other| other.is_active());
     let share = slots / (active.clone().count() as u64 + 1);
@@ -40,7 +40,7 @@ pub(super) fn allowed(slots: u64, own: Holding, others: impl Iterator<Item = Hol
     let share = if needed > slots { 0 } else { share };
     let missing = |other: Holding| match other.is_hungry {
         true => (share.saturating_sub(other.used), 0),
-        false => (0, share.min(other.lately).saturating_sub(other.used)),
+        false => (0, share.min(other.recent).saturating_sub(other.used)),
     };
     let (mut taken, mut owed, mut kept) = (0_u64, 0_u64, 0_u64);
     let mut is_its_turn = true;
@@ -67,17 +67,17 @@ mod tests {
         Holding {
             used,
             is_hungry: true,
-            lately: used,
+            recent: used,
             batch: 1,
             served: 0,
         }
     }
 
-    fn quiet(used: u64, lately: u64) -> Holding {
+    fn quiet(used: u64, recent: u64) -> Holding {
         Holding {
             used,
             is_hungry: false,
-            lately,
+            recent,
             batch: 1,
             served: 0,
         }

@@ -1,14 +1,14 @@
-//! One exchange of a run that is under several limits at once: it may send what the least of them gives.
+//! Exchange of a run that is under several limits at once: it may send what the tightest of them gives.
 //!
-//! The run reserves from each in turn, and asks each for no more than those before it gave, but for one item at least. The
-//! one that gave least is the one that *cuts*; of those that gave nothing, the one that has something last. It alone
-//! hears that the run wants more. The others take the run for one that has all that it wants; otherwise they would deal
-//! it a part that it can't use.
+//! The run reserves from each in turn, and asks each for no more than those before it gave, but for at least one
+//! item. The limit that gave least is the one that *cuts*; of those that gave nothing, the one that will have
+//! something latest. Only that limit is told that the run wants more. The others see the run as satisfied; otherwise
+//! they would allocate it a share that it can't use.
 
 use super::pot::{Reserved, Used};
 use crate::ids::Moment;
 
-/// See the module.
+/// Combined reservation of a run under up to `LIMITS` limits.
 #[derive(Clone, Debug)]
 pub struct Joint<const LIMITS: usize> {
     each: [Option<Reserved>; LIMITS],
@@ -18,7 +18,7 @@ pub struct Joint<const LIMITS: usize> {
 }
 
 impl<const LIMITS: usize> Joint<LIMITS> {
-    /// A run that would send up to so many items.
+    /// Starts the exchange of a run that wants to send up to `want` items.
     pub fn new(want: u32) -> Joint<LIMITS> {
         Joint {
             each: [None; LIMITS],
@@ -28,12 +28,13 @@ impl<const LIMITS: usize> Joint<LIMITS> {
         }
     }
 
-    /// How many items may leave, as far as limits were asked.
+    /// Returns the number of items that may be sent, by the limits asked so far.
     pub fn items(&self) -> u32 {
         self.items
     }
 
-    /// What the next limit is asked for: one also where nothing may leave, since it may be the one to wait for.
+    /// Returns the number to ask the next limit for: at least one even if nothing may be sent, since that limit may
+    /// be the one to wait for.
     pub fn asks(&self) -> u32 {
         if self.cut_by.is_some() {
             self.items.max(1)
@@ -42,7 +43,7 @@ impl<const LIMITS: usize> Joint<LIMITS> {
         }
     }
 
-    /// The limit at this place gave this for what it was asked for.
+    /// Records the reservation of the limit at index `at`.
     pub fn take(&mut self, at: usize, reserved: Reserved) {
         self.each[at] = Some(reserved);
         let is_later = self.cut_by.is_some() && reserved.items == 0 && reserved.ask_at > self.ask_at;
@@ -51,18 +52,17 @@ impl<const LIMITS: usize> Joint<LIMITS> {
         }
     }
 
-    /// The limit that keeps the run from having all that it wanted; none where nothing does.
+    /// Returns the limit that keeps the run from having all that it wanted; `None` if none does.
     pub fn cut_by(&self) -> Option<usize> {
         self.cut_by
     }
 
-    /// When to ask again for more; none where nothing was cut.
+    /// Returns when to ask again for more; `None` if nothing was cut.
     pub fn ask_at(&self) -> Option<Moment> {
         self.ask_at
     }
 
-    /// What the limit at this place is to be told of what the run used: what it gave, and what became of it. None of one
-    /// that wasn't asked.
+    /// Returns the reservation of the limit at index `at` and the use to report to it, or `None` if it wasn't asked.
     pub fn settled(&self, at: usize, used: Used) -> Option<(Reserved, Used)> {
         let wants_more = used.wants_more && self.cut_by == Some(at);
         self.each[at].map(|reserved| (reserved, Used { wants_more, ..used }))

@@ -1,32 +1,33 @@
-//! What a limit is called where its parts are kept: a business's own has the business's name, a named one a prefix that no
-//! name of a business can have.
+//! Keys under which the shares of limits are stored: a business's own limit has the business's name, a named one a
+//! prefix that no business name can have.
 
 use std::fmt;
 
-/// No slug has a slash.
+/// Prefix of named limits; no slug has a slash.
 const NAMED: &str = "limit/";
-/// The most named limits that one list may have: of a task, and of a business.
+/// Maximum number of named limits in the list of a task, and in that of a business.
 pub const NAMED_MAX: usize = 4;
-/// The most limits that a run is under: its business's own, its business's named ones and its own.
+/// Maximum number of limits that a run is under: its business's own, its business's named ones and its own named
+/// ones.
 pub const JOINED_MAX: usize = 1 + 2 * NAMED_MAX;
 
-/// Which limit.
+/// Key of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKey<'a> {
-    /// The own one of this business.
+    /// Own limit of this business.
     Business(&'a str),
-    /// The one of this name, which several businesses and tasks may use.
+    /// Limit with this name, which several businesses and tasks may use.
     Named(&'a str),
 }
 
 impl<'a> LimitKey<'a> {
-    /// Reads a key.
+    /// Parses a key as it is stored.
     pub fn parse(key: &'a str) -> LimitKey<'a> {
         key.strip_prefix(NAMED)
             .map_or(LimitKey::Business(key), LimitKey::Named)
     }
 
-    /// The key, as it is stored.
+    /// Returns the key as it is stored.
     pub fn text(self) -> String {
         match self {
             LimitKey::Business(slug) => slug.to_owned(),
@@ -35,7 +36,7 @@ impl<'a> LimitKey<'a> {
     }
 }
 
-/// For people.
+/// Writes the limit's name for people.
 impl fmt::Display for LimitKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,12 +1,13 @@
-//! Limits that several tasks share on all nodes: who may use how much of one, so that all together never use more.
+//! Limits that several tasks share on all nodes, divided so that all together never exceed them.
 //!
-//! A limit bounds the items of some tasks together: how many leave in a second, and how many are in flight. Each node
-//! session has a *part* of it in the database (`round`), dealt max-min over what the runs ask for (`deal`, `demand`),
-//! and within a node the runs draw from one *pot* (`pot`, `bucket`). Everything here is arithmetic: clocks, locks and
-//! rows are the callers'.
+//! A limit bounds the items of several tasks together: the number dispatched per second, and the number in flight.
+//! Each node session has a *share* of it in the database (`round`), allocated max-min fairly over the demand of the
+//! runs (`deal`, `demand`). Within a node the runs draw from one *local bucket* (`pot`, `bucket`). Everything here is
+//! arithmetic: clocks, locks and rows belong to the callers.
 //!
-//! The lease_duration: at every moment the parts that sessions may use add up to no more than the limit. A part shrinks only
-//! once its own session says so or is fenced, and grows only into what is free. `docs/decisions/0026` says how.
+//! Invariant: at every moment the shares that sessions may use add up to no more than the limit. A share shrinks only
+//! once its own session reports it or is fenced, and grows only into what is free. `docs/decisions/0026` has the
+//! details.
 
 pub mod bucket;
 pub mod deal;
@@ -23,46 +24,46 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::Rate;
 
-/// The rate of a limit, or of a part of one. Unit: 10⁻⁹ items per second, so that parts of slow rates are exact enough
-/// (`1/day` is 11,574) and the highest rate of a task still fits the store's signed 64 bits.
+/// Rate of one item per second, in the unit of limits and shares: 10⁻⁹ items per second. Shares of slow rates are
+/// exact enough (`1/day` is 11,574), and the highest rate of a task still fits the store's signed 64 bits.
 pub const NANOS_PER_ITEM: u64 = 1_000_000_000;
-/// What a limit lets leave at once, as a span of its rate; as for a task.
+/// Burst of a limit as a span of its rate, as for a task. Unit: milliseconds.
 const BURST_MILLIS: u64 = 100;
-/// So many batches leave at once at least, so that several nodes have one each.
+/// Minimum burst in batches, so that several nodes have one each.
 const BURST_BATCHES: u64 = 4;
 
-/// So much of something, or without a bound.
+/// Bounded amount, or no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Amount(Option<u64>);
 
 impl Amount {
-    /// Nothing of it.
+    /// Zero: nothing is allowed.
     pub const NONE: Amount = Amount(Some(0));
-    /// As much as comes.
+    /// No bound: any amount is allowed.
     pub const UNBOUNDED: Amount = Amount(None);
 
-    /// So much.
+    /// Creates a bounded amount.
     pub fn of(number: u64) -> Amount {
         Amount(Some(number))
     }
 
-    /// So much, or as much as comes.
+    /// Creates an amount with this bound; `None` is unbounded.
     pub fn at_most(bound: Option<u64>) -> Amount {
         Amount(bound)
     }
 
-    /// The bound, if there is one.
+    /// Returns the bound, if there is one.
     pub fn bound(self) -> Option<u64> {
         self.0
     }
 
-    /// Whether there is none of it.
+    /// Returns true if the amount is zero.
     pub fn is_none(self) -> bool {
         self.0 == Some(0)
     }
 
-    /// The lesser of two.
+    /// Returns the smaller of the two amounts.
     #[must_use]
     pub fn min(self, other: Amount) -> Amount {
         match (self.0, other.0) {
@@ -71,13 +72,13 @@ impl Amount {
         }
     }
 
-    /// Both together.
+    /// Returns the sum of the two amounts, unbounded if either is.
     #[must_use]
     pub fn plus(self, other: Amount) -> Amount {
         Amount(self.0.zip(other.0).map(|(one, other)| one.saturating_add(other)))
     }
 
-    /// What is left of it; nothing where more is taken than there is.
+    /// Returns the rest after `other` is taken; zero if more is taken than there is.
     #[must_use]
     pub fn minus(self, other: Amount) -> Amount {
         match (self.0, other.0) {
@@ -88,25 +89,25 @@ impl Amount {
     }
 }
 
-/// A part of a limit: what one session may use.
+/// Share of a limit that one session may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Part {
-    /// Items that leave. Unit: see [`NANOS_PER_ITEM`].
+    /// Items dispatched. Unit: see [`NANOS_PER_ITEM`].
     pub rate: Amount,
-    /// Items that leave at once.
+    /// Items that may be dispatched at once.
     pub burst: Amount,
-    /// Items in flight.
+    /// Items that may be in flight.
     pub slots: Amount,
 }
 
 impl Part {
-    /// Nothing may leave.
+    /// Empty share: nothing may be dispatched.
     pub const NONE: Part = Part {
         rate: Amount::NONE,
         burst: Amount::NONE,
         slots: Amount::NONE,
     };
-    /// Where nothing is limited.
+    /// Share without any bound.
     pub const UNBOUNDED: Part = Part {
         rate: Amount::UNBOUNDED,
         burst: Amount::UNBOUNDED,
@@ -121,46 +122,46 @@ impl Part {
         }
     }
 
-    /// The lesser of each.
+    /// Returns the smaller of each amount.
     #[must_use]
     pub fn min(self, other: Part) -> Part {
         self.both(other, Amount::min)
     }
 
-    /// Both together.
+    /// Returns the sum of each amount.
     #[must_use]
     pub fn plus(self, other: Part) -> Part {
         self.both(other, Amount::plus)
     }
 
-    /// What is left.
+    /// Returns the rest of each amount after `other` is taken.
     #[must_use]
     pub fn minus(self, other: Part) -> Part {
         self.both(other, Amount::minus)
     }
 
-    /// Whether nothing can leave under it.
+    /// Returns true if nothing can be dispatched under this share.
     pub fn is_barred(self) -> bool {
         self.rate.is_none() || self.burst.is_none() || self.slots.is_none()
     }
 }
 
-/// What a limit allows, as people set it; none is no bound.
+/// Bounds of a limit as people set them; `None` is no bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Items that leave, over all nodes.
+    /// Dispatch rate over all nodes.
     pub rate: Option<Rate>,
-    /// Items in flight, over all nodes.
+    /// Maximum number of items in flight over all nodes.
     pub concurrency: Option<u32>,
 }
 
 impl Bounds {
-    /// Whether it limits anything.
+    /// Returns true if at least one bound is set.
     pub fn is_limited(&self) -> bool {
         self.rate.is_some() || self.concurrency.is_some()
     }
 
-    /// The whole, for sessions whose largest batch has so many items.
+    /// Returns the whole limit as a share, for sessions whose largest batch has `batch_max` items.
     pub fn whole(&self, batch_max: u32) -> Part {
         let rate = self.rate.map(nanos);
         let burst = |rate: u64| {
@@ -176,7 +177,7 @@ impl Bounds {
     }
 }
 
-/// A rate in the unit of parts, rounded down but never to nothing.
+/// Converts a rate to the unit of shares, rounded down but never to zero.
 pub fn nanos(rate: Rate) -> u64 {
     let whole = u128::from(rate.items()) * u128::from(NANOS_PER_ITEM) * 1_000_000_000;
     let nanos = whole / u128::from(rate.period_ns());

@@ -1,8 +1,8 @@
-//! A node's part of a limit, and the runs that draw from it.
+//! Local bucket: a node's share of a limit, and the runs that draw from it.
 //!
-//! A run reserves before it asks its core for work, and settles afterwards: what its core didn't use goes back. Runs
-//! that want more than there is take turns: who was served least goes first, and nobody is ahead of another one who
-//! wants something by more than a few milliseconds' worth. What the runs want is measured here, for the deal.
+//! A run reserves before it asks its core for work, and settles afterwards: what its core didn't use goes back. If
+//! runs want more than there is, the one served least goes first, and none is ahead of another that wants something
+//! by more than a few milliseconds' worth. The demand of the runs is measured here, for the allocation.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,40 +14,40 @@ use super::slot::Slot;
 use super::{Amount, Part};
 use crate::ids::Moment;
 
-/// What a run may be ahead of others.
+/// Maximum lead of a run over others, as a span of the rate.
 const AHEAD: Duration = Duration::from_millis(5);
-/// What a run that fell behind may make good.
+/// Maximum lag that a run may catch up, as a span of the rate.
 const BEHIND_MAX: Duration = Duration::from_secs(1);
-/// When to ask again where nothing says when something will be there: a change wakes the run anyway.
+/// Time until the next attempt if it isn't known when something will be available: a change wakes the run anyway.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
-/// Which run.
+/// Number of a run in the local bucket.
 pub type SlotNo = u64;
 
-/// What a run was given before it asked its core.
+/// Reservation that a run gets before it asks its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
-    /// So many items may leave.
+    /// Number of items that may be sent.
     pub items: u32,
-    /// When to ask again for more; none where it has all that it wanted.
+    /// Time to ask again for more; `None` if the run has all that it wanted.
     pub ask_at: Option<Moment>,
-    /// Slots are what there is least of.
+    /// True if slots are scarcer than items of the rate.
     pub by_slots: bool,
 }
 
-/// What became of it.
+/// Use that a run made of its reservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
-    /// So many left.
+    /// Number of items that were dispatched.
     pub left: u32,
-    /// More would have left.
+    /// True if more would have been dispatched.
     pub wants_more: bool,
-    /// So many items of the run are in flight now.
+    /// Number of items of the run in flight now.
     pub in_flight: u64,
 }
 
 impl Used {
-    /// Nothing left, and so many items are in flight.
+    /// Reports no dispatch, with `in_flight` items in flight.
     pub fn only(in_flight: u64) -> Used {
         Used {
             in_flight,
@@ -56,7 +56,7 @@ impl Used {
     }
 }
 
-/// See the module.
+/// Local bucket of a node for one limit.
 #[derive(Clone, Debug)]
 pub struct Pot {
     part: Part,
@@ -68,8 +68,8 @@ pub struct Pot {
 }
 
 impl Pot {
-    /// A pot with this in it and nobody to draw from it. What departs later than `stale` after it was reserved comes
-    /// back instead.
+    /// Creates a local bucket with this share and no runs. Items that would be dispatched later than `stale` after
+    /// their reservation come back instead.
     pub fn new(part: Part, stale: Duration, now: Moment) -> Pot {
         let bucket = Bucket::new(stale, now);
         let mut pot = Pot {
@@ -84,7 +84,7 @@ impl Pot {
         pot
     }
 
-    /// A run begins, at this rate of its own at most (in the unit of [`Part::rate`]).
+    /// Adds a run with an optional rate of its own (in the unit of [`Part::rate`]).
     pub fn join(&mut self, own_rate: Option<u64>, batch: u32, now: Moment) -> SlotNo {
         self.next += 1;
         self.runs.insert(self.next, Slot::new(own_rate, batch));
@@ -92,7 +92,7 @@ impl Pot {
         self.next
     }
 
-    /// Its settings changed.
+    /// Applies changed settings of a run.
     pub fn tune(&mut self, no: SlotNo, own_rate: Option<u64>, batch: u32, now: Moment) {
         if let Some(run) = self.runs.get_mut(&no) {
             (run.own_rate, run.batch) = (own_rate.unwrap_or(u64::MAX), batch.max(1));
@@ -100,17 +100,17 @@ impl Pot {
         self.apply(self.part, now);
     }
 
-    /// A run is over, and nothing of it is in flight.
+    /// Removes a run that is over and has nothing in flight.
     pub fn leave(&mut self, no: SlotNo) {
         self.runs.remove(&no);
     }
 
-    /// Whether nobody draws from it.
+    /// Returns true if no run draws from it.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// The part that may be used from `now` on.
+    /// Sets the share that may be used from `now` on.
     pub fn apply(&mut self, part: Part, now: Moment) {
         self.part = part;
         let rate = part.rate.bound().unwrap_or(0);
@@ -118,12 +118,12 @@ impl Pot {
         self.bucket.set(rate, burst, self.batch(), now);
     }
 
-    /// The part in force.
+    /// Returns the share in force.
     pub fn part(&self) -> Part {
         self.part
     }
 
-    /// What is used at most from now on: calls in flight beyond the part count until they have ended.
+    /// Returns the maximum use from now on: calls in flight beyond the share count until they have ended.
     pub fn uses(&self) -> Part {
         let slots = self.part.slots.bound().map(|slots| slots.max(self.in_flight()));
         Part {
@@ -132,22 +132,22 @@ impl Pot {
         }
     }
 
-    /// How many items were sent so far.
+    /// Returns the number of items sent so far.
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// The largest batch.
+    /// Returns the size of the largest batch.
     pub fn batch(&self) -> u32 {
         self.runs.values().map(|run| run.batch).max().unwrap_or(1)
     }
 
-    /// Trust was lost: what was earned is void.
+    /// Drops what was earned, because lease validity was lost.
     pub fn void(&mut self, now: Moment) {
         self.bucket.void(now);
     }
 
-    /// Takes up to `want` items for a run. What isn't used must be settled.
+    /// Takes up to `want` items for a run. Each reservation must be settled.
     pub fn reserve(&mut self, no: SlotNo, want: u32, now: Moment) -> Reserved {
         let Some(run) = self.runs.get(&no) else {
             return Reserved {
@@ -178,7 +178,7 @@ impl Pot {
         }
     }
 
-    /// A run says what became of what it reserved. Another run may have something now: it is to be woken.
+    /// Settles a reservation with its use. Returns a run to wake if another one may have something now.
     pub fn settle(&mut self, no: SlotNo, reserved: Reserved, used: Used, now: Moment) -> Option<SlotNo> {
         let before = self.in_flight();
         let run = self.runs.get_mut(&no)?;
@@ -195,7 +195,7 @@ impl Pot {
         is_freed.then(|| self.next_hungry(no, now)).flatten()
     }
 
-    /// What the runs want, as it was since this was last asked.
+    /// Returns the demand of the runs since the last call.
     pub fn collect(&mut self, now: Moment) -> Demand {
         let span = now.since(self.collected_at);
         self.collected_at = now;
@@ -207,12 +207,12 @@ impl Pot {
         }
     }
 
-    /// How many items of all runs are in flight or about to be.
+    /// Returns the number of items of all runs in flight or about to be.
     pub fn in_flight(&self) -> u64 {
         self.runs.values().map(Slot::used).sum()
     }
 
-    /// Whether items are counted as they leave.
+    /// Returns true if dispatched items are counted against a rate.
     fn is_paced(&self) -> bool {
         self.part.rate.bound().is_some()
     }
@@ -230,7 +230,7 @@ impl Pot {
         }
     }
 
-    /// The most that could ever be there at once.
+    /// Returns the maximum number of items that could ever be available at once.
     fn most_ever(&self) -> u64 {
         let slots = self.part.slots.bound().unwrap_or(u64::MAX);
         let items = if self.is_paced() {
@@ -241,7 +241,7 @@ impl Pot {
         items.min(slots).max(1)
     }
 
-    /// What a run may take without keeping slots from others, in whole batches.
+    /// Returns the number of slots that a run may take without keeping slots from others, in whole batches.
     fn slots_allowed(&self, no: SlotNo, now: Moment) -> u64 {
         let (Some(slots), Some(run)) = (self.part.slots.bound(), self.runs.get(&no)) else {
             return u64::MAX;
@@ -253,7 +253,8 @@ impl Pot {
         }
     }
 
-    /// What a run may take without getting ahead of one that wants items too, and doesn't wait for slots.
+    /// Returns the number of items that a run may take without getting ahead of one that wants items too and doesn't
+    /// wait for slots.
     fn items_allowed(&self, no: SlotNo, now: Moment) -> u64 {
         let rivals = self.rivals(no, now).filter(|run| !run.waits_for_slots);
         let least = rivals.map(|run| run.served).min().filter(|_| self.is_paced());
@@ -267,7 +268,7 @@ impl Pot {
         }
     }
 
-    /// Who was idle doesn't save up, and who fell far behind doesn't make good all of it.
+    /// Keeps an idle run from saving up, and one that fell far behind from catching up all of it.
     fn catch_up(&mut self, no: SlotNo, now: Moment) {
         let served = self.rivals(no, now).map(|run| run.served);
         let span = served.fold(None, |span: Option<(u64, u64)>, served| {
@@ -292,7 +293,7 @@ impl Pot {
             .map(|(_, run)| run)
     }
 
-    /// Those of the others that want something.
+    /// Iterates over the other runs that want something.
     fn rivals(&self, no: SlotNo, now: Moment) -> impl Iterator<Item = &Slot> {
         self.others(no).filter(move |run| run.hungry_until > now)
     }
@@ -309,7 +310,7 @@ impl Pot {
             .map_or(again, |next| next.max(now.plus(Duration::from_millis(1))))
     }
 
-    /// Of the others that want something, the one that has least of it.
+    /// Returns the other run that wants something and holds the least.
     fn next_hungry(&self, no: SlotNo, now: Moment) -> Option<SlotNo> {
         let hungry = self
             .runs

@@ -1,13 +1,14 @@
-//! One round of a session with the rows of a limit: it says what it uses and wants, and is told what it may use.
+//! One round of a session with the rows of a limit: it reports its use and demand, and gets the share that it may
+//! use.
 //!
-//! The rules, each needed (`tests/protocol` leaves each out):
-//! 1. Rounds of a limit come one after the other, and each sees all rows.
-//! 2. A part counts until its session uses less and says so, or is fenced: trust ended before that.
-//! 3. A part grows only into what the limit leaves beside all parts that count.
+//! The rules, each of them needed (`tests/protocol` leaves each out):
+//! 1. Rounds of a limit are serialized, and each sees all rows.
+//! 2. A share counts until its session uses less and reports it, or is fenced: its lease validity ended before that.
+//! 3. A share grows only into what the limit leaves beside all shares that count.
 //! 4. A round that is older than the last one of its session changes nothing: it may have been under way for long.
-//! 5. What a session may use is the lesser of what its row holds and what it is meant to have.
-//! 6. A row never holds more than its session says it uses, or than it held, plus what it grows by: a database that
-//!    lost rows can't give the same part twice.
+//! 5. A session may use the lesser of what its row holds and its target.
+//! 6. A row never holds more than the lesser of what its session says it uses and what it held, plus its growth: a
+//!    database that lost rows can't give the same share twice.
 
 use super::Bounds;
 use super::Part;
@@ -15,63 +16,63 @@ use super::deal::{Claim, deal};
 use super::demand::Demand;
 use crate::ids::SessionId;
 
-/// What the database holds of one session's part.
+/// Stored share of one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Whose it is.
+    /// Session that owns the row.
     pub session: SessionId,
-    /// Its place in the line, see [`Claim::seat`].
+    /// Place in the queue, see [`Claim::seat`].
     pub seat: u64,
-    /// The number of its last round.
+    /// Number of its last round.
     pub seq: u64,
-    /// What it may use at most.
+    /// Upper bound of what it may use.
     pub held: Part,
-    /// What its runs wanted in its last round.
+    /// Demand of its runs in its last round.
     pub demand: Demand,
 }
 
-/// What a session says.
+/// Report of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// Who.
+    /// Session that sends the report.
     pub session: SessionId,
-    /// Grows with each round of the session, whatever became of the one before.
+    /// Round number, which increases with each round of the session even if the previous one failed.
     pub seq: u64,
-    /// What it uses at most from now on.
+    /// Upper bound of its use from now on.
     pub uses: Part,
-    /// What its runs want.
+    /// Demand of its runs.
     pub demand: Demand,
-    /// It has had its turn, if others wait for one.
+    /// True if it has had its rotation and yields to others that wait for one.
     pub yields: bool,
-    /// No run of it is under the limit any more.
+    /// True if no run of it is under the limit any more.
     pub leaves: bool,
 }
 
-/// What a session is told.
+/// Reply to a session's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dealt {
-    /// What its row holds now.
+    /// Share that its row holds now.
     pub held: Part,
-    /// What it should have: where that is less, it uses no more and says so in its next round.
+    /// Target share. If it is less than `held`, the session uses no more than this and reports it in its next round.
     pub target: Part,
-    /// Somebody waits for a turn.
+    /// True if another session waits for its rotation.
     pub others_wait: bool,
 }
 
 impl Dealt {
-    /// What may be used.
+    /// Returns the share that may be used.
     pub fn usable(&self) -> Part {
         self.held.min(self.target)
     }
 
-    /// Whether another round is worth its while at once: something is to be given up.
+    /// Returns true if another round is worthwhile at once, because a part of the share is to be given up.
     pub fn gives_up(&self) -> bool {
         self.held != self.usable()
     }
 }
 
-/// What one round makes of the rows of a limit; `rows` are those whose sessions aren't fenced. None where the round is
-/// older than the last one (rule 4). The row is to be written as it stands here.
+/// Computes one round over the rows of a limit; `rows` are those whose sessions aren't fenced. Returns `None` if the
+/// round is older than the last one (rule 4). The caller must write the returned row unchanged.
 pub fn settle(bounds: &Bounds, rows: &[Row], round: &Round) -> Option<(Row, Dealt)> {
     let own = rows.iter().find(|row| row.session == round.session);
     if own.is_some_and(|own| own.seq >= round.seq) {
@@ -112,7 +113,7 @@ pub fn settle(bounds: &Bounds, rows: &[Row], round: &Round) -> Option<(Row, Deal
     ))
 }
 
-/// What the session should have at this seat, and whether another one that wants something would have nothing.
+/// Returns the session's target share at this seat, and true if another one that wants something would have nothing.
 fn judged(bounds: &Bounds, others: &[&Row], round: &Round, seat: u64) -> (Part, bool) {
     let mut claims: Vec<Claim<'_>> = others
         .iter()

@@ -1,4 +1,4 @@
-//! A run that draws from a pot: what it has, what it was given, and what it wants.
+//! Run that draws from a local bucket: its use, its reservations and its demand.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use super::fair::Holding;
 use super::pot::{Reserved, Used};
 use crate::ids::Moment;
 
-/// A run that wants more is waited for so long beyond the time that it was told: timers are late, threads busy.
+/// Grace beyond the announced time for a run that wants more: timers are late, threads busy.
 const LATENESS: Duration = Duration::from_millis(20);
-/// A wish below this is none. Unit: as [`Part::rate`](super::Part::rate).
+/// Demand below this counts as none. Unit: as [`Part::rate`](super::Part::rate).
 const RATE_WISH_MIN: u64 = NANOS_PER_ITEM / 20;
 
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     pub(super) own_rate: u64,
     pub(super) batch: u32,
-    /// Items in flight, those that are reserved not counted.
+    /// Items in flight, without those reserved.
     pub(super) in_flight: u64,
     pub(super) reserved: u64,
-    /// Items that it was given since it began, or as if: who was idle doesn't save up.
+    /// Items given to it since it began, raised for a run that was idle so that it can't save up.
     pub(super) served: u64,
     pub(super) hungry_until: Moment,
     pub(super) waits_for_slots: bool,
@@ -28,20 +28,20 @@ pub(super) struct Slot {
     quiet: (u64, u64),
 }
 
-/// What a run did since its wish was last asked for.
+/// Activity of a run since its demand was last collected.
 #[derive(Clone, Copy, Debug, Default)]
 struct Observed {
     left: u64,
     peak: u64,
-    /// It wanted more than it got, for want of items or of slots.
+    /// Number of times it wanted more than it got, for lack of items or of slots.
     cut: u32,
     cut_by_slots: u32,
-    /// It got all that it wanted.
+    /// Number of times it got all that it wanted.
     content: u32,
 }
 
 impl Slot {
-    /// A run that begins now.
+    /// Creates the state of a run that begins now.
     pub(super) fn new(own_rate: Option<u64>, batch: u32) -> Slot {
         Slot {
             own_rate: own_rate.unwrap_or(u64::MAX),
@@ -51,7 +51,7 @@ impl Slot {
             served: 0,
             hungry_until: Moment(0),
             waits_for_slots: false,
-            // It wants something, most likely: the deal needn't wait until it was refused.
+            // A new run most likely wants something: the allocation needn't wait until it was refused.
             seen: Observed {
                 cut: 1,
                 ..Observed::default()
@@ -68,7 +68,7 @@ impl Slot {
         Holding {
             used: self.used(),
             is_hungry: self.hungry_until > now && self.waits_for_slots,
-            lately: self.quiet.1,
+            recent: self.quiet.1,
             batch: u64::from(self.batch),
             served: self.served,
         }
@@ -88,12 +88,12 @@ impl Slot {
         }
     }
 
-    /// What it wants: all that it may have by itself where it was cut short, else a little more than it used; what it
-    /// used before counts half as much each time.
+    /// Returns the demand: everything that it may have by itself if it was cut short, otherwise a little more than it
+    /// used. The weight of earlier use halves each time.
     pub(super) fn wish(&mut self, span: Duration, now: Moment) -> (u64, u64) {
         let mut seen = std::mem::take(&mut self.seen);
         if self.hungry_until > now && seen.cut == 0 {
-            // It waits for the time that it was told, which may be long.
+            // It is waiting for the announced time, which may be far away.
             seen.cut = 1;
             seen.cut_by_slots = u32::from(self.waits_for_slots);
         }
@@ -123,7 +123,7 @@ impl Slot {
         } else {
             self.quiet.1
         };
-        // Who waits for a slot is no idler, whatever it sent.
+        // A run that waits for a slot isn't idle, whatever it sent.
         (
             rounded(rate.max(u64::from(seen.cut > seen.content))),
             rounded(slots),

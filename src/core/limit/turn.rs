@@ -1,21 +1,22 @@
-//! The turn of a session with a limit that can't be divided among all who want it.
+//! Rotation of a limit that can't be divided among all sessions that want it.
 
 use std::time::Duration;
 
 use super::Part;
 use crate::ids::Moment;
 
-/// A turn lasts so long, and a batch, at least: every turn costs about a second in which nobody sends.
+/// Minimum length of a rotation, which also lasts for at least a batch: every rotation costs about a second in which
+/// nobody sends.
 pub const TURN_MIN: Duration = Duration::from_secs(10);
 
-/// Since when a session has had its part, and what it has sent since.
+/// Start of a session's rotation, and the number of items it had sent by then.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Turn {
     since: Option<(Moment, u64)>,
 }
 
 impl Turn {
-    /// The session may use this from `now` on, when it had sent `sent` items in all.
+    /// Sets the share that the session may use from `now` on, when it had sent `sent` items in all.
     pub fn on_part(&mut self, part: Part, sent: u64, now: Moment) {
         self.since = if part.is_barred() {
             None
@@ -24,7 +25,7 @@ impl Turn {
         };
     }
 
-    /// Whether it has had its turn: time enough and a batch.
+    /// Returns true if its rotation is over: the minimum time has passed and a batch was sent.
     pub fn is_over(&self, sent: u64, batch: u32, now: Moment) -> bool {
         self.since.is_some_and(|(since, sent_then)| {
             now.since(since) >= TURN_MIN && sent.saturating_sub(sent_then) >= u64::from(batch.max(1))

@@ -1,22 +1,22 @@
-//! What became of everything that a bucket earned, to the last part of an item: the basis of `Permits`.
+//! Accounts of everything that a bucket earned, to the last fraction of an item: the basis of `Permits`.
 //!
-//! While a rate is in force its sums are kept in the bucket's own unit, so that an exchange only adds. A change of the
-//! rate turns them into femto-items, rounded down: a billion changes lose a millionth of an item.
+//! While a rate is in force its sums are kept in the bucket's own unit, so that an exchange only adds. A rate change
+//! converts them into femto-items, rounded down: a billion changes lose a millionth of an item.
 
 use crate::stats::permits::Permits;
 use crate::stats::stall::StallReason;
 
-/// Unit of what is kept across rates: 1 / `FEMTO` items.
+/// Femto-items per item, the unit of sums that are kept across rates.
 const FEMTO: u128 = 1_000_000_000_000_000;
-/// Femto-items in the unit of [`Permits`].
+/// Femto-items per unit of [`Permits`].
 const FEMTO_PER_MICRO: u128 = 1_000_000_000;
 
-/// A sum of parts of items.
+/// Sum of fractions of items.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
-    /// Of earlier buckets.
+    /// Total of earlier buckets, in femto-items.
     femto: u128,
-    /// Of the bucket in force, in its unit.
+    /// Total of the bucket in force, in its unit.
     units: u128,
 }
 
@@ -33,7 +33,7 @@ impl Sum {
     }
 }
 
-/// Turns units of which `cost` make an item into femto-items; the two steps never overflow.
+/// Converts units, of which `cost` make an item, into femto-items; the two steps never overflow.
 pub(super) fn femto(units: u128, cost: u128) -> u128 {
     (units / cost)
         .saturating_mul(FEMTO)
@@ -42,14 +42,14 @@ pub(super) fn femto(units: u128, cost: u128) -> u128 {
 
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
-    /// Units of an item in the bucket in force; never zero.
+    /// Units per item in the bucket in force; never zero.
     cost: u128,
     earned: Sum,
     lost: [Sum; StallReason::ALL.len()],
     late: Sum,
-    /// What the task's rate would have given above a slow-down. Unit: femto-items.
+    /// Items that the task's rate would have given above a slow-down. Unit: femto-items.
     slowed: u128,
-    /// What left while no bucket was in force. Unit: items.
+    /// Items dispatched while no bucket was in force.
     unpaced: u64,
 }
 
@@ -70,7 +70,7 @@ impl Ledger {
         self.earned.units = self.earned.units.saturating_add(units);
     }
 
-    /// Books what was earned and can't be used any more.
+    /// Books earned units that can't be used any more.
     #[inline]
     pub(super) fn lose(&mut self, units: u128, reason: Option<StallReason>) {
         let sum = match reason {
@@ -80,7 +80,7 @@ impl Ledger {
         sum.units = sum.units.saturating_add(units);
     }
 
-    /// Books what a slow-down kept back. Unit: femto-items.
+    /// Books the items that a slow-down held back. Unit: femto-items.
     pub(super) fn slow(&mut self, femto: u128) {
         self.slowed = self.slowed.saturating_add(femto);
     }
@@ -89,7 +89,7 @@ impl Ledger {
         self.unpaced += u64::from(items);
     }
 
-    /// Another bucket is in force, of which `cost` units make an item.
+    /// Switches to another bucket, of which `cost` units make an item.
     pub(super) fn change(&mut self, cost: Option<u128>) {
         self.earned.close(self.cost);
         self.late.close(self.cost);
@@ -97,7 +97,7 @@ impl Ledger {
         self.cost = cost.unwrap_or(1);
     }
 
-    /// The terms that the pace knows: all but what left or came back.
+    /// Returns the terms that the pace knows: all but the items dispatched or given back.
     pub(super) fn permits(&self) -> Permits {
         let micro = |femto: u128| u64::try_from(femto / FEMTO_PER_MICRO).unwrap_or(u64::MAX);
         let unpaced = u128::from(self.unpaced).saturating_mul(FEMTO);

@@ -1,17 +1,17 @@
-//! The permitted departure times of item attempts: an exact token bucket.
+//! Permitted dispatch times of item attempts: an exact token bucket.
 //!
-//! Promise: in every interval, attempts ≤ ∫ rate dt + burst, across live changes, pauses and runs (a run starts
-//! empty). No floats and no lost fractions: one item costs `period_ns` units and each nanosecond earns `items`
-//! units, so the rate is met exactly in the long run.
+//! Guarantee: in every interval, attempts ≤ ∫ rate dt + burst, across live changes, pauses and runs (a run starts
+//! empty). No floats and no lost fractions: one item costs `period_ns` units and each nanosecond earns `items` units,
+//! so the rate is met exactly in the long run.
 //!
-//! A credit is drawn at `now` but the call departs later, at most [`STALE_AFTER`] later (older grants are given
-//! back). So the bucket's cap leaves that much of the burst free; `tests/twins/pace.rs` checks the promise over
-//! all intervals, and would fail with the cap at the full burst.
+//! A credit is drawn at `now` but the call is dispatched later, at most [`STALE_AFTER`] later (older grants are given
+//! back). So the bucket's cap leaves that much of the burst free; `tests/twins/pace.rs` checks the guarantee over all
+//! intervals, and would fail with the cap at the full burst.
 //!
-//! It also knows what became of each permit (`ledger`). What the cap doesn't hold is lost, and booked to the reason
-//! that was in force when it was: a pause, else what [`Pace::blame`] named, else it is late. Late is also what a
-//! change of the bucket forgets (a part of an item, what a smaller cap doesn't hold, the grace after a raise) and what
-//! [`Pace::empty`] drops: nobody asked for it, and each is at most a burst.
+//! The pace also accounts for each permit (`ledger`). What exceeds the cap is lost, and booked to the reason in force
+//! at that time: a pause, else the reason given to [`Pace::blame`], else it is late. Permits are also late if a
+//! change of the bucket drops them (a fraction of an item, what a smaller cap doesn't hold, the grace after a raise)
+//! or [`Pace::empty`] does: nobody asked for them, and each is at most a burst.
 
 mod ledger;
 
@@ -23,17 +23,17 @@ use crate::stats::permits::Permits;
 use crate::stats::stall::StallReason;
 use ledger::{Ledger, femto};
 
-/// A grant that has not departed after this long goes back, its credit lost.
+/// Age at which a grant that has not been dispatched goes back; its credit is lost.
 pub const STALE_AFTER: Duration = Duration::from_millis(2);
-/// The cap must cover what a late timer costs: tokio's timers round up to 1 ms, and 3 ms lost nothing measurable.
+/// Timer delay that the cap must cover: tokio's timers round up to 1 ms, and 3 ms lost nothing measurable.
 const TIMER_SLACK: Duration = Duration::from_millis(3);
-/// What a task may catch up after a stall, within its burst; longer ones are lost. Of the gaps that a busy node leaves between
-/// departures hardly one is longer (`scripts/attack.py`: 178 over 20 ms in 40 s, 5 over 50 ms).
+/// Longest stall that a task may catch up, within its burst; the rest of longer ones is lost. On a busy node hardly
+/// any gap between dispatches is longer (`scripts/attack.py`: 178 over 20 ms in 40 s, 5 over 50 ms).
 const CATCH_UP: Duration = Duration::from_millis(50);
-/// The smallest default burst. Unit: items. (`config.toml`, `burst`.)
+/// Minimum of the default burst. Unit: items. (`config.toml`, `burst`.)
 const BURST_ITEMS_DEFAULT_MIN: u64 = 4;
 
-/// How many items the task may send at once above its rate.
+/// Returns the number of items that the task may send at once above its rate.
 pub fn burst_items(burst: Burst, rate: Rate, batch: u32) -> u64 {
     match burst {
         Burst::Items(items) => u64::from(items.get()),
@@ -44,7 +44,7 @@ pub fn burst_items(burst: Burst, rate: Rate, batch: u32) -> u64 {
     }
 }
 
-/// The smallest burst that lets a batch leave at this rate; a smaller one is refused at the border.
+/// Returns the smallest burst that lets a batch be sent at this rate; a smaller one is refused on input.
 pub fn burst_items_min(rate: Rate, batch: u32) -> u64 {
     u64::from(batch) + rate.items_in(STALE_AFTER)
 }
@@ -53,7 +53,7 @@ pub fn burst_items_min(rate: Rate, batch: u32) -> u64 {
 struct Bucket {
     rate: Rate,
     cap_items: u64,
-    /// Unit: `1 / period_ns` items.
+    /// Credit of the bucket. Unit: `1 / period_ns` items.
     credit: u128,
 }
 
@@ -75,7 +75,7 @@ impl Bucket {
         u128::from(self.rate.period_ns())
     }
 
-    /// Adds what a span earns as far as it fits; returns what it earned, and how much of that didn't fit.
+    /// Adds the earnings of a span as far as they fit. Returns the earnings, and the part that didn't fit.
     #[inline]
     fn earn(&mut self, span: Duration) -> (u128, u128) {
         let earned = self.earnings(span);
@@ -100,14 +100,14 @@ impl Bucket {
     }
 }
 
-/// A lower rate for a while, asked for by the business.
+/// Temporary lower rate that the business asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SlowDown {
     rate: Rate,
     until: Moment,
 }
 
-/// See the module.
+/// Exact token bucket of a task, with an account of its permits.
 #[derive(Clone, Debug)]
 pub struct Pace {
     limit: RateLimit,
@@ -115,9 +115,9 @@ pub struct Pace {
     batch: u32,
     slow: Option<SlowDown>,
     bucket: Option<Bucket>,
-    /// Up to here the bucket has earned; in the future after a raise.
+    /// Time up to which the bucket has earned; in the future after a raise.
     filled_at: Moment,
-    /// Up to here permits are accounted for.
+    /// Time up to which permits are accounted for.
     booked_at: Moment,
     paused_until: Moment,
     blamed: Option<StallReason>,
@@ -126,7 +126,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// An empty bucket at `now`.
+    /// Creates an empty bucket at `now`.
     pub fn new(limit: RateLimit, burst: Burst, batch: u32, now: Moment) -> Pace {
         let mut pace = Pace {
             limit,
@@ -145,7 +145,7 @@ impl Pace {
         pace
     }
 
-    /// Changes the settings from `now` on: what the old rate earned until now is kept as far as it fits.
+    /// Changes the settings from `now` on; what the old rate earned until now is kept as far as it fits.
     pub fn set(&mut self, limit: RateLimit, burst: Burst, batch: u32, now: Moment) {
         self.refill(now);
         (self.limit, self.burst, self.batch) = (limit, burst, batch.max(1));
@@ -159,36 +159,36 @@ impl Pace {
         self.rebuild(now);
     }
 
-    /// From `now` on nothing departs before `until`; never shortens an earlier pause.
+    /// Lets nothing be dispatched from `now` until `until`; never shortens an earlier pause.
     pub fn pause_until(&mut self, until: Moment, now: Moment) {
         self.refill(now);
         self.paused_until = self.paused_until.max(until);
     }
 
-    /// From `now` on what is lost is lost for this reason; none: nothing is in the way.
+    /// Sets the reason to which losses from `now` on are booked; `None` if nothing is in the way.
     pub fn blame(&mut self, reason: Option<StallReason>, now: Moment) {
         self.refill(now);
         self.blamed = reason;
     }
 
-    /// Nothing more is due: the run ends.
+    /// Stops earning permits, because the run ends.
     pub fn halt(&mut self) {
         self.halted = true;
     }
 
-    /// What became of the permits until `now`: all terms but those of items that left or came back.
+    /// Returns the account of the permits until `now`: all terms but those of items dispatched or given back.
     pub fn permits(&self, now: Moment) -> Permits {
         let mut then = self.clone();
         then.refill(now);
         then.ledger.permits()
     }
 
-    /// Whether the pace holds everything back at `now`, and until when.
+    /// Returns the end of the pause if the pace holds everything back at `now`.
     pub fn paused(&self, now: Moment) -> Option<Moment> {
         (now < self.paused_until).then_some(self.paused_until)
     }
 
-    /// Forgets all credit: a new run, or lanes that were lost with their grants.
+    /// Drops all credit, for a new run or for lanes that were lost with their grants.
     pub fn empty(&mut self, now: Moment) {
         self.refill(now);
         if let Some(bucket) = &mut self.bucket {
@@ -197,7 +197,8 @@ impl Pace {
         }
     }
 
-    /// How many items may depart at `now`, at most `want`. Time that goes backwards earns nothing.
+    /// Returns the number of items that may be dispatched at `now`, at most `want`. Time that goes backwards earns
+    /// nothing.
     pub fn available(&mut self, want: u32, now: Moment) -> u32 {
         if self.paused(now).is_some() {
             return 0;
@@ -207,8 +208,8 @@ impl Pace {
         u32::try_from(items.min(u64::from(want))).unwrap_or(want)
     }
 
-    /// How long ago the rate allowed the first and the last of `items` that are about to be paid for; none where no
-    /// rate limits the task. What was earned longer ago than the cap holds is lost, and no delay of what leaves now.
+    /// Returns how long ago the rate allowed the first and the last of `items` that are about to be paid for; `None`
+    /// if no rate limits the task. What was earned longer ago than the cap holds is lost, and doesn't count as delay.
     pub fn lateness(&self, items: u32) -> Option<(Duration, Duration)> {
         let bucket = self.bucket.as_ref().filter(|_| items > 0)?;
         let ago = |paid: u64| {
@@ -228,8 +229,8 @@ impl Pace {
         }
     }
 
-    /// When `items` (or as many as fit the cap) may depart, if nothing else changes; or an earlier end of a
-    /// slow-down, since the rate changes then.
+    /// Returns when `items` (or as many as fit the cap) may be dispatched if nothing else changes; or an earlier end
+    /// of a slow-down, since the rate changes then.
     pub fn next_at(&self, items: u32) -> Moment {
         let earned_at = self.bucket.map_or(self.filled_at, |b| {
             self.filled_at.plus(b.time_until(u64::from(items)))
@@ -238,12 +239,12 @@ impl Pace {
         earned_at.min(changes_at).max(self.paused_until)
     }
 
-    /// Whether a rate limits the task now.
+    /// Returns true if a rate limits the task now.
     pub fn is_limited(&self) -> bool {
         self.bucket.is_some()
     }
 
-    /// The rate in force, a slow-down included.
+    /// Returns the rate in force, including a slow-down.
     pub fn rate(&self) -> Option<Rate> {
         self.bucket.map(|bucket| bucket.rate)
     }
@@ -285,13 +286,13 @@ impl Pace {
         let (earned, over) = bucket.earn(now.since(resumes));
         self.ledger.earn(earned);
         if over > 0 {
-            // A pause that is over holds nothing back any more.
+            // A pause that is over no longer holds anything back.
             let blamed = self.blamed.filter(|reason| *reason != StallReason::BackPressure);
             self.ledger.lose(over, blamed);
         }
     }
 
-    /// Books what the rate of the task gives above a slow-down.
+    /// Books what the task's rate would have given above a slow-down.
     #[inline]
     fn book_slow_down(&mut self, span: Duration) {
         let (Some(_), Some(bucket), RateLimit::Limited(full)) = (self.slow, &self.bucket, self.limit) else {
@@ -303,9 +304,9 @@ impl Pace {
             .slow(femto(due, u128::from(full.period_ns())).saturating_sub(given));
     }
 
-    /// Makes the bucket of the rate in force from `now` on; whole items of credit survive as far as they fit.
-    /// A raised rate earns only once everything drawn at the old one has departed: else what was drawn just
-    /// before and what is earned just after could leave together, more than either burst.
+    /// Builds the bucket of the rate in force from `now` on; whole items of credit survive as far as they fit. A
+    /// raised rate earns only once everything drawn at the old one has been dispatched: otherwise credit drawn just
+    /// before and credit earned just after could be dispatched together, more than either burst.
     fn rebuild(&mut self, now: Moment) {
         let old = self.bucket.take();
         let kept = old.map_or(0, |bucket| bucket.items());
@@ -337,7 +338,7 @@ impl Pace {
     }
 }
 
-/// Whether `a` is the lower rate.
+/// Returns true if `a` is the lower rate.
 fn slower(a: Rate, b: Rate) -> bool {
     u128::from(a.items()) * u128::from(b.period_ns()) < u128::from(b.items()) * u128::from(a.period_ns())
 }

@@ -1,9 +1,10 @@
-//! Cron expressions in a time zone, through the changes of its clocks.
+//! Cron expressions in a time zone, across the changes of its clocks.
 //!
-//! The library knows the expression and is only asked about clocks that never change; what a zone's clocks do is decided
-//! here, by two rules. An expression whose hour is `*` follows elapsed time: it fires whenever the clock on the wall shows
-//! what it says, so twice in an hour that comes twice, and not in one that is left out. Any other fires once for each time that
-//! it names: the first time where that comes twice, and at the first moment after the gap where it is left out.
+//! The library evaluates the expression and is only asked about clocks that never change; clock changes of the zone
+//! are handled here, by two rules. An expression whose hour is `*` follows elapsed time: it fires whenever the wall
+//! clock shows a matching time, so twice in an hour that occurs twice, and not in one that is left out. Any other
+//! fires once for each time that it names: the first time if that occurs twice, and at the first moment after the gap
+//! if it is left out.
 
 use chrono::{DateTime, Duration as Span, LocalResult, NaiveDateTime, Offset, TimeZone, Utc};
 use chrono_tz::Tz;
@@ -13,19 +14,20 @@ use super::SpecFault;
 use crate::ids::WallMs;
 use crate::text::quoted;
 
-/// The longest expression. Unit: bytes.
+/// Maximum length of an expression. Unit: bytes.
 pub const CRON_BYTES_MAX: usize = 200;
-/// The end of the year 9998: behind it nothing fires. Unit: milliseconds since 1970.
+/// End of the year 9998, after which nothing fires. Unit: milliseconds since 1970.
 const LAST_MS: i64 = 253_370_764_799_000;
-/// Clocks change by less than this at once.
+/// Upper bound of one clock change. Unit: seconds.
 const CHANGE_MAX: i64 = 24 * 3600;
-/// How far ahead a change of clocks is looked for, and in which steps: no zone changes twice in one. Unit: seconds.
+/// Span in which a clock change is searched for, and the step of the search: no zone changes twice in one. Unit:
+/// seconds.
 const LOOK_AHEAD: i64 = 48 * 3600;
 const LOOK_STEP: i64 = 6 * 3600;
-/// Times that fall together in one gap, at most: every second of a day.
+/// Maximum number of times that fall together in one gap: every second of a day.
 const TRIES_MAX: usize = 90_000;
 
-/// The fields of an expression with what each may be.
+/// Fields of an expression with their allowed values.
 const FIELDS: [(&str, &str); 6] = [
     ("second", "0 to 59"),
     ("minute", "0 to 59"),
@@ -35,7 +37,8 @@ const FIELDS: [(&str, &str); 6] = [
     ("weekday", "0 to 7, or SUN to SAT"),
 ];
 
-/// Which field of an expression can't be read, and what it may be: the library doesn't say. None where each can.
+/// Names the first field that can't be read and its allowed values, because the library doesn't. Returns `None` if
+/// every field can be read.
 fn wrong_field(text: &str, parser: &CronParser) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let fields = FIELDS.get(FIELDS.len().checked_sub(words.len())?..)?;
@@ -46,7 +49,7 @@ fn wrong_field(text: &str, parser: &CronParser) -> Option<String> {
         let alone = (0..words.len()).map(|no| if no == *at { words[no] } else { "*" });
         parser.parse(&alone.collect::<Vec<_>>().join(" ")).is_err()
     };
-    // (One word is a nickname such as @daily.)
+    // (A single word is a nickname such as @daily.)
     let at = (0..words.len()).find(is_wrong).filter(|_| words.len() > 1)?;
     let (field, range) = fields[at];
     Some(format!(
@@ -55,7 +58,8 @@ fn wrong_field(text: &str, parser: &CronParser) -> Option<String> {
     ))
 }
 
-/// Whether the library takes a field although a part of it says nothing: `1,`, or an `L` of no weekday.
+/// Returns true if the library accepts a field although a part of it means nothing: `1,`, or an `L` without a
+/// weekday.
 fn is_passed_over(field: &str, is_weekday: bool) -> bool {
     field
         .split(',')
@@ -67,8 +71,8 @@ fn has_slip(text: &str) -> bool {
     fields.any(|(from_end, field)| is_passed_over(field, from_end == 0))
 }
 
-/// Whether the day of the month and the weekday must both be right. Of two that are restricted one is enough, and a field that
-/// begins with `*` isn't restricted, whatever its step: cron's rule.
+/// Returns true if the day of the month and the weekday must both match. If both are restricted one is enough, and a
+/// field that begins with `*` isn't restricted, whatever its step: cron's rule.
 fn needs_both_days(text: &str) -> bool {
     let mut fields = text.split_whitespace().rev();
     let (weekday, day) = (fields.next(), fields.nth(1));
@@ -78,13 +82,13 @@ fn needs_both_days(text: &str) -> bool {
         .any(|field| field.starts_with(['*', '?']))
 }
 
-/// A cron expression and the zone whose clocks it is about.
+/// Cron expression and the zone whose clocks it refers to.
 #[derive(Clone, Debug)]
 pub struct Cron {
     text: String,
     zone: Tz,
     expression: Box<croner::Cron>,
-    /// Its hour is `*`.
+    /// True if its hour is `*`.
     is_elapsed: bool,
 }
 
@@ -105,11 +109,11 @@ fn fault(why: String) -> SpecFault {
 }
 
 impl Cron {
-    /// Reads an expression of five fields (minute, hour, day, month, weekday), or six with seconds first, and the IANA name
-    /// of a zone.
+    /// Parses an expression of five fields (minute, hour, day, month, weekday), or six with seconds first, and the
+    /// IANA name of a zone.
     ///
     /// # Errors
-    /// Which of both can't be read, and why.
+    /// Names which of the two can't be read, and why.
     pub fn parse(text: &str, zone: &str) -> Result<Cron, SpecFault> {
         let zone = zone.parse::<Tz>().map_err(|_| SpecFault {
             member: "zone",
@@ -154,22 +158,22 @@ impl Cron {
         Ok(cron)
     }
 
-    /// As it was written.
+    /// Returns the expression as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The zone's name.
+    /// Returns the IANA name of the zone.
     pub fn zone(&self) -> &'static str {
         self.zone.name()
     }
 
-    /// The first fire after a time; none when the expression names no such time.
+    /// Returns the first fire after a time, or `None` if the expression names no later time.
     pub fn next_after(&self, after: WallMs) -> Option<WallMs> {
         if after.0 >= LAST_MS {
             return None;
         }
-        // Fires are at full seconds.
+        // Fires are always at full seconds.
         let after = DateTime::<Utc>::from_timestamp(after.0.max(0).div_euclid(1000), 0)?;
         let next = match self.is_elapsed {
             true => self.next_elapsed(after),
@@ -178,13 +182,13 @@ impl Cron {
         next.map(|next| WallMs(next.timestamp_millis()))
     }
 
-    /// The first time that the expression names after one on the wall.
+    /// Returns the first named time after a wall clock time.
     fn named_after(&self, wall: NaiveDateTime, inclusive: bool) -> Option<NaiveDateTime> {
         let found = self.expression.find_next_occurrence(&wall.and_utc(), inclusive);
         found.ok().map(|found| found.naive_utc())
     }
 
-    /// Each named time once.
+    /// Returns the next fire if each named time fires once.
     fn next_fixed(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let mut wall = self.wall(after);
         for _ in 0..TRIES_MAX {
@@ -197,13 +201,13 @@ impl Cron {
         None
     }
 
-    /// When the wall shows this time first, or has passed over it.
+    /// Returns the first moment at which the wall clock shows this time or has passed it.
     fn first_moment(&self, wall: NaiveDateTime) -> Option<DateTime<Utc>> {
         match self.zone.from_local_datetime(&wall) {
             LocalResult::Single(moment) => Some(moment.to_utc()),
             LocalResult::Ambiguous(first, second) => Some(first.min(second).to_utc()),
             LocalResult::None => {
-                // In UTC the gap is one moment, at which the offset changes.
+                // In UTC the gap is a single moment, at which the offset changes.
                 let around = wall.and_utc();
                 let (before, later) = (around - seconds(CHANGE_MAX), around + seconds(CHANGE_MAX));
                 self.change_between(before, later)
@@ -211,10 +215,10 @@ impl Cron {
         }
     }
 
-    /// Whenever the wall shows a named time.
+    /// Returns the next moment at which the wall clock shows a named time.
     fn next_elapsed(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let (mut from, mut inclusive) = (after, false);
-        // One change of the clocks after another: each try ends behind one.
+        // Handles one clock change after another: each try ends behind one.
         for _ in 0..8 {
             let wall = self.named_after(self.wall(from), inclusive)?;
             let moment = (wall - self.offset(from)).and_utc();
@@ -226,8 +230,9 @@ impl Cron {
         None
     }
 
-    /// From where to look again, if the clocks may change between `from` and `until`: the first change, or a time shortly
-    /// before a change that is far away. (An hour that comes twice and is named has its first time close before.)
+    /// Returns the point to search from again if the clocks may change between `from` and `until`: the first change,
+    /// or a time shortly before a change that is far away. (If an hour that occurs twice is named, its first
+    /// occurrence is close before.)
     fn changed_from(&self, from: DateTime<Utc>, until: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let last = until.min(from + seconds(LOOK_AHEAD));
         let mut begin = from;
@@ -242,7 +247,7 @@ impl Cron {
         (self.offset(until) != self.offset(from)).then_some(near)
     }
 
-    /// The first second at which the offset is no longer the one of `begin`.
+    /// Returns the first second at which the offset differs from that of `begin`.
     fn change_between(&self, begin: DateTime<Utc>, end: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let offset = self.offset(begin);
         let (mut same, mut other) = (begin.timestamp(), end.timestamp());
@@ -264,16 +269,16 @@ impl Cron {
         seconds(i64::from(offset.fix().local_minus_utc()))
     }
 
-    /// What the clock on the wall shows.
+    /// Returns the time that the wall clock shows.
     fn wall(&self, moment: DateTime<Utc>) -> NaiveDateTime {
         moment.naive_utc() + self.offset(moment)
     }
 }
 
-/// A time zone of the IANA, for whoever reads times by its clocks; its name is read with `parse`.
+/// IANA time zone, for code that reads times by its clocks; `parse` reads its name.
 pub type Zone = Tz;
 
-/// A time as clocks of a zone show it: `Mon 2026-01-05 03:00:00 CET`; none for a zone that there isn't.
+/// Formats a time by the clocks of a zone: `Mon 2026-01-05 03:00:00 CET`. Returns `None` for an unknown zone.
 pub fn in_zone(at: WallMs, zone: &str) -> Option<String> {
     let zone: Tz = zone.parse().ok()?;
     let utc = DateTime::<Utc>::from_timestamp_millis(at.0)?;
@@ -281,7 +286,7 @@ pub fn in_zone(at: WallMs, zone: &str) -> Option<String> {
     Some(local.format("%a %Y-%m-%d %H:%M:%S %Z").to_string())
 }
 
-/// When the clocks of a zone are put back between two times, to within an hour.
+/// Returns the times at which the clocks of a zone are set back between `from` and `until`, to within an hour.
 pub fn falls_back(zone: &str, from: WallMs, until: WallMs) -> Vec<WallMs> {
     let Ok(zone) = zone.parse::<Tz>() else {
         return Vec::new();
@@ -298,7 +303,7 @@ pub fn falls_back(zone: &str, from: WallMs, until: WallMs) -> Vec<WallMs> {
     backs.map(|pair| pair[1]).collect()
 }
 
-/// The names of all time zones.
+/// Returns the names of all time zones.
 pub fn zones() -> impl Iterator<Item = &'static str> {
     chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name())
 }
@@ -307,7 +312,7 @@ fn seconds(seconds: i64) -> Span {
     Span::seconds(seconds)
 }
 
-/// Whether the hour of an expression is `*`: the last but three of its fields. `@hourly` is one too.
+/// Returns true if the hour of an expression, the fourth field from the end, is `*`. `@hourly` counts as well.
 fn has_any_hour(text: &str) -> bool {
     let fields: Vec<&str> = text.split_whitespace().collect();
     match fields.len() {

@@ -1,7 +1,8 @@
-//! Work that recurs: when a schedule fires, and what becomes of each fire.
+//! Recurring work: fire times of a schedule, and the outcome of each fire.
 //!
-//! A schedule fires at times that its [`Timing`] names, each at most once. [`plan::plan`] decides what becomes of those that
-//! are due: a task is made, or the fire waits, or it is listed as skipped or missed. Nothing here knows what time it is.
+//! A schedule fires at the times of its [`Timing`], each at most once. [`plan::plan`] decides the outcome of those
+//! that are due: a task is created, the fire waits, or it is listed as skipped or missed. Nothing here reads the
+//! clock.
 
 pub mod cron;
 pub mod names;
@@ -20,47 +21,47 @@ use crate::ids::{ScheduleId, WallMs};
 use crate::settings::text::span_text;
 use crate::slugs;
 
-/// The shortest time between two fires: whoever needs less needs a task that runs all the time.
+/// Minimum time between two fires. A shorter one calls for a task that runs all the time.
 pub const PERIOD_MIN: Duration = Duration::from_secs(1);
-/// The longest `every`. (A year, and a day for leap years.)
+/// Maximum of `every`. (A year, and a day for leap years.)
 pub const PERIOD_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
-/// The longest jitter.
+/// Maximum jitter of a fire.
 pub const JITTER_MAX: Duration = Duration::from_secs(24 * 3600);
-/// Missed fires that are caught up with, at most.
+/// Maximum number of missed fires that are made up for.
 pub const CATCH_UP_MAX: u32 = 100;
-/// A fire is missed once the next one is due, or when it is this late.
+/// Delay after which a fire is missed; it is also missed once the next one is due.
 pub const GRACE: Duration = Duration::from_secs(60);
 
 slugs! {
-    /// What becomes of a fire while a task of the same schedule has not ended. A stopped task is in nobody's way.
+    /// Rule for a fire while a task of the same schedule has not ended. A stopped task doesn't block a fire.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Overlap {
-        /// It makes no task.
+        /// Skip the fire: it makes no task.
         #[default]
         Skip = "skip",
-        /// It waits until that one has ended; at most one waits, or as many as are caught up with.
+        /// Wait until that task has ended; at most one fire waits, or as many as are made up for.
         Queue = "queue",
-        /// That one is cancelled, and this one waits until it has ended; of several that wait only the newest stays.
+        /// Cancel that task and wait until it has ended; of several waiting fires only the latest stays.
         CancelRunning = "cancel_running",
-        /// Both run.
+        /// Run both at the same time.
         Allow = "allow",
     }
 }
 
-/// Which of the fires that were missed are made up for. Never more than [`CATCH_UP_MAX`].
+/// Rule for missed fires that are made up for. Never more than [`CATCH_UP_MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missed {
-    /// The newest.
+    /// Only the latest fire.
     #[default]
     Latest,
-    /// So many, the newest, in their order.
+    /// The latest ones, up to this number, in their order.
     All(u32),
-    /// None: only what is less than [`GRACE`] late.
+    /// None, except a fire less than [`GRACE`] late.
     None,
 }
 
 impl Missed {
-    /// How many fires may go at once after an outage.
+    /// Returns the number of fires that may be made up for at once after a downtime.
     pub fn most(self) -> usize {
         match self {
             Missed::Latest | Missed::None => 1,
@@ -79,7 +80,7 @@ impl fmt::Display for Missed {
     }
 }
 
-/// A text is not a policy for missed fires.
+/// Error for a text that is not a rule for missed fires.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not what becomes of missed fires; one of latest, none, all 10 (at most all {CATCH_UP_MAX})"
@@ -105,36 +106,36 @@ impl FromStr for Missed {
     }
 }
 
-/// When a schedule fires, and what becomes of its fires.
+/// Fire times of a schedule, and the rules for its fires.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// At which times.
+    /// Rule for the fire times.
     pub timing: Timing,
-    /// No fire before this time; also where the periods of `every` begin.
+    /// Time before which nothing fires; also the start of the periods of `every`.
     pub start: Option<WallMs>,
-    /// No fire at or after this time.
+    /// Time at and after which nothing fires.
     pub end: Option<WallMs>,
-    /// Each fire is late by a time of its own, at most this one.
+    /// Maximum delay of a fire; each fire has its own.
     pub jitter: Duration,
-    /// While a task of it runs.
+    /// Rule for a fire while a task of the schedule runs.
     pub overlap: Overlap,
-    /// After an outage.
+    /// Rule for missed fires after a downtime.
     pub missed: Missed,
 }
 
-/// What is wrong with a schedule: a member, why, and what would do.
+/// Fault of a schedule: the member, the reason, and an accepted value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecFault {
-    /// The member's name.
+    /// Name of the member.
     pub member: &'static str,
-    /// What is wrong.
+    /// Description of the fault.
     pub what: String,
-    /// What would do.
+    /// Value that would be accepted.
     pub advice: String,
 }
 
 impl Spec {
-    /// The first fire after a time; none after the last one.
+    /// Returns the first fire after a time, or `None` after the last one.
     pub fn next_after(&self, time: WallMs) -> Option<WallMs> {
         let begin = self.start.map(|start| WallMs(start.0.saturating_sub(1)));
         let after = begin.map_or(time, |begin| begin.max(time));
@@ -143,7 +144,7 @@ impl Spec {
         (!is_over).then_some(next)
     }
 
-    /// When a fire is due: its time and its part of the jitter, the same on every node.
+    /// Returns when a fire is due: its time plus its share of the jitter, the same on every node.
     pub fn due(&self, schedule: ScheduleId, fire: WallMs) -> WallMs {
         let most = u64::try_from(self.jitter.as_millis()).unwrap_or(u64::MAX);
         if most == 0 {
@@ -153,7 +154,7 @@ impl Spec {
         fire.plus(Duration::from_millis(late))
     }
 
-    /// What can't be together. All of it.
+    /// Returns every combination of members that is not allowed.
     pub fn faults(&self) -> Vec<SpecFault> {
         let mut faults = Vec::new();
         if let (Some(start), Some(end)) = (self.start, self.end)
@@ -181,7 +182,7 @@ impl Spec {
     }
 }
 
-/// Spreads a number over all numbers (the finalizer of SplitMix64).
+/// Maps a number one-to-one to a spread-out one (the finalizer of SplitMix64).
 fn mixed(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,6 @@
-//! The names that a schedule's template gives the tasks of its fires, and whether they can all have them: a name is one task's,
-//! so of two fires with one name the second fails. A fire by hand comes at any time and gets a name of its own.
+//! Task names that a schedule's template gives to its fires, and the check that they are distinct: a name belongs to
+//! one task, so of two fires with the same name the second fails. A manual fire comes at any time and gets a name of
+//! its own.
 
 use std::time::Duration;
 
@@ -9,46 +10,46 @@ use super::placeholders::{FireTimes, UnknownPlaceholder, filled, local};
 use crate::ids::WallMs;
 use crate::task::NAME_CHARS_MAX;
 
-/// Fires that are looked at from now on.
+/// Number of upcoming fires that are checked.
 const LOOKS: usize = 100;
-/// Fires that are looked at where clocks are put back.
+/// Number of fires checked around a time at which clocks are set back.
 const LOOKS_BACK: usize = 1_000;
-/// So far ahead it is looked for clocks that are put back.
+/// Span ahead in which clocks that are set back are searched for.
 const AHEAD: Duration = Duration::from_secs(400 * 24 * 3600);
-/// Around them, fires may have one name that are so far apart.
+/// Distance from a clock change within which two fires may have the same name.
 const AROUND: Duration = Duration::from_secs(4 * 3600);
-/// A template tells fires by hand apart if it tells them from those of so much before and after.
+/// Offset for the check of a manual fire: its name must differ from those of fires this much before and after.
 const BY_HAND: Duration = Duration::from_secs(1);
-/// What tells them apart where it doesn't: the clocks of the schedule's zone.
+/// Suffix for manual fires that a template doesn't tell apart, by the clocks of the schedule's zone.
 const BY_HAND_FORM: &str = "at-%H-%M-%S%.3f";
-/// Forms that tell more times apart, in the order in which they are easy to read.
+/// Forms that tell more times apart, the most readable first.
 const FINER: [&str; 3] = ["{fire_time:time}", "{fire_time:unix}", "{fire_time:ms}"];
 
-/// Two fires that would have one name.
+/// Two fires that would have the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SameName {
-    /// The name.
+    /// Name that both would have.
     pub name: String,
-    /// The first of them.
+    /// Time of the first fire.
     pub first: WallMs,
-    /// The second.
+    /// Time of the second fire.
     pub second: WallMs,
-    /// A template whose names are different; none where no placeholder makes them so.
+    /// Template that gives them different names, or `None` if no placeholder does.
     pub finer: Option<String>,
 }
 
-/// Two fires of the schedule's own times that would have one name.
+/// Finds two regular fires of the schedule that would have the same name.
 pub fn of_fires(template: &str, spec: &Spec, now: WallMs) -> Option<SameName> {
     let found = among_fires(template, spec, now)?;
     let finer = finer(template, |template| among_fires(template, spec, now).is_none());
     Some(SameName { finer, ..found })
 }
 
-/// The name of the task of a fire that somebody ordered for now. Where the template names all fires of a minute or a day alike,
-/// the clock stands behind it: neither this fire nor that of the schedule's own time finds its name taken.
+/// Returns the task name for a manual fire at the present time. If the template gives all fires of a minute or a day
+/// the same name, the clock time is appended, so that neither this fire nor the regular one finds its name taken.
 ///
 /// # Errors
-/// The first placeholder that there isn't.
+/// Returns the first unknown placeholder.
 pub fn by_hand(template: &str, times: &FireTimes<'_>) -> Result<String, UnknownPlaceholder> {
     let name = filled(template, times)?;
     let at = |fire| filled(template, &FireTimes { fire, ..*times });
@@ -73,7 +74,7 @@ fn among_fires(template: &str, spec: &Spec, now: WallMs) -> Option<SameName> {
     })
 }
 
-/// Two fires of one name, as far as they are this close: names follow time, but where clocks are put back.
+/// Finds two fires with the same name in this span: names follow time, except where clocks are set back.
 fn in_row(
     template: &str,
     spec: &Spec,
@@ -102,7 +103,7 @@ fn in_row(
     None
 }
 
-/// The template with a placeholder that tells the fires apart.
+/// Returns the template with a placeholder that tells the fires apart.
 fn finer(template: &str, does: impl Fn(&str) -> bool) -> Option<String> {
     let coarse = template.find("{fire_time").and_then(|begin| {
         let end = begin + template[begin..].find('}')?;

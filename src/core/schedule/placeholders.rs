@@ -1,4 +1,4 @@
-//! What a schedule's task is told of its fire: `{fire_time}` and `{previous_fire_time}` in its texts.
+//! Placeholders for the fire of a schedule's task: `{fire_time}` and `{previous_fire_time}` in its texts.
 //!
 //! | placeholder | becomes |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | `{fire_time:time}` | `2026-11-20T18-00`, in the schedule's zone: sorts, and fits into names |
 //! | `{fire_time:unix}`, `{fire_time:ms}` | seconds or milliseconds since 1970 |
 //!
-//! `{previous_fire_time}` is the newest fire before it that made a task; of the first one it is empty. All other braces stay
-//! what they are: they are for the handler. What looks like one of these and isn't is refused, and in a name, which no handler
-//! reads, all else.
+//! `{previous_fire_time}` is the latest earlier fire that made a task; for the first one it is empty. All other
+//! braces stay unchanged: they are for the handler. Text that looks like one of these placeholders but isn't one is
+//! refused. In a name, which no handler reads, all other braces are refused as well.
 
 use chrono::{DateTime, TimeZone, Utc};
 use chrono_tz::Tz;
@@ -20,31 +20,31 @@ use crate::text::{QUOTE_CHARS_MAX, cut};
 
 const FIRE: &str = "fire_time";
 const PREVIOUS: &str = "previous_fire_time";
-/// The forms of a time, as they stand behind its name.
+/// Formats of a time, as they follow its name.
 const FORMS: [&str; 5] = ["", ":date", ":time", ":unix", ":ms"];
-/// The same, for people.
+/// Valid placeholders, in the form for people.
 const FORMS_TEXT: &str = "fire_time, fire_time:date, fire_time:time, fire_time:unix, fire_time:ms, and the same of previous_fire_time";
-/// Slips of the finger that make another word of a placeholder.
+/// Maximum number of typing errors for which a name still counts as a misspelled placeholder.
 const SLIPS_MAX: usize = 2;
 
-/// What placeholders stand for.
+/// Values of the placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FireTimes<'a> {
-    /// The fire's time.
+    /// Time of the fire.
     pub fire: WallMs,
-    /// That of the newest one before it that made a task.
+    /// Time of the latest earlier fire that made a task.
     pub previous: Option<WallMs>,
-    /// The name of the schedule's zone; UTC where it has none.
+    /// Name of the schedule's zone; UTC if it has none.
     pub zone: &'a str,
 }
 
-/// A placeholder that there isn't.
+/// Placeholder that doesn't exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no placeholder {{{}}}; there are {FORMS_TEXT}", cut(.name, QUOTE_CHARS_MAX))]
 pub struct UnknownPlaceholder {
-    /// What stands in the braces.
+    /// Text between the braces.
     pub name: String,
-    /// What it was meant to be, as far as that can be guessed.
+    /// Placeholder that was probably meant, if there is a close one.
     pub meant: Option<String>,
 }
 
@@ -60,12 +60,13 @@ impl UnknownPlaceholder {
         }
     }
 
-    /// Whether it is one of ours but for a slip of the finger: it is hardly meant for somebody else.
+    /// Returns true if it differs from a valid placeholder only by typing errors, so it is hardly meant for the
+    /// handler.
     pub fn is_slip(&self) -> bool {
         nearest(&self.name).is_some_and(|(slips, _)| slips <= SLIPS_MAX)
     }
 
-    /// The question after what it was meant to be.
+    /// Returns a "did you mean" question, if there is a guess.
     pub fn advice(&self) -> Option<String> {
         let meant = self.meant.as_ref()?;
         Some(format!("did you mean {{{meant}}}?"))
@@ -77,7 +78,7 @@ fn forms() -> impl Iterator<Item = String> {
     of(FIRE).chain(of(PREVIOUS))
 }
 
-/// The placeholder with the fewest slips between, and how many those are; none for a name that is far too long.
+/// Returns the placeholder with the fewest typing errors, and their number; `None` for a name that is far too long.
 fn nearest(name: &str) -> Option<(usize, String)> {
     if !is_comparable(name) {
         return None;
@@ -87,7 +88,7 @@ fn nearest(name: &str) -> Option<(usize, String)> {
         .min()
 }
 
-/// What stands in braces in a text and isn't a placeholder.
+/// Iterates over the texts in braces that aren't placeholders.
 pub fn unknown(text: &str) -> impl Iterator<Item = UnknownPlaceholder> {
     let inside = |tail: &str| tail.split_once('}').map(|(name, _)| name.to_owned());
     let names = text.split('{').skip(1).filter_map(inside);
@@ -96,11 +97,11 @@ pub fn unknown(text: &str) -> impl Iterator<Item = UnknownPlaceholder> {
         .map(|name| UnknownPlaceholder::new(&name))
 }
 
-/// A text with its placeholders filled in. No value has a quote, a backslash or a control character in it, so JSON stays
-/// JSON.
+/// Replaces the placeholders in a text. No value contains a quote, a backslash or a control character, so JSON stays
+/// valid.
 ///
 /// # Errors
-/// The first placeholder that looks like one of these and isn't.
+/// Returns the first text in braces that looks like a placeholder but isn't one.
 pub fn filled(text: &str, times: &FireTimes<'_>) -> Result<String, UnknownPlaceholder> {
     let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(begin) = rest.find('{') {
@@ -121,7 +122,7 @@ pub fn filled(text: &str, times: &FireTimes<'_>) -> Result<String, UnknownPlaceh
     Ok(filled)
 }
 
-/// The placeholder that a text begins with, if it is one of ours, and what follows it.
+/// Splits off the placeholder that a text begins with, if its name begins like one of ours.
 fn inside(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix('{')?;
     let end = text.find(['{', '}', '"', '\\'])?;
@@ -154,12 +155,12 @@ fn value(name: &str, times: &FireTimes<'_>) -> Result<String, UnknownPlaceholder
     })
 }
 
-/// As RFC 3339, without milliseconds where there are none.
+/// Formats a time as RFC 3339, without milliseconds if they are zero.
 fn short(time: WallMs) -> String {
     time.to_rfc3339().replace(".000Z", "Z")
 }
 
-/// A time by the clocks of a zone.
+/// Formats a time by the clocks of a zone.
 pub(super) fn local(time: WallMs, zone: &str, format: &str) -> String {
     let zone = zone.parse::<Tz>().unwrap_or(Tz::UTC);
     let utc = DateTime::<Utc>::from_timestamp_millis(time.0).unwrap_or_default();

@@ -1,71 +1,72 @@
-//! What becomes of the fires that are due.
+//! Outcome of the fires that are due.
 //!
-//! The caller holds the schedule's row and carries out all of a [`Plan`] in one transaction, or nothing of it: the fires that
-//! it names are rows then, and the schedule's next fire lies behind them. So each fire has one outcome, whoever looks.
+//! The caller holds the schedule's row and applies all of a [`Plan`] in one transaction, or none of it: it stores a
+//! row for each named fire, and sets the schedule's next fire after them. So each fire has one outcome, whoever plans
+//! it.
 
 use std::collections::VecDeque;
 
 use super::{GRACE, Missed, Overlap, Spec};
 use crate::ids::{ScheduleId, WallMs};
 
-/// Fires that one plan looks at. A longer outage takes several, each with a row of what was missed.
+/// Maximum number of fires in one plan. A longer downtime takes several plans, each with a row for the missed fires.
 pub const STEPS_MAX: usize = 10_000;
-/// Tasks of one schedule that are about to be made, at most: more fires are skipped.
+/// Maximum number of tasks of one schedule that are about to be made; further fires are skipped.
 pub const PENDING_MAX: u32 = 100;
 
-/// How a schedule stands.
+/// Present state of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Which.
+    /// Id of the schedule.
     pub id: ScheduleId,
-    /// The fire that is next.
+    /// Time of the next fire.
     pub next: WallMs,
-    /// Whether a task of it has neither ended nor stopped.
+    /// True if a task of it has neither ended nor stopped.
     pub is_busy: bool,
-    /// Fires whose task is about to be made.
+    /// Number of fires whose task is about to be made.
     pub pending: u32,
-    /// Fires that wait until nothing of it runs.
+    /// Number of fires that wait until no task of the schedule runs.
     pub queued: u32,
 }
 
-/// What becomes of one fire.
+/// Decision about one fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A task is made.
+    /// Make a task now.
     Make,
-    /// It waits until nothing runs.
+    /// Wait until no task of the schedule runs.
     Queue,
-    /// What runs is cancelled, what waits is skipped, and it waits.
+    /// Cancel what runs, skip what waits, and wait.
     Supersede,
-    /// A task of the schedule runs.
+    /// Skip: a task of the schedule runs.
     SkipOverlap,
-    /// Too many tasks of the schedule are about to be made.
+    /// Skip: too many tasks of the schedule are about to be made.
     SkipCrowded,
 }
 
-/// Fires that nobody was there for and that are not made up for.
+/// Fires that were missed because no node was there, and that are not made up for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The first.
+    /// Time of the first missed fire.
     pub first: WallMs,
-    /// The last.
+    /// Time of the last missed fire.
     pub last: WallMs,
-    /// How many, with both.
+    /// Number of missed fires, including both.
     pub count: u64,
 }
 
-/// What is to be done with the fires that are due.
+/// Decisions about all fires that are due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What was missed.
+    /// Fires that were missed.
     pub missed: Option<Gap>,
-    /// What becomes of the others, in their order.
+    /// Decisions about the other fires, in their order.
     pub fires: Vec<(WallMs, Outcome)>,
-    /// The fire that is next then; none when the schedule is over.
+    /// Next fire after these; `None` when the schedule is over.
     pub next: Option<WallMs>,
 }
 
-/// Decides about everything that is due now.
+/// Decides about all fires that are due now.
 pub fn plan(spec: &Spec, standing: &Standing, now: WallMs) -> Plan {
     let due = due(spec, standing, now);
     let mut plan = Plan {
@@ -80,12 +81,12 @@ pub fn plan(spec: &Spec, standing: &Standing, now: WallMs) -> Plan {
     plan
 }
 
-/// What becomes of a fire that somebody orders now, beside the times of the schedule.
+/// Decides about a manual fire, in addition to the times of the schedule.
 pub fn plan_one(spec: &Spec, standing: &Standing) -> Outcome {
     Place::of(spec, standing).take()
 }
 
-/// Fires that may wait at once.
+/// Returns the number of fires that may wait at once.
 fn queue_max(missed: Missed) -> u32 {
     match missed {
         Missed::All(most) => most,
@@ -99,14 +100,14 @@ struct Due {
     next: Option<WallMs>,
 }
 
-/// The fires that are due, without those that are not made up for.
+/// Collects the fires that are due, without those that are not made up for.
 fn due(spec: &Spec, standing: &Standing, now: WallMs) -> Due {
     let most = spec.missed.most();
     let (mut missed, mut kept) = (None, VecDeque::new());
     let (mut next, mut steps) = (Some(standing.next), 0);
     while let Some(fire) = next.filter(|fire| spec.due(standing.id, *fire) <= now) {
         if steps == STEPS_MAX {
-            // There are more: which of them are the newest is seen from the next plan.
+            // There are more fires; the next plan determines which of them are the latest.
             return Due {
                 missed,
                 next: kept.front().copied().or(next),
@@ -138,7 +139,7 @@ fn miss(missed: &mut Option<Gap>, fire: Option<WallMs>) {
     known.count += 1;
 }
 
-/// What stands in the way of a fire.
+/// Obstacles to a fire: the overlap rule, running tasks and waiting fires.
 struct Place {
     overlap: Overlap,
     room: u32,
@@ -170,7 +171,7 @@ impl Place {
     }
 
     fn outcome(&self) -> Outcome {
-        // Whoever waits goes first.
+        // Fires that already wait go first.
         let is_free = !self.is_busy && self.queued == 0;
         match self.overlap {
             _ if self.pending >= PENDING_MAX => Outcome::SkipCrowded,

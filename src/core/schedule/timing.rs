@@ -1,4 +1,4 @@
-//! The times at which a schedule fires: every so often, or as a cron expression says in a time zone.
+//! Fire times of a schedule: a fixed period, or a cron expression in a time zone.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use super::{PERIOD_MAX, PERIOD_MIN, SpecFault};
 use crate::ids::WallMs;
 use crate::settings::text::span_text;
 
-/// At which times a schedule fires.
+/// Rule for the fire times of a schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Timing {
-    /// Every so often: at whole multiples of the period since the schedule's `start`, or since 1970 in UTC, so that `30m`
-    /// is at every full and half hour.
+    /// Fixed period: at whole multiples of it since the schedule's `start`, or since 1970 in UTC, so that `30m` is at
+    /// every full and half hour.
     Every(Duration),
-    /// As a cron expression says, in a zone.
+    /// Cron expression in a time zone.
     Cron(Cron),
 }
 
 impl Timing {
-    /// The period of `every`.
+    /// Creates the timing of a fixed period (`every`).
     ///
     /// # Errors
-    /// When it is too short, too long, or no whole number of seconds.
+    /// Fails if the period is too short, too long, or no whole number of seconds.
     pub fn every(period: Duration) -> Result<Timing, SpecFault> {
         let is_whole = period.subsec_nanos() == 0;
         if is_whole && (PERIOD_MIN..=PERIOD_MAX).contains(&period) {
@@ -38,7 +38,7 @@ impl Timing {
         })
     }
 
-    /// The name of its zone; UTC where it has none.
+    /// Returns the name of its zone; UTC if it has none.
     pub fn zone(&self) -> &'static str {
         match self {
             Timing::Every(_) => "UTC",
@@ -46,13 +46,13 @@ impl Timing {
         }
     }
 
-    /// The first time after `after`; none when there is none any more.
+    /// Returns the first fire time after `after`, or `None` if there is no further one.
     pub(super) fn next_after(&self, after: WallMs, start: Option<WallMs>) -> Option<WallMs> {
         let next = match self {
             Timing::Every(period) => every_after(*period, after, start.unwrap_or_default()),
             Timing::Cron(cron) => cron.next_after(after),
         };
-        // What no text can say fires never.
+        // A time that can't be written as text never fires.
         next.filter(|next| *next <= WallMs::LAST)
     }
 }

@@ -1,23 +1,24 @@
-//! What a task's live settings must fulfil: the bounds of each, and what they must be together.
+//! Checks of a task's live settings: the bounds of each, and their consistency.
 //!
-//! One check for `config.toml`, the command line and the API, so that the three can't differ. All faults at once.
+//! The same check serves `config.toml`, the command line and the API, so that the three can't differ. Reports all
+//! faults at once.
 
 use crate::settings::table::Tuning;
 use crate::settings::{Auto, Burst};
 
-/// Settings contradict one another, or one is out of its bounds.
+/// Error in the settings: some contradict each other, or one is out of its bounds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {what}; try {advice}")]
 pub struct TuningFault {
-    /// The setting to change.
+    /// Name of the setting to change.
     pub key: &'static str,
-    /// What is wrong with it.
+    /// Description of the fault.
     pub what: String,
-    /// What would do.
+    /// Value that would be accepted.
     pub advice: String,
 }
 
-/// Every fault of the settings; none when they are sound.
+/// Returns every fault of the settings; empty if they are valid.
 pub fn faults(tuning: &Tuning) -> Vec<TuningFault> {
     let mut faults = tuning.out_of_bounds();
     let mut add = |key, what: String, advice: String| faults.push(TuningFault { key, what, advice });

@@ -1,4 +1,4 @@
-//! The serde form of settings: their text, and a plain number where a number is meant.
+//! Serde form of settings: their text, or a plain number where a number is meant.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,10 +16,10 @@ use serde_json::value::RawValue;
 use crate::settings::text::{ByteSize, TextError, parse_span, span_text};
 use crate::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit, Results};
 
-/// The longest text of a setting: each is shorter when it is written back. Unit: characters.
+/// Maximum length of a setting's text; each is shorter when it is written back. Unit: characters.
 pub const TEXT_CHARS_MAX: usize = 80;
 
-/// Reads a text, or a number as if it had been written as text.
+/// Visitor that reads a text, or a number as if it had been written as text.
 struct TextOrNumber<T>(PhantomData<T>);
 
 impl<T: FromStr<Err = TextError>> Visitor<'_> for TextOrNumber<T> {
@@ -42,7 +42,7 @@ impl<T: FromStr<Err = TextError>> Visitor<'_> for TextOrNumber<T> {
     }
 }
 
-/// The text, unless it is longer than any setting.
+/// Returns the text, or fails if it is longer than any setting.
 fn short<E: Error>(text: &str) -> Result<&str, E> {
     if text.chars().count() > TEXT_CHARS_MAX {
         return Err(E::custom(format!(
@@ -105,28 +105,29 @@ impl Serialize for Auto<NonZeroU32> {
     }
 }
 
-/// The serde form of a `Duration`: `"15s"`.
+/// Serde form of a `Duration`: `"15s"`.
 pub mod span {
     use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, short, span_text};
 
-    /// Writes the span as people would.
+    /// Writes the span in the form that people use.
     ///
     /// # Errors
-    /// When the format refuses.
+    /// Fails if the format refuses the text.
     pub fn serialize<S: Serializer>(span: &Duration, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&span_text(*span))
     }
 
-    /// Reads a span as people write it.
+    /// Reads a span in the form that people use.
     ///
     /// # Errors
-    /// When it isn't one.
+    /// Fails if the text isn't a span.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         parse_span(short(&String::deserialize(from)?)?).map_err(D::Error::custom)
     }
 }
 
-/// What is written as an object. A derived reader of a struct also takes an array, in which nothing has a name.
+/// Value that must be written as an object. A derived reader of a struct also accepts an array, in which nothing has
+/// a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Object<T>(pub T);
 
@@ -150,32 +151,32 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Reads a member that is an object.
+/// Reads a member that must be an object.
 ///
 /// # Errors
-/// When it is something else.
+/// Fails if it is something else.
 pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
     Object::deserialize(from).map(|Object(value)| value)
 }
 
-/// Reads a member that is an object or nothing.
+/// Reads a member that must be an object or null.
 ///
 /// # Errors
-/// When it is something else.
+/// Fails if it is something else.
 pub fn object_option<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     let read = Option::<Object<T>>::deserialize(from)?;
     Ok(read.map(|Object(value)| value))
 }
 
-/// JSON text as a tree; the text itself where no tree holds it, such as the number 1e400.
+/// Parses JSON text into a tree; returns the text itself if no tree can hold it, such as the number 1e400.
 pub fn tree(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
-/// The same of the members of something that is written as an object, each for itself.
+/// Converts each member of a value that is written as an object into a tree, separately.
 ///
 /// # Errors
-/// When it can't be written, or is no object.
+/// Fails if the value can't be written, or isn't an object.
 pub fn trees(thing: &impl Serialize) -> Result<Value, serde_json::Error> {
     let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&serde_json::to_string(thing)?)?;
     let member = |(name, value): (String, Box<RawValue>)| (name, tree(value.get()));
@@ -185,12 +186,13 @@ pub fn trees(thing: &impl Serialize) -> Result<Value, serde_json::Error> {
 /// Reads a member whose null means its default.
 ///
 /// # Errors
-/// When it is something else.
+/// Fails if the value has another type.
 pub fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
-/// The most members of a map that people write: more are refused while they are read. What a map means may allow fewer.
+/// Maximum number of members in a map that people write: more are refused while reading. The meaning of a map may
+/// allow fewer.
 pub const MEMBERS_MAX: usize = 1_000;
 
 struct Texts;
@@ -224,10 +226,10 @@ impl<'de> Deserialize<'de> for FewTexts {
     }
 }
 
-/// Reads a member that is a map of texts, or nothing.
+/// Reads a member that is a map of texts, or null.
 ///
 /// # Errors
-/// When it is something else, or has too many members.
+/// Fails if it is something else, or has too many members.
 pub fn few_texts<'de, D: Deserializer<'de>>(from: D) -> Result<Option<BTreeMap<String, String>>, D::Error> {
     let read = Option::<FewTexts>::deserialize(from)?;
     Ok(read.map(|FewTexts(members)| members))
@@ -241,7 +243,7 @@ mod tests {
 
     const WRITTEN: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,"window":4096,
 "batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,"backoff":"1s..60s x2 jitter 20%",
-"on_exhausted":"abandon","error_budget":"10/s 1%","error_window":"30s","checkpoint_interval":"1s",
+"on_exhausted":"fail","error_budget":"10/s 1%","error_window":"30s","checkpoint_interval":"1s",
 "unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,"ordered":false,"results":"off","outage_patience":"24h",
 "reduce_timeout":"10m","judge_after":"auto"}"#;
 

@@ -1,5 +1,5 @@
-//! The settings of a task: [`table`] declares them; here are their types as checked values. How people write them is
-//! [`text`], how serde does [`json`].
+//! Settings of a task as checked values. [`table`] declares them, [`text`] defines their text form, [`json`] their
+//! serde form.
 
 pub mod check;
 pub mod json;
@@ -17,50 +17,51 @@ pub struct Rate {
     period_ns: u64,
 }
 
-/// The highest rate that a task may ask for: 1 item a nanosecond. Unit: items per second.
+/// Highest rate that a task may ask for: 1 item per nanosecond. Unit: items per second.
 pub const RATE_PER_SECOND_MAX: u64 = 1_000_000_000;
 
 impl Rate {
-    /// `items` in each `period`; none when either is zero or the rate exceeds [`RATE_PER_SECOND_MAX`].
+    /// Creates a rate of `items` in each `period`. Returns `None` if either is zero or the rate exceeds
+    /// [`RATE_PER_SECOND_MAX`].
     pub fn new(items: u64, period: Duration) -> Option<Rate> {
         let period_ns = u64::try_from(period.as_nanos()).ok()?;
         let fits = items > 0 && period_ns > 0 && items <= period_ns;
         fits.then_some(Rate { items, period_ns })
     }
 
-    /// `items` in each second.
+    /// Creates a rate of `items` per second.
     pub fn per_second(items: u64) -> Option<Rate> {
         Rate::new(items, Duration::from_secs(1))
     }
 
-    /// The items of one period, at least 1.
+    /// Returns the items of one period, at least 1.
     pub fn items(self) -> u64 {
         self.items
     }
 
-    /// The period. Unit: nanoseconds, at least 1.
+    /// Returns the period. Unit: nanoseconds, at least 1.
     pub fn period_ns(self) -> u64 {
         self.period_ns
     }
 
-    /// Items per second, for display and estimates only.
+    /// Returns the items per second, for display and estimates only.
     pub fn as_per_second(self) -> f64 {
         self.items as f64 * 1e9 / self.period_ns as f64
     }
 
-    /// Millionths of an item per second, for people who watch.
+    /// Returns the rate in millionths of an item per second, for display.
     pub fn micros_per_second(self) -> u64 {
         let micros = u128::from(self.items) * 1_000_000_000_000_000 / u128::from(self.period_ns);
         u64::try_from(micros).unwrap_or(u64::MAX)
     }
 
-    /// Whether it makes more items than another in the same time.
+    /// Returns true if it is higher than `other`.
     pub fn is_faster_than(self, other: Rate) -> bool {
         u128::from(self.items) * u128::from(other.period_ns)
             > u128::from(other.items) * u128::from(self.period_ns)
     }
 
-    /// `items` in so many periods, at most as many as can be written.
+    /// Returns a rate of `items` in `times` periods, as far as it can be represented.
     pub(super) fn stretched(self, items: u64, times: u64) -> Rate {
         let period_ns = self.period_ns.saturating_mul(times.max(1));
         Rate {
@@ -69,31 +70,31 @@ impl Rate {
         }
     }
 
-    /// The time that so many items take.
+    /// Returns the time that `items` take at this rate.
     pub fn time_of(self, items: u64) -> Duration {
         let nanos = u128::from(items).saturating_mul(u128::from(self.period_ns)) / u128::from(self.items);
         let seconds = u64::try_from(nanos / 1_000_000_000).unwrap_or(u64::MAX);
         Duration::new(seconds, (nanos % 1_000_000_000) as u32)
     }
 
-    /// How many items the rate makes in `span`, rounded up.
+    /// Returns the number of items that the rate allows in `span`, rounded up.
     pub fn items_in(self, span: Duration) -> u64 {
         let items = (span.as_nanos() * u128::from(self.items)).div_ceil(u128::from(self.period_ns));
         u64::try_from(items).unwrap_or(u64::MAX)
     }
 }
 
-/// How fast a task may go.
+/// Rate limit of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateLimit {
     /// As fast as the handler answers.
     Unlimited,
-    /// At most this, measured at the gate, retries included.
+    /// At most this rate, measured at the dispatch gate, retries included.
     Limited(Rate),
 }
 
 impl RateLimit {
-    /// Whether it lets more leave than another.
+    /// Returns true if it allows more items than `other`.
     pub fn is_faster_than(self, other: RateLimit) -> bool {
         match (self, other) {
             (RateLimit::Limited(one), RateLimit::Limited(other)) => one.is_faster_than(other),
@@ -103,89 +104,90 @@ impl RateLimit {
     }
 }
 
-/// How many items may leave at once above the steady rate.
+/// Number of items that may be sent at once above the steady rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Burst {
-    /// So much time's worth of the rate; the default is 100 ms, never below max(2 × batch, 4) items.
+    /// Span of the rate; the default is 100 ms, never below max(2 × batch, 4) items.
     Span(Duration),
-    /// This many items.
+    /// Fixed number of items.
     Items(NonZeroU32),
 }
 
-/// A number, or one that the platform derives from other settings.
+/// Value that is either fixed or derived from other settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Auto<T> {
-    /// Derived; the setting's documentation says how.
+    /// Derived, as documented at the setting.
     #[default]
     Auto,
-    /// Chosen by a person.
+    /// Fixed value, chosen by a person.
     Fixed(T),
 }
 
-/// The wait before another attempt: exponential from `first` to `max`, spread by `jitter_percent`.
+/// Wait before the next attempt: exponential from `first` to `max`, spread by `jitter_percent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// The wait after the first failed attempt.
+    /// Wait after the first failed attempt.
     pub first: Duration,
-    /// The longest wait.
+    /// Upper bound of the wait before jitter.
     pub max: Duration,
-    /// Each wait is this many times the one before, at least 1.
+    /// Factor from one wait to the next, at least 1.
     pub factor: u32,
-    /// Each wait is lengthened or shortened by up to this many percent, 0 to 100.
+    /// Range in percent by which each wait is lengthened or shortened, 0 to 100.
     pub jitter_percent: u32,
 }
 
-/// What happens to an item that has used all its attempts.
+/// Action for an item that has used all its attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnExhausted {
-    /// It is abandoned and the task goes on.
-    Abandon,
-    /// The task stops (`item_exhausted`); the item stays pending.
+    /// Mark the item failed and continue the task.
+    Fail,
+    /// Stop the task (`item_exhausted`); the item stays pending.
     Stop,
 }
 
-/// What becomes of what items came to.
+/// Handling of the outputs of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Results {
-    /// Nothing is kept of a success but that it was one.
+    /// Keep nothing of a success but its status.
     Off,
-    /// The output of each success is kept, and can be read in index order.
+    /// Keep the output of each success, readable in index order.
     Keep,
 }
 
-/// How many abandoned items a task may have.
+/// Maximum number of failed items in a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AbandonedLimit {
-    /// This many.
+pub enum FailedLimit {
+    /// Absolute number of items.
     Count(u64),
-    /// This share of the total. Unit: parts per million.
+    /// Share of the total. Unit: parts per million.
     RatioPpm(u32),
 }
 
-/// How many attempts may fail, over `error_window`.
+/// Number of attempts that may fail within `error_window`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailedAttempts {
-    /// At this rate at most.
+    /// At most this rate.
     Rate(Rate),
-    /// As many as succeed; and more, while they fail at this rate at most.
+    /// As many as succeed; and more, as long as they fail at no more than this rate.
     Most(Rate),
 }
 
 impl FailedAttempts {
-    /// What `auto` means. Ten a second: below that a few failures of a slow task would be most of its attempts.
+    /// Meaning of `auto`. Ten per second, because a few failures of a slow task would otherwise be most of its
+    /// attempts.
     pub const AUTO: FailedAttempts = FailedAttempts::Most(Rate {
         items: 10,
         period_ns: 1_000_000_000,
     });
 
-    /// The rate that may fail whatever succeeds.
+    /// Returns the rate that may fail whatever succeeds.
     pub fn rate(self) -> Rate {
         match self {
             FailedAttempts::Rate(rate) | FailedAttempts::Most(rate) => rate,
         }
     }
 
-    /// The same with another rate.
+    /// Returns the same kind of limit with another rate.
     #[must_use]
     pub fn with_rate(self, rate: Rate) -> FailedAttempts {
         match self {
@@ -195,12 +197,12 @@ impl FailedAttempts {
     }
 }
 
-/// The errors that a task may have. More failed attempts than `failed_attempts` over `error_window` make it
-/// `recovering`; more abandoned items than `abandoned` stop it. Both may be absent.
+/// Tolerated errors of a task. More failed attempts than `failed_attempts` over `error_window` make it `recovering`;
+/// more failed items than `failed` stop it. Both may be absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorBudget {
-    /// The failed attempts.
+    /// Limit of failed attempts, if any.
     pub failed_attempts: Option<FailedAttempts>,
-    /// The number or share of abandoned items.
-    pub abandoned: Option<AbandonedLimit>,
+    /// Limit of failed items, as a number or a share, if any.
+    pub failed: Option<FailedLimit>,
 }

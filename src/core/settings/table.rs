@@ -1,8 +1,8 @@
-//! The live settings of a task, declared once: name, type, default, bounds and what it means.
+//! Live settings of a task, declared once: name, type, default, bounds and description.
 //!
-//! From this table come [`Tuning`] and [`TuningPatch`], their stored form, the keys of `[task_defaults]` in a
-//! configuration, requests and answers of the API with their description, the flags of the command line, `config.toml`
-//! and the reference in `docs/`.
+//! This table generates [`Tuning`] and [`TuningPatch`], their stored form, the keys of `[task_defaults]` in a
+//! configuration, requests and answers of the API with their description, the flags of the command line,
+//! `config.toml` and the reference in `docs/`.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -13,30 +13,30 @@ use crate::settings::check::TuningFault;
 use crate::settings::value::{Kind, Value, Written, default, written, written_option};
 use crate::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit, Results};
 
-/// What the table says of a live setting.
+/// Description of a live setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Its name in a configuration, in JSON and (with dashes) as a flag.
+    /// Name in a configuration, in JSON and (with dashes) as a flag.
     pub name: &'static str,
-    /// What it is written as.
+    /// Form in which it is written.
     pub kind: Kind,
-    /// Its default, as TOML.
+    /// Default value, as TOML.
     pub default: &'static str,
-    /// What it means: a sentence, and paragraphs with more.
+    /// Description: a summary sentence, and further paragraphs.
     pub about: &'static str,
-    /// It must be more than this, as TOML; none where its type says enough.
+    /// Exclusive lower bound, as TOML; `None` if its type is bound enough.
     pub above: Option<&'static str>,
-    /// It is at most this, as TOML.
+    /// Inclusive upper bound, as TOML.
     pub most: Option<&'static str>,
 }
 
 impl Setting {
-    /// What it means, in a sentence without its point.
+    /// Returns the first paragraph of the description, without a full stop.
     pub fn summary(&self) -> String {
         paragraphs(self.about).next().unwrap_or_default()
     }
 
-    /// What is wrong with a value of this size, if anything is.
+    /// Returns the fault of a value with this size, if it is out of bounds.
     fn fault(&self, value: Measured) -> Option<TuningFault> {
         let (size, [floor, most]) = (value.size?, value.bounds);
         let is_out = floor.is_some_and(|floor| size <= floor) || most.is_some_and(|most| size > most);
@@ -52,7 +52,7 @@ impl Setting {
     }
 }
 
-/// The paragraphs of a documentation comment, each in one line.
+/// Splits a documentation comment into its paragraphs, each in one line.
 pub fn paragraphs(about: &str) -> impl Iterator<Item = String> {
     let lines = |paragraph: &str| paragraph.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     about
@@ -61,13 +61,13 @@ pub fn paragraphs(about: &str) -> impl Iterator<Item = String> {
         .filter(|text| !text.is_empty())
 }
 
-/// How large a value is, and between what it must lie; each in the unit of its type.
+/// Size of a value and its bounds, in the unit of its type.
 struct Measured {
     size: Option<u128>,
     bounds: [Option<u128>; 2],
 }
 
-/// What a bound allows of values of a type.
+/// Returns the size of a bound, in the unit of the type.
 fn bound<T: Value>(written: Option<&str>) -> Option<u128> {
     default::<T>(written?).size()
 }
@@ -83,7 +83,7 @@ macro_rules! optional {
 
 macro_rules! live_settings {
     ($($(#[doc = $about:literal])+ $name:ident: $type:ty = $default:tt $(above $floor:tt)? $(to $most:tt)?;)+) => {
-        /// Every live setting, in the order in which they are shown.
+        /// All live settings, in display order.
         pub const SETTINGS: &[Setting] = &[$(Setting {
             name: stringify!($name),
             kind: <$type as Value>::KIND,
@@ -93,9 +93,9 @@ macro_rules! live_settings {
             most: optional!($($most)?),
         }),+];
 
-        /// The live settings of a task.
+        /// Live settings of a task.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        // A task that was saved before a setting came has the default of it.
+        // A task that was saved before a setting was added has the default for it.
         #[serde(deny_unknown_fields, default)]
         pub struct Tuning {
             $($(#[doc = $about])+ #[serde(with = "written")] pub $name: $type,)+
@@ -108,13 +108,13 @@ macro_rules! live_settings {
         }
 
         impl Tuning {
-            /// The names of the settings that differ.
+            /// Returns the names of the settings that differ.
             pub fn differences(&self, other: &Tuning) -> Vec<&'static str> {
                 let all = [$((stringify!($name), self.$name != other.$name)),+];
                 all.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
             }
 
-            /// The settings that are out of their bounds.
+            /// Returns a fault for each setting that is out of bounds.
             pub(super) fn out_of_bounds(&self) -> Vec<TuningFault> {
                 let all = [$(Measured {
                     size: self.$name.size(),
@@ -124,7 +124,8 @@ macro_rules! live_settings {
             }
         }
 
-        /// Some of the live settings, as a business's defaults and a request name them: what isn't named stays.
+        /// Some of the live settings, as a business's defaults and a request name them: those not named stay
+        /// unchanged.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct TuningPatch {
@@ -134,21 +135,21 @@ macro_rules! live_settings {
         }
 
         impl TuningPatch {
-            /// The settings with what is named here in place of what they say. Whether they are sound together is for
-            /// [`faults`](crate::settings::check::faults) to say.
+            /// Returns `to` with the settings named here replaced. Consistency is checked by
+            /// [`faults`](crate::settings::check::faults).
             pub fn apply(&self, to: &Tuning) -> Tuning {
                 Tuning { $($name: self.$name.unwrap_or(to.$name),)+ }
             }
 
-            /// What either names; where both do, the other.
+            /// Merges both patches; where both name a setting, `other` wins.
             pub fn and(&self, other: &TuningPatch) -> TuningPatch {
                 TuningPatch { $($name: other.$name.or(self.$name),)+ }
             }
 
-            /// One setting, from its text.
+            /// Parses one setting from its text.
             ///
             /// # Errors
-            /// What was expected, or that there is no such setting.
+            /// Returns the expected form, or that no such setting exists.
             pub fn parse(name: &str, text: &str) -> Result<TuningPatch, String> {
                 let mut patch = TuningPatch::default();
                 match name {
@@ -158,10 +159,10 @@ macro_rules! live_settings {
                 Ok(patch)
             }
 
-            /// Takes in the value of one setting; `null` names it not.
+            /// Reads the value of one setting; `null` leaves it unnamed.
             ///
             /// # Errors
-            /// When the value can't be read, the setting was named before, or there is none of this name.
+            /// Fails if the value can't be read, the setting was named before, or no setting has this name.
             pub fn read<'de, D: Deserializer<'de>>(&mut self, name: &str, from: D) -> Result<(), D::Error> {
                 use serde::de::Error;
                 match name {
@@ -180,75 +181,77 @@ macro_rules! live_settings {
 }
 
 live_settings! {
-    /// Item attempts in a time, retries included: 500/s, 30/m, 1/2s, or unlimited
+    /// Rate of item attempts, retries included: 500/s, 30/m, 1/2s, or unlimited
     ///
-    /// "unlimited" is unpaced (`windrow run` without --rate is)
+    /// "unlimited" turns pacing off (as `windrow run` does without --rate)
     rate: RateLimit = "100/s";
-    /// How much may leave at once above the steady rate: 100ms (of the rate) or '50 items'
+    /// Items sent at once above the steady rate: 100ms (of the rate) or '50 items'
     ///
-    /// 100ms at 500/s are 50 items; as a span never below max(2 × batch, 4)
+    /// 100ms at 500/s is 50 items; a span is never below max(2 × batch, 4)
     burst: Burst = "100ms" to "365d";
-    /// Items in flight at the same time: a number or auto
+    /// Maximum items in flight: a number or auto
     ///
-    /// auto = 64, once a p95 is known max(64, rate × p95 × 1.5)
+    /// auto = 64, or max(64, rate × p95 × 1.5) once a p95 is known
     concurrency: Auto<NonZeroU32> = "auto";
-    /// The most that concurrency = auto may become
+    /// Upper bound of concurrency = auto
     max_concurrency: NonZeroU32 = 1024;
-    /// Items between low water and the highest that may leave: a number or auto
+    /// Items from the oldest unfinished one to the highest that may be sent: a number or auto
     ///
     /// auto = max(2 × concurrency, 4096)
     window: Auto<NonZeroU32> = "auto" to 1048576;
-    /// Items of one call
+    /// Number of items per call
     batch: NonZeroU32 = 1 to 1048576;
-    /// How long an item may wait for its batch to fill
+    /// Longest wait of an item for its batch to fill
     batch_linger: Duration = "5ms";
-    /// How long one call of the handler may take
+    /// Timeout of one handler call
     timeout: Duration = "10s" above "0s" to "365d";
-    /// Attempts of one item before it is given up; calls in an outage don't count
+    /// Attempts per item before it fails; calls while the handler is down don't count
     ///
-    /// They are counted across restarts
+    /// Attempts are counted across restarts
     max_attempts: NonZeroU32 = 5;
-    /// The wait between attempts: '1s..60s x2 jitter 20%'
+    /// Wait between attempts: '1s..60s x2 jitter 20%'
     ///
-    /// The first wait..the longest, the factor, the spread
+    /// First wait..longest wait, factor, jitter
     backoff: Backoff = "1s..60s x2 jitter 20%" to "365d";
-    /// What an item without attempts left means: abandon (it, and go on) or stop (the task)
-    on_exhausted: OnExhausted = "abandon";
-    /// Errors that are tolerated: auto (it pauses while most attempts fail), 10/s failed attempts (more: it pauses), 1% or 500 given up (more: it stops), none
+    /// When retries run out: fail (mark the item failed and continue) or stop (the task)
+    on_exhausted: OnExhausted = "fail";
+    /// Tolerated errors: auto (pause while most attempts fail), 10/s failed attempts (more: pause), 1% or 500 failed
+    /// items (more: stop), none
     ///
-    /// auto: more fail than succeed, and more than 10/s. Both: "auto 1%", "10/s 1%"
+    /// auto: more attempts fail than succeed, and more than 10/s. Both: "auto 1%", "10/s 1%"
     error_budget: ErrorBudget = "auto";
-    /// The span over which failed attempts are counted for the error budget
+    /// Window over which failed attempts are counted for the error budget
     error_window: Duration = "10s" above "0s" to "365d";
-    /// How often progress is saved
+    /// Interval between checkpoints, which save progress
     checkpoint_interval: Duration = "1s" above "0s" to "365d";
-    /// Completions that may be unsaved: a number or auto
+    /// Maximum unsaved completions: a number or auto
     ///
-    /// The bound on repeats after a crash; auto = max(10 × concurrency, 100,000, 5 × settled in the last second)
+    /// Bounds the repeated calls after a crash; auto = max(10 × concurrency, 100,000, 5 × settled in the last second)
     unsaved_max: Auto<NonZeroU32> = "auto";
-    /// How long an item may hold a full window before it is parked although in flight
+    /// Time that an item may hold a full window before it is parked while in flight
     straggler_after: Duration = "1s" above "0s" to "365d";
-    /// A longer retry wait parks the item, so that it doesn't hold the window
+    /// Retry wait above which an item is parked, so that it doesn't hold the window
     park_after: Duration = "2s" above "0s" to "365d";
-    /// Parked items per shard
+    /// Maximum parked items per shard
     parked_max: u32 = 10_000;
-    /// One item at a time, in index order
+    /// Process one item at a time, in index order
     ordered: bool = false;
-    /// What items came to: off, or keep (it is read with `windrow task results`, in index order)
+    /// Handler outputs: off (discard), or keep (read them with `windrow task results`, in index order)
     ///
-    /// What a handler answers as `output`, up to 64 KiB of JSON an item; fixed once the task was started
+    /// The `output` of a response, up to 64 KiB of JSON per item; fixed once the task was started
     results: Results = "off";
-    /// How long the handler may be down before the task stops; nothing is lost by it
+    /// Time that the handler may be down before the task stops; nothing is lost
     ///
-    /// A night and a day: somebody has seen it by then
+    /// The default is a night and a day, so that somebody has seen it
     outage_patience: Duration = "24h" above "0s" to "365d";
-    /// How long the results of a task may take to be reduced before it stops; a start tries it again
+    /// Time limit for reducing the results of a task before it stops; a start tries again
     ///
     /// A command of the node reads some 100,000 results a second
     reduce_timeout: Duration = "10m" above "0s" to "24h";
-    /// How long the last items are tried without a verdict before they are given up: a span or auto
+    /// Time to retry the last items without a verdict before they fail: a span or auto
     ///
-    /// auto = the time that the run took so far, from 20s to 10m; 0s judges them at once: people know that it is the items
+    /// auto = duration of the run so far, from 20s to 10m; 0s judges them at once, if you know that the items are at
+    /// fault
     judge_after: Auto<Duration> = "auto";
 }
 
@@ -258,7 +261,7 @@ mod tests {
 
     const WHOLE: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,"window":4096,
 "batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,"backoff":"1s..60s x2 jitter 20%",
-"on_exhausted":"abandon","error_budget":"10/s 1%","error_window":"30s","checkpoint_interval":"1s",
+"on_exhausted":"fail","error_budget":"10/s 1%","error_window":"30s","checkpoint_interval":"1s",
 "unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,"ordered":false}"#;
 
     #[test]

@@ -1,4 +1,4 @@
-//! The types of live settings: how each is read from text, and read and written in JSON and TOML.
+//! Types of live settings: parsing from text, and reading and writing JSON and TOML.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::settings::json::span;
 use crate::settings::text::parse_span;
 use crate::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit, Results};
 
-/// What a setting is written as.
+/// Form in which a setting is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A rate, or `unlimited`.
@@ -20,48 +20,48 @@ pub enum Kind {
     NumberOrAuto,
     /// A number above 0.
     Positive,
-    /// A number.
+    /// A number, which may be 0.
     Number,
     /// A span of time.
     Span,
     /// A span of time, or `auto`.
     SpanOrAuto,
-    /// A back-off.
+    /// A back-off: waits, factor and jitter.
     Backoff,
-    /// `abandon` or `stop`.
+    /// Either `fail` or `stop`.
     OnExhausted,
-    /// `off` or `keep`.
+    /// Either `off` or `keep`.
     Results,
     /// A rate, a share, a number, or `none`.
     ErrorBudget,
-    /// `true` or `false`.
+    /// Either `true` or `false`.
     Switch,
 }
 
-/// The type of a setting.
+/// Type of a setting's value.
 pub trait Value: Sized {
-    /// What it is written as.
+    /// Form in which it is written.
     const KIND: Kind;
 
-    /// Reads it as people write it.
+    /// Parses the text form.
     ///
     /// # Errors
-    /// What was expected.
+    /// Returns the expected form.
     fn parse(text: &str) -> Result<Self, String>;
 
-    /// Reads it from JSON or TOML.
+    /// Reads a value from JSON or TOML.
     ///
     /// # Errors
-    /// When it isn't one.
+    /// Fails if it isn't a value of this type.
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error>;
 
-    /// Writes it to JSON or TOML.
+    /// Writes the value to JSON or TOML.
     ///
     /// # Errors
-    /// When the format refuses.
+    /// Fails if the format refuses it.
     fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
 
-    /// What its bounds are about: a number, or the nanoseconds of a span; none where it has no size.
+    /// Returns the size that bounds apply to: a number, or the nanoseconds of a span. `None` if it has no size.
     fn size(&self) -> Option<u128> {
         None
     }
@@ -135,13 +135,13 @@ impl Value for Duration {
     }
 }
 
-/// What the table writes as TOML.
+/// Parses a default or bound that the table writes as TOML.
 pub(crate) fn default<T: Value>(written: &str) -> T {
     let plain = written.trim_matches('"').replace('_', "");
     T::parse(&plain).expect("the table's defaults and bounds are sound; a test reads all of them")
 }
 
-/// A setting in its serde form.
+/// Wrapper that gives a setting its serde form.
 #[derive(Clone, Copy, Debug)]
 pub struct Written<T>(pub T);
 
@@ -157,7 +157,7 @@ impl<'de, T: Value> Deserialize<'de> for Written<T> {
     }
 }
 
-/// The serde form of a setting.
+/// Serde form of a setting.
 pub(crate) mod written {
     use super::{Deserializer, Serializer, Value};
 
@@ -170,22 +170,22 @@ pub(crate) mod written {
     }
 }
 
-/// The serde form of a setting that may be absent.
+/// Serde form of an optional setting.
 pub mod written_option {
     use super::{Deserialize, Deserializer, Serialize, Serializer, Value, Written};
 
-    /// Writes the value, or nothing.
+    /// Writes the value, or null.
     ///
     /// # Errors
-    /// When the format refuses.
+    /// Fails if the format refuses it.
     pub fn serialize<T: Value, S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
         value.as_ref().map(Written).serialize(to)
     }
 
-    /// Reads the value, or nothing.
+    /// Reads the value, or null.
     ///
     /// # Errors
-    /// When it isn't one.
+    /// Fails if it isn't a value of this type.
     pub fn deserialize<'de, T: Value, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
         Ok(Option::<Written<T>>::deserialize(from)?.map(|Written(value)| value))
     }

@@ -1,7 +1,7 @@
-//! How a task is cut into shards, and which part of its rate each may use.
+//! Division of a task into shards, and of its rate into shares.
 //!
-//! A task is cut once, when it starts. While it runs a share only grows: a shard that is done leaves its part to the
-//! others, so the parts never add up to more than the whole and nobody has to agree on anything.
+//! A task is cut once, when it starts. While it runs a share only grows: a shard that is done leaves its share to the
+//! others, so the shares never add up to more than the whole and no agreement is needed.
 
 pub mod trust;
 
@@ -11,69 +11,70 @@ use super::ids::{ItemIndex, WallMs};
 use super::settings::{Auto, Rate, RateLimit};
 use super::task::{Canary, ShardRange};
 
-/// The most shards that a person may ask for.
+/// Maximum number of shards that a person may ask for.
 pub const SHARDS_MAX: u32 = 256;
-/// The most shards that `auto` makes.
+/// Maximum number of shards that `auto` makes.
 pub const SHARDS_AUTO_MAX: u32 = 64;
-/// Shards for each node that `auto` makes at most, so that a node that leaves hands over a part of its work to each
-/// of the others.
+/// Maximum number of shards per node that `auto` makes, so that a node that leaves hands over a part of its work to
+/// each of the others.
 const SHARDS_PER_NODE: u32 = 4;
-/// The whole in the unit of the stored share.
+/// Whole rate in the unit of the stored share.
 const WHOLE: u64 = 1 << 30;
 
-/// A shard's part of its task's rate: one of so many equal parts.
+/// Share of a shard in its task's rate: one of several equal parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Share(NonZeroU32);
 
 impl Share {
-    /// All of it: the only shard, or the only one that isn't done.
+    /// Whole rate: for the only shard, or the only one that isn't done.
     pub const ALL: Share = Share(NonZeroU32::MIN);
 
-    /// One of `parts`; all of it where nothing is to be shared.
+    /// Creates one of `parts` equal shares; the whole if there is nothing to share.
     pub fn one_of(parts: u32) -> Share {
         Share(NonZeroU32::new(parts).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// The part of each of so many shards.
+    /// Returns the share of each of `shards` shards.
     pub fn of_each(shards: usize) -> Share {
         Share::one_of(u32::try_from(shards).unwrap_or(u32::MAX))
     }
 
-    /// As the store keeps it. Unit: 2⁻³⁰ of the whole, rounded down.
+    /// Returns the form that the store keeps. Unit: 2⁻³⁰ of the whole, rounded down.
     pub fn stored(self) -> i64 {
         (WHOLE / u64::from(self.0.get())).cast_signed()
     }
 
-    /// What the store keeps; none is the whole. The largest part that is no more than what is stored.
+    /// Reads the form that the store keeps; `None` is the whole. Returns the largest share that is no more than what
+    /// is stored.
     pub fn read(stored: Option<i64>) -> Share {
         let Some(stored) = stored else { return Share::ALL };
         let parts = WHOLE / (stored.max(0).unsigned_abs() + 1) + 1;
         Share::one_of(u32::try_from(parts).unwrap_or(u32::MAX))
     }
 
-    /// How many such parts make the whole.
+    /// Returns the number of such shares in the whole.
     pub fn parts(self) -> u32 {
         self.0.get()
     }
 
-    /// Whether nothing is left for others.
+    /// Returns true if nothing is left for others.
     pub fn is_all(self) -> bool {
         self == Share::ALL
     }
 
-    /// The part of a number, rounded down.
+    /// Returns the share of a number, rounded down.
     pub fn of(self, number: u64) -> u64 {
         number / u64::from(self.parts())
     }
 
-    /// The part of a rate: exact, or slower where it can't be written.
+    /// Returns the share of a rate: exact, or slower if it can't be represented.
     pub fn of_rate(self, rate: Rate) -> Rate {
         let parts = u64::from(self.parts());
         let common = common_divisor(rate.items(), parts);
         rate.stretched(rate.items() / common, parts / common)
     }
 
-    /// The part of a limit; a part of no limit is none.
+    /// Returns the share of a limit; unlimited stays unlimited.
     pub fn of_limit(self, limit: RateLimit) -> RateLimit {
         match limit {
             RateLimit::Unlimited => RateLimit::Unlimited,
@@ -86,16 +87,16 @@ fn common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-/// The nodes that a task could run on.
+/// Nodes that a task could run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nodes {
-    /// How many.
+    /// Number of these nodes.
     pub count: u32,
-    /// What the largest of them has; none is as much as comes. Unit: millionths of an item per second.
+    /// Capacity of the largest node; `None` is unlimited. Unit: millionths of an item per second.
     pub capacity_micros: Option<u128>,
 }
 
-/// The capacities of the nodes; none is as much as comes.
+/// Collects the capacities of the nodes; `None` is unlimited.
 impl FromIterator<Option<u128>> for Nodes {
     fn from_iter<I: IntoIterator<Item = Option<u128>>>(capacities: I) -> Nodes {
         let none = Nodes {
@@ -112,31 +113,31 @@ impl FromIterator<Option<u128>> for Nodes {
     }
 }
 
-/// What decides into how many shards a task is cut.
+/// Inputs that determine the number of shards of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharding {
-    /// What people asked for.
+    /// Number of shards that people asked for.
     pub shards: Auto<NonZeroU32>,
-    /// How fast the task may go.
+    /// Rate limit of the task.
     pub rate: RateLimit,
-    /// Items in flight, where they are chosen.
+    /// Items in flight, if chosen by people.
     pub concurrency: Auto<NonZeroU32>,
-    /// The most that one run has in flight by itself.
+    /// Maximum number of items that one run has in flight by itself.
     pub max_concurrency: NonZeroU32,
-    /// One at a time, in index order: nothing to share.
+    /// True if items go one at a time, in index order: nothing to share.
     pub ordered: bool,
-    /// The most parts that the settings can be shared by; none is any number.
+    /// Maximum number of shares that the settings can be divided into; `None` is any number.
     pub parts_max: Option<u32>,
-    /// The first items, which one shard must hold.
+    /// First items of the task, which one shard must hold.
     pub canary: Option<Canary>,
 }
 
 impl Sharding {
-    /// The number of shards of a task over `range`: never more than items, and so few that the canary lies, with an
-    /// item to spare, within the first.
+    /// Returns the number of shards of a task over `range`: never more than items, and so few that the canary, with
+    /// an item to spare, is within the first.
     ///
-    /// `auto` is the smallest number with which the part of each fits a node: a capacity of 2,000/s runs 5,000/s in
-    /// three. Where no rate limits the task every node takes part.
+    /// `auto` is the smallest number with which the share of each fits a node: with a capacity of 2,000/s, 5,000/s
+    /// run in three shards. If no rate limits the task, every node takes part.
     pub fn count(&self, range: ShardRange, nodes: Nodes) -> u32 {
         let asked = match self.shards {
             _ if self.ordered => 1,
@@ -170,14 +171,14 @@ impl Sharding {
     }
 }
 
-/// How many shards leave the first with more items than the canary has.
+/// Returns the maximum number of shards for which the first has more items than the canary.
 fn most_beside(canary: NonZeroU64, items: u64) -> u64 {
-    // The first has ⌈items / n⌉, which is more than c where items > c × n.
+    // The first shard has ⌈items / n⌉ items, which is more than c if items > c × n.
     (items.saturating_sub(1) / canary.get()).max(1)
 }
 
-/// Cuts a range into contiguous parts of nearly the same length; the first ones are one longer. An empty range is one
-/// part.
+/// Cuts a range into contiguous parts of nearly the same length; the first ones are one item longer. An empty range
+/// is one part.
 ///
 /// ```
 /// use windrow_core::ids::ItemIndex;
@@ -206,29 +207,29 @@ pub fn cut(range: ShardRange, count: u32) -> Vec<ShardRange> {
 }
 
 crate::slugs! {
-    /// Why no shard of a task dispatches for a while.
+    /// Reason why no shard of a task dispatches for a while.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum PauseReason {
         /// The handler answered 429 or 503.
         BackPressure = "back_pressure",
-        /// A reply asked for it.
+        /// A reply asked for the pause.
         Asked = "asked",
-        /// The task had more failed attempts than its budget allows: it recovers.
+        /// The task had more failed attempts than its budget allows, and recovers.
         ErrorBudget = "error_budget",
     }
 }
 
-/// No shard of the task dispatches before a time.
+/// Pause in which no shard of the task dispatches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// The time.
+    /// End of the pause.
     pub until: WallMs,
-    /// Why.
+    /// Reason for the pause.
     pub reason: PauseReason,
 }
 
 impl Pause {
-    /// The one that lasts longer; of equals, the one that was there.
+    /// Returns the pause that lasts longer; if they are equal, `held`.
     pub fn longer(held: Option<Pause>, other: Option<Pause>) -> Option<Pause> {
         match (held, other) {
             (Some(held), Some(other)) => Some(if other.until > held.until { other } else { held }),
@@ -237,33 +238,34 @@ impl Pause {
     }
 }
 
-/// The task has at most this rate until a time.
+/// Temporary upper bound of the task's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slow {
-    /// Of the whole task.
+    /// Maximum rate of the whole task.
     pub rate: Rate,
-    /// The time.
+    /// End of the slow-down.
     pub until: WallMs,
 }
 
-/// What a handler told one shard and what concerns all of them: it travels with the shard's next checkpoint.
+/// Directives that a handler gave to one shard and that concern all of them. They are saved with the shard's next
+/// checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directives {
-    /// A pause of the task.
+    /// Pause of the whole task.
     pub pause: Option<Pause>,
-    /// A lower rate of the task.
+    /// Lower rate of the whole task.
     pub slow: Option<Slow>,
-    /// The task ends here; what was dispatched is done all the same.
+    /// New end of the task; items dispatched before are still processed.
     pub finish: Option<ItemIndex>,
 }
 
 impl Directives {
-    /// Whether there is nothing to tell.
+    /// Returns true if there is no directive.
     pub fn is_empty(&self) -> bool {
         *self == Directives::default()
     }
 
-    /// Adds what was told before this and got lost on its way.
+    /// Merges earlier directives that were lost on their way.
     pub fn after(&mut self, earlier: Directives) {
         self.pause = Pause::longer(earlier.pause, self.pause);
         self.slow = self.slow.or(earlier.slow);

@@ -1,22 +1,25 @@
-//! What a node may believe of its own ownership, and when it may doubt another's: arithmetic on send times.
+//! Lease validity: how long a node may rely on its own ownership, and when it may treat another as silent. Arithmetic
+//! on send times.
 //!
-//! decision 0020 rules 3, 7 and 9. Safety never rests on it (the database decides); it keeps two nodes from working
-//! on one shard at the same time. All moments are of the own boot-time clock, which counts suspended time.
+//! Implements rules 3, 7 and 9 of decision 0020. Safety never depends on it (the database decides); it keeps two
+//! nodes from working on one shard at the same time. All moments are of the node's own boot-time clock, which counts
+//! suspended time.
 //!
-//! - Trust counts from when a request was *sent*: the witness may have counted from then on.
-//! - Silence counts from when the *reply* arrived that first showed the value: the owner may have beaten until then. It
-//!   counts only while it was watched: where nobody could read, nobody could write either, and owners that the same
-//!   outage cut off need a moment to be heard again.
+//! - Validity counts from when a request was *sent*: the witness may have counted from then on.
+//! - Silence counts from when the *reply* arrived that first showed the value: the owner may have sent heartbeats
+//!   until then. It counts only while it was watched: where nobody could read, nobody could write either, and owners
+//!   that the same outage cut off need a moment to be heard again.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::ids::{Moment, SessionId};
 
-/// The least margin. (Clock rate error and the gate's own latency.)
+/// Minimum margin. (Clock rate error and the latency of the dispatch gate.)
 const MARGIN_MIN: Duration = Duration::from_secs(2);
 
-/// How long a witness (a session's heartbeat or a lease) vouches for its owner, and what the owner believes of it.
+/// Time for which a witness (a session's heartbeat or a lease) vouches for its owner, and for which the owner relies
+/// on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
     lasts: Duration,
@@ -24,73 +27,73 @@ pub struct Term {
 }
 
 impl Term {
-    /// The term of a witness that others respect for `lasts` (a lease's TTL, a session's lease). The margin is
-    /// max(2 s, 15 %), but never more than 40 %: a short term, as tests have, must leave time to work in.
+    /// Creates the term of a witness that others respect for `lasts` (a lease's TTL, a session's lease). The margin
+    /// is max(2 s, 15 %), but never more than 40 %: a short term, as in tests, must leave time to work in.
     pub fn new(lasts: Duration) -> Term {
         let margin = MARGIN_MIN.max(lasts * 3 / 20).min(lasts * 2 / 5);
         Term { lasts, margin }
     }
 
-    /// How long others wait.
+    /// Returns the time for which others wait.
     pub fn lasts(self) -> Duration {
         self.lasts
     }
 
-    /// How much earlier the owner stops.
+    /// Returns the time by which the owner stops earlier.
     pub fn margin(self) -> Duration {
         self.margin
     }
 
-    /// The end of the trust that a request sent at `sent` and answered well has earned.
+    /// Returns the end of the validity that a successful request sent at `sent` has earned.
     pub fn trusted_until(self, sent: Moment) -> Moment {
         sent.plus(self.lasts - self.margin)
     }
 }
 
-/// A session's value that has not changed since a reply showed it.
+/// Session value that has not changed since a reply showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Watched {
     heartbeat: i64,
-    /// The last reply that showed it.
+    /// Time of the last reply that showed it.
     last: Moment,
-    /// For how long it was watched until then.
+    /// Time for which it had been watched by then.
     watched: Duration,
     lease: Duration,
 }
 
 impl Watched {
-    /// The most that the time between two looks counts: after an outage of any length, half a lease is left in which
-    /// the owner can be heard again, and however rarely one looks, a dead owner is found.
+    /// Returns the maximum that the time between two looks counts: after an outage of any length, half a lease is
+    /// left in which the owner can be heard again, and however rare the looks are, a dead owner is found.
     fn step_max(&self) -> Duration {
         self.lease / 2
     }
 
-    /// For how long it has been watched at `now`.
+    /// Returns the time for which it has been watched at `now`.
     fn watched(&self, now: Moment) -> Duration {
         self.watched + now.since(self.last).min(self.step_max())
     }
 
-    /// When it should be looked at again: its lease may be over then, or the time would no longer count.
+    /// Returns when to look at it again: its lease may be over then, or the time would no longer count.
     fn due(&self) -> Moment {
         self.last
             .plus(self.lease.saturating_sub(self.watched).min(self.step_max()))
     }
 }
 
-/// Watches the heartbeats of other sessions for silence.
+/// Monitor of other sessions' heartbeats that detects silence.
 #[derive(Clone, Debug, Default)]
 pub struct SilenceWatch {
     seen: HashMap<SessionId, Watched>,
 }
 
 impl SilenceWatch {
-    /// A watch that has seen nothing yet.
+    /// Creates a watch that has seen nothing yet.
     pub fn new() -> SilenceWatch {
         SilenceWatch::default()
     }
 
-    /// A reply that arrived at `reply_at` shows this heartbeat of a session, and for how long its owner is
-    /// to be believed without one.
+    /// Records that a reply at `reply_at` showed this heartbeat of a session, and the `lease` for which its owner may
+    /// live without another one.
     pub fn observe(&mut self, session: SessionId, heartbeat: i64, lease: Duration, reply_at: Moment) {
         let watched = self.seen.get(&session).filter(|seen| seen.heartbeat == heartbeat);
         let watched = watched.map_or(Duration::ZERO, |seen| seen.watched(reply_at));
@@ -110,20 +113,20 @@ impl SilenceWatch {
         self.seen.remove(&session);
     }
 
-    /// Forgets every session that `keep` doesn't know.
+    /// Forgets every session for which `keep` returns false.
     pub fn retain(&mut self, keep: impl Fn(SessionId) -> bool) {
         self.seen.retain(|session, _| keep(*session));
     }
 
-    /// The heartbeat under which a session may be fenced: it has been silent for its owner's whole lease.
-    /// None while it may live, or was never seen. `extra` is waited beyond the lease: for an owner that may also
-    /// live on a lease that the candidate can't see.
+    /// Returns the heartbeat under which a session may be fenced, because it has been silent for its owner's whole
+    /// lease. Returns `None` while it may live, or if it was never seen. `extra` is waited beyond the lease: for an
+    /// owner that may also live on a lease that the candidate can't see.
     pub fn silent_heartbeat(&self, session: SessionId, extra: Duration, now: Moment) -> Option<i64> {
         let seen = self.seen.get(&session)?;
         (seen.watched(now) >= seen.lease + extra).then_some(seen.heartbeat)
     }
 
-    /// The next moment after `now` at which a watched session must be looked at: its time may be up.
+    /// Returns the next moment after `now` at which a watched session must be looked at, because its time may be up.
     pub fn next_due(&self, now: Moment) -> Option<Moment> {
         self.seen
             .values()

@@ -1,4 +1,4 @@
-//! How far a task is, and when it will be done: computed once, for every surface.
+//! Progress and estimated end of a task, computed once for every surface.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use crate::ids::ItemCount;
 use crate::items::counters::Counters;
 use crate::settings::RateLimit;
 
-/// Progress of a task: of the items that are to be done, those that have a final verdict. What is left out, at the head
-/// or by an early finish, is in neither.
+/// Progress of a task: items with a final verdict, out of the items to be done. Items left out, at the head or by an
+/// early finish, are in neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Items with a final verdict.
+    /// Number of items with a final verdict.
     pub settled: u64,
-    /// Items that are to be done, those included.
+    /// Number of items to be done, including the settled ones.
     pub of: u64,
 }
 
 impl Completion {
-    /// The completion of a task, or of a part of one.
+    /// Computes the completion of a task, or of a part of one.
     pub fn of(counters: &Counters, total: ItemCount) -> Completion {
         Completion {
             settled: counters.settled(),
@@ -25,7 +25,7 @@ impl Completion {
         }
     }
 
-    /// The share that is settled, from 0 to 1; all of nothing is everything.
+    /// Returns the settled share, from 0 to 1. An empty task is complete.
     pub fn ratio(self) -> f64 {
         if self.settled >= self.of {
             1.0
@@ -34,7 +34,7 @@ impl Completion {
         }
     }
 
-    /// The same in percent, rounded to a tenth; 100 only when nothing is left.
+    /// Returns the settled share in percent, rounded to a tenth; 100 only when nothing is left.
     pub fn percent(self) -> f64 {
         if self.settled >= self.of {
             return 100.0;
@@ -44,8 +44,8 @@ impl Completion {
     }
 }
 
-/// When all will be done at this pace, but no sooner than the rate allows: after a stall more settles for a while than is
-/// sent. None while nothing settles, and where only parked items are left: those wait for
+/// Returns the time until all is done at this pace, but no sooner than the rate allows: after a stall more settles
+/// for a while than is sent. Returns `None` while nothing settles, and if only parked items are left: those wait for
 /// a retry or a verdict, whatever the pace was.
 pub fn eta(
     counters: &Counters,

@@ -1,4 +1,4 @@
-//! What was done in each day, as it is kept for years: days, sums, and how cells of them are put together.
+//! Daily totals of items and tasks, kept for years: days, sums, and how cells are combined.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,15 +6,15 @@ use std::fmt;
 use crate::ids::WallMs;
 use crate::items::counters::Counters;
 
-/// Unit: milliseconds.
+/// Length of a day. Unit: milliseconds.
 const DAY_MS: i64 = 24 * 3600 * 1000;
 
-/// A day of UTC, by its number since 1970-01-01. Shown as `2026-11-25`.
+/// UTC day, numbered from 1970-01-01. Shown as `2026-11-25`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcDay(pub i64);
 
 impl UtcDay {
-    /// The day in which a time lies.
+    /// Returns the day that contains a time.
     ///
     /// ```
     /// use windrow_core::ids::WallMs;
@@ -28,12 +28,12 @@ impl UtcDay {
         UtcDay(at.0.div_euclid(DAY_MS))
     }
 
-    /// Its first moment.
+    /// Returns the first moment of the day.
     pub fn start(self) -> WallMs {
         WallMs(self.0.saturating_mul(DAY_MS))
     }
 
-    /// The day after it.
+    /// Returns the following day.
     #[must_use]
     pub fn next(self) -> UtcDay {
         UtcDay(self.0.saturating_add(1))
@@ -47,35 +47,35 @@ impl fmt::Display for UtcDay {
     }
 }
 
-/// Items with a final verdict.
+/// Number of items with a final verdict, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// Settled well.
+    /// Items settled as successful.
     pub succeeded: u64,
-    /// Settled: nothing to do.
+    /// Items settled because there was nothing to do.
     pub skipped: u64,
-    /// Failed for good.
-    pub abandoned: u64,
+    /// Items that failed for good.
+    pub failed: u64,
 }
 
 impl Settled {
-    /// Those of a shard or task.
+    /// Takes the settled items from the counters of a shard or task.
     pub fn of(counters: &Counters) -> Settled {
         Settled {
             succeeded: counters.succeeded,
             skipped: counters.skipped,
-            abandoned: counters.abandoned,
+            failed: counters.failed,
         }
     }
 
-    /// The sums of both.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Settled) -> Settled {
         self.each(other, u64::wrapping_add)
     }
 
-    /// What came to these since they were `earlier`. Counters only grow; should they ever fall, the difference wraps, so
-    /// that the sum of all differences is what they are all the same.
+    /// Returns the difference to `earlier`. Counters only grow; if they ever fall, the difference wraps, so that the
+    /// sum of all differences is still correct.
     #[must_use]
     pub fn since(self, earlier: Settled) -> Settled {
         self.each(earlier, u64::wrapping_sub)
@@ -85,33 +85,33 @@ impl Settled {
         Settled {
             succeeded: put(self.succeeded, other.succeeded),
             skipped: put(self.skipped, other.skipped),
-            abandoned: put(self.abandoned, other.abandoned),
+            failed: put(self.failed, other.failed),
         }
     }
 }
 
-/// Tasks that were made, and tasks that ended and are over.
+/// Number of tasks created, and of tasks that ended for good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskCounts {
-    /// Made.
+    /// Number of tasks created.
     pub created: u64,
-    /// Finished.
+    /// Number of tasks finished.
     pub finished: u64,
-    /// Cancelled.
+    /// Number of tasks cancelled.
     pub cancelled: u64,
 }
 
-/// What was done by one business in one day, or in all that it was put together from.
+/// Totals of one business in one day, or of all cells that were combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Its tasks.
+    /// Number of its tasks.
     pub tasks: TaskCounts,
-    /// Their items.
+    /// Settled items of its tasks.
     pub items: Settled,
 }
 
 impl Totals {
-    /// The sums of both.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Totals) -> Totals {
         let (tasks, more) = (self.tasks, other.tasks);
@@ -126,10 +126,10 @@ impl Totals {
     }
 }
 
-/// What each business did in each day.
+/// Totals of each business in each day.
 pub type Cells = BTreeMap<(String, UtcDay), Totals>;
 
-/// The sums of cells that have the same key.
+/// Sums the cells that have the same key.
 pub fn grouped<K: Ord>(cells: &Cells, key: impl Fn(&str, UtcDay) -> K) -> BTreeMap<K, Totals> {
     let mut sums: BTreeMap<K, Totals> = BTreeMap::new();
     for ((business, day), totals) in cells {
@@ -143,11 +143,11 @@ pub fn grouped<K: Ord>(cells: &Cells, key: impl Fn(&str, UtcDay) -> K) -> BTreeM
 mod tests {
     use super::*;
 
-    fn settled(succeeded: u64, skipped: u64, abandoned: u64) -> Settled {
+    fn settled(succeeded: u64, skipped: u64, failed: u64) -> Settled {
         Settled {
             succeeded,
             skipped,
-            abandoned,
+            failed,
         }
     }
 

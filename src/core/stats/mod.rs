@@ -1,4 +1,4 @@
-//! What is counted of calls and items, for people who watch and for advice.
+//! Statistics of calls and items, for people and for advice.
 
 pub mod completion;
 pub mod daily;

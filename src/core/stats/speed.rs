@@ -1,6 +1,6 @@
 //! Speed of a task over its last seconds: the one number that every surface shows.
 //!
-//! A rate limits what is sent, so that is what is compared with it. What settles says when the rest is done.
+//! A rate limits the sent attempts, so these are compared with it. The settled items determine when the rest is done.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,30 +9,30 @@ use crate::ids::Moment;
 use crate::settings::RateLimit;
 use crate::stats::permits::MICRO;
 
-/// The span of a measurement: long enough for slow tasks, short enough to follow a change.
+/// Span of a measurement: long enough for slow tasks, short enough to follow a change.
 pub const SPEED_OVER: Duration = Duration::from_secs(10);
-/// A slow rate is measured over the time of so many items.
+/// Minimum number of items whose time a measurement covers at a slow rate.
 const ITEMS_MIN: u64 = 5;
-/// The longest span of a measurement.
+/// Maximum span of a measurement.
 const OVER_MAX: Duration = Duration::from_secs(300);
-/// Nothing is known before. The sampler is never quite on time.
+/// Minimum measured time before a speed is known. Below a second, because the sampler is never quite on time.
 const KNOWN_AFTER: Duration = Duration::from_millis(900);
-/// A measurement that is older says nothing of now.
+/// Age above which a measurement is no longer current.
 const STALE_AFTER: Duration = Duration::from_secs(3);
-/// Pieces of a measurement, beside the one that is being made.
+/// Number of completed pieces in a measurement, in addition to the current one.
 const PIECES: u32 = 10;
 
-/// Items per second.
+/// Speed in items per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Speed {
-    /// Attempts that were sent: never above the rate and its burst.
+    /// Attempts sent: never above the rate and its burst.
     pub sent: f64,
-    /// Items that settled: after a stall above the rate, during retries below what was sent.
+    /// Items settled: above the rate after a stall, below the sent attempts during retries.
     pub settled: f64,
 }
 
 impl Speed {
-    /// The sum of two nodes' shares.
+    /// Returns the sum of the speeds of two nodes.
     #[must_use]
     pub fn plus(self, other: Speed) -> Speed {
         Speed {
@@ -45,13 +45,13 @@ impl Speed {
 /// Counts between two moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
-    /// The beginning.
+    /// Beginning of the stretch.
     pub from: Moment,
-    /// The end.
+    /// End of the stretch.
     pub to: Moment,
-    /// Attempts that were sent. Unit: millionths.
+    /// Attempts sent. Unit: millionths.
     pub sent: u64,
-    /// Items that settled.
+    /// Number of items settled.
     pub settled: u64,
 }
 
@@ -61,7 +61,7 @@ impl Stretch {
     }
 }
 
-/// Measures a speed from stretches that follow one another.
+/// Speed measurement over consecutive stretches.
 #[derive(Clone, Debug, Default)]
 pub struct Speedometer {
     stretches: VecDeque<Stretch>,
@@ -69,8 +69,8 @@ pub struct Speedometer {
 }
 
 impl Speedometer {
-    /// Takes in what was counted since the last time, and the rate at its end. What was sent at another rate says
-    /// nothing of this one.
+    /// Adds the counts since the last call, and the rate at their end. Earlier stretches are dropped if the rate has
+    /// changed, because they say nothing about the new one.
     pub fn record(&mut self, rate: RateLimit, stretch: Stretch) {
         if self.rate.replace(rate).is_some_and(|before| before != rate) {
             return self.stretches.clear();
@@ -88,12 +88,12 @@ impl Speedometer {
         while self.stretches.pop_front_if(is_old).is_some() {}
     }
 
-    /// Forgets everything but the rate: it paused.
+    /// Drops everything but the rate, because the task paused.
     pub fn pause(&mut self) {
         self.stretches.clear();
     }
 
-    /// The speed at the end of the last stretch; none while too little is known, or when that was long ago.
+    /// Returns the speed at the end of the last stretch, or `None` while too little is known or if that was long ago.
     pub fn speed(&self, now: Moment) -> Option<Speed> {
         let last = self.stretches.back()?;
         let ran: Duration = self.stretches.iter().map(Stretch::length).sum();
@@ -109,12 +109,12 @@ impl Speedometer {
     }
 }
 
-/// Tells whether a stretch follows another at once and both are no longer than a piece.
+/// Returns true if a stretch follows another at once and both are no longer than a piece.
 fn belongs(last: &Stretch, next: &Stretch, piece: Duration) -> bool {
     next.from.since(last.to) < piece / PIECES && next.to.since(last.from) <= piece
 }
 
-/// Over which span a rate is measured.
+/// Returns the span over which a rate is measured.
 fn over(rate: RateLimit) -> Duration {
     match rate {
         RateLimit::Limited(rate) => rate.time_of(ITEMS_MIN).clamp(SPEED_OVER, OVER_MAX),

@@ -1,4 +1,4 @@
-//! A reason for every unused permit: the basis of `explain`.
+//! Reasons for unused permits: the basis of `explain`.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::ids::Moment;
 
 crate::slugs! {
-    /// Why nothing left although the pace would have let it.
+    /// Reason why nothing was dispatched although the pace would have allowed it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[repr(u8)]
     pub enum StallReason {
-        /// Low water holds the whole window.
+        /// The item at the watermark holds the whole window.
         WindowFull = "window_full",
-        /// As many items are in flight as the task allows.
+        /// The number of items in flight is at the task's maximum.
         Concurrency = "concurrency",
         /// The handler has no free slot (workers busy or starting).
         HandlerSlots = "handler_slots",
@@ -21,34 +21,34 @@ crate::slugs! {
         BackPressure = "back_pressure",
         /// Only items that wait for a retry are left.
         RetryWait = "retry_wait",
-        /// No more items may be parked.
+        /// The maximum number of items is parked.
         ParkedFull = "parked_full",
-        /// Rows are still being read.
+        /// Rows of the source are still being read.
         SourceWait = "source_wait",
         /// Too many completions are unsaved.
         Unsaved = "unsaved",
-        /// What was done has to be written before more may leave: items far ahead, or too many failures.
+        /// Progress must be saved before more may be dispatched: items far ahead, or too many failures.
         Checkpoint = "checkpoint",
-        /// The node may not believe that it owns the shard.
+        /// The node has no lease validity, so it may not assume that it owns the shard.
         Trust = "trust",
         /// The first items of the task are not all settled yet.
         Canary = "canary",
-        /// Everything has left; only the last answers are awaited.
+        /// Everything has been dispatched; only the last answers are awaited.
         Tail = "tail",
-        /// One at a time, after a crash loop.
+        /// Items go one at a time after a crash loop.
         SingleFile = "single_file",
-        /// A limit that is shared with other tasks lets no more leave.
+        /// A limit that is shared with other tasks allows no more.
         Limit = "limit",
-        /// The handler doesn't answer: nothing but probes leaves.
+        /// The handler is down: only probes are sent.
         HandlerDown = "handler_down",
         /// Too many results wait to be written.
         ResultsUnsaved = "results_unsaved",
-        /// The task is open, and every item that was added so far has left.
+        /// The task is open, and every item added so far has been dispatched.
         Items = "items",
     }
 }
 
-/// Time spent stalled, by reason. One reason at a time; O(1) per exchange.
+/// Time spent stalled, by reason. Only one reason is in force at a time; O(1) per exchange.
 #[derive(Clone, Debug, Default)]
 pub struct Stalls {
     current: Option<(StallReason, Moment)>,
@@ -56,7 +56,7 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// From `now` on the reason is `reason` (none: nothing is stalled).
+    /// Sets the reason from `now` on (`None`: nothing is stalled).
     #[inline]
     pub fn on(&mut self, reason: Option<StallReason>, now: Moment) {
         if self.current.map(|(current, _)| current) == reason {
@@ -68,12 +68,12 @@ impl Stalls {
         self.current = reason.map(|reason| (reason, now));
     }
 
-    /// The reason in force.
+    /// Returns the reason in force.
     pub fn current(&self) -> Option<StallReason> {
         self.current.map(|(reason, _)| reason)
     }
 
-    /// The time spent for each reason until `now`, in the order of [`StallReason::ALL`].
+    /// Returns the time spent for each reason until `now`, in the order of [`StallReason::ALL`].
     pub fn spent(&self, now: Moment) -> [Duration; StallReason::ALL.len()] {
         let mut spent = self.spent;
         if let Some((current, since)) = self.current {

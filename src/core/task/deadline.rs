@@ -1,5 +1,5 @@
-//! Whether a task can be done by its deadline, as far as its numbers say: its items and the rate that binds it. Retries
-//! and a slow handler come on top, so only "it can't" is said, never "it will".
+//! Deadline check: reports that a task can't be done by its deadline, given its items and the rate that binds it.
+//! Retries and a slow handler come on top, so it only reports "it can't", never "it will".
 //!
 //! ```
 //! use std::time::Duration;
@@ -22,43 +22,43 @@ use std::time::Duration;
 use crate::ids::WallMs;
 use crate::settings::{Rate, RateLimit};
 
-/// What decides whether a task is done in time.
+/// Inputs of the deadline check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Items that are left.
+    /// Number of items that are left.
     pub items: u64,
-    /// The task's rate.
+    /// Rate limit of the task.
     pub rate: RateLimit,
-    /// The lowest limit that it shares with other tasks.
+    /// Lowest limit that it shares with other tasks.
     pub limit: Option<Rate>,
-    /// When the first of these items can leave.
+    /// Time at which the first of these items can be dispatched.
     pub begins: WallMs,
-    /// When it is stopped.
+    /// Deadline at which the task is stopped.
     pub deadline: WallMs,
 }
 
-/// By how much a task misses its deadline.
+/// Gap between the time that a task needs and its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortfall {
-    /// The rate that binds it.
+    /// Rate that binds the task.
     pub rate: Rate,
-    /// Whether that is the limit, not the task's own rate.
+    /// True if that is the limit, not the task's own rate.
     pub is_limit: bool,
-    /// How long the items take.
+    /// Time that the items take.
     pub needs: Duration,
-    /// How long there is.
+    /// Time that is available.
     pub has: Duration,
-    /// Items that can leave until then.
+    /// Number of items that can be dispatched until then.
     pub done: u64,
-    /// The least rate in whole items, a second or an hour, that would do; none where no time is left.
+    /// Lowest sufficient rate in whole items per second or per hour; `None` if no time is left.
     pub needed: Option<Rate>,
-    /// Whether the task's own rate, and the limit, are lower than that.
+    /// True for the task's own rate, and for the limit, if they are lower than `needed`.
     pub are_lower: (bool, bool),
-    /// When the last item leaves.
+    /// Time at which the last item is dispatched.
     pub until: WallMs,
 }
 
-/// By how much a task misses its deadline at the rate that binds it; none when the rate allows it.
+/// Returns the gap to the deadline at the rate that binds the task, or `None` if the rate allows it.
 pub fn shortfall(plan: &Plan) -> Option<Shortfall> {
     let (rate, is_limit) = binding(plan).filter(|_| plan.items > 0)?;
     let has = plan.deadline.since(plan.begins);
@@ -81,7 +81,7 @@ pub fn shortfall(plan: &Plan) -> Option<Shortfall> {
     })
 }
 
-/// The slower of the task's rate and the limit; none where neither is limited.
+/// Returns the slower of the task's rate and the limit; `None` if neither is limited.
 fn binding(plan: &Plan) -> Option<(Rate, bool)> {
     match (plan.rate, plan.limit) {
         (RateLimit::Limited(own), Some(most)) if own.is_faster_than(most) => Some((most, true)),

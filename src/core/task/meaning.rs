@@ -1,62 +1,63 @@
-//! What a task means (how many items, from where on, out of what, in how many parts), and which changes of it are honest.
+//! Meaning of a task (number of items, first index, source, number of shards), and the changes of it that are
+//! allowed.
 //!
-//! An index that was dispatched keeps its item for ever, and its shard: after the first run the items in front, the source
-//! and the cut are fixed, and the total only grows.
+//! An index that was dispatched keeps its item and its shard for ever: after the first run the skipped head, the
+//! source and the shard boundaries are fixed, and the total only grows.
 
 use std::num::NonZeroU32;
 
 use crate::ids::{INDEX_MAX, ItemCount, ItemIndex};
 use crate::settings::Auto;
 
-/// What a task means now.
+/// Present meaning of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// How many items.
+    /// Total number of items.
     pub total: ItemCount,
-    /// Items before this index are excluded.
+    /// First index of the task; items before it are excluded.
     pub skip_first: ItemIndex,
-    /// The source's description as JSON text.
+    /// Description of the source as JSON text.
     pub source: String,
-    /// Into how many shards it is cut when it starts.
+    /// Number of shards into which it is cut when it starts.
     pub shards: Auto<NonZeroU32>,
-    /// Whether a run ever owned a shard of it, so that items may have left.
+    /// True if a run ever owned a shard of it, so that items may have been dispatched.
     pub has_run: bool,
-    /// Whether it was finished early, so that its end is decided.
+    /// True if it was finished early, so that its end is decided.
     pub is_cut: bool,
 }
 
-/// What a change names; what is none stays.
+/// Change of a task's meaning; members that are `None` stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeaningChange {
-    /// The total.
+    /// New number of items.
     pub total: Option<ItemCount>,
-    /// The items left out at the head.
+    /// New first index; items before it are left out.
     pub skip_first: Option<ItemIndex>,
-    /// The source's description.
+    /// Description of the new source.
     pub source: Option<String>,
-    /// The number of shards.
+    /// New number of shards.
     pub shards: Option<Auto<NonZeroU32>>,
 }
 
 impl MeaningChange {
-    /// Whether it names nothing.
+    /// Returns true if the change names nothing.
     pub fn is_empty(&self) -> bool {
         *self == MeaningChange::default()
     }
 }
 
-/// A member of a change that can't be had, and why.
+/// Member of a change that is refused, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {why}")]
 pub struct FieldRefusal {
-    /// The member.
+    /// Name of the member.
     pub field: &'static str,
-    /// Why not.
+    /// Reason of the refusal.
     pub why: String,
 }
 
 impl FieldRefusal {
-    /// A refusal of a member.
+    /// Creates the refusal of a member.
     pub fn new(field: &'static str, why: impl Into<String>) -> FieldRefusal {
         FieldRefusal {
             field,
@@ -65,10 +66,10 @@ impl FieldRefusal {
     }
 }
 
-/// The meaning after a change.
+/// Returns the meaning after a change.
 ///
 /// # Errors
-/// Every member that can't be had; then nothing is changed.
+/// Returns every member that is refused; nothing is changed then.
 ///
 /// ```
 /// use windrow_core::ids::{ItemCount, ItemIndex};
@@ -130,7 +131,8 @@ fn head_refusal(now: &Meaning, field: &'static str) -> Option<FieldRefusal> {
     Some(FieldRefusal::new(field, why))
 }
 
-/// Why a member can't be changed any more once the task has run; none for one that can while it rests.
+/// Returns the reason why a member can't be changed once the task has run, or `None` for one that can be changed
+/// while the task doesn't run.
 pub fn fixed_for_good(field: &str) -> Option<&'static str> {
     match field {
         "source" | "skip_first" => {
@@ -159,13 +161,13 @@ fn total_refusal(now: &Meaning, change: &MeaningChange, total: ItemCount) -> Opt
             now.total.0
         ));
     }
-    // A file has as many items as it has rows.
+    // The number of items in a file is its number of rows.
     (change.source.is_none() && resized(&now.source, total).is_none()).then(|| {
         "only a range can be made longer or shorter; this source says how many items it has".to_owned()
     })
 }
 
-/// The description of a range with another total; none for any other source.
+/// Returns the description of a range with another total; `None` for any other source.
 fn resized(source: &str, total: ItemCount) -> Option<String> {
     let mut value: serde_json::Value = serde_json::from_str(source).ok()?;
     let members = value.as_object_mut()?;

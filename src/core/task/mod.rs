@@ -1,7 +1,7 @@
-//! What a task is: what it means (fixed once it has dispatched) and how it is driven (may change while it runs).
+//! Task model: its meaning (fixed once it has dispatched) and its settings (may change while it runs).
 
-pub mod abandonment;
 pub mod deadline;
+pub mod failed_codes;
 pub mod lifecycle;
 pub mod meaning;
 pub mod room;
@@ -20,15 +20,15 @@ use super::settings::Auto;
 pub use super::settings::Rate;
 pub use super::settings::table::Tuning;
 
-/// The longest name of a task. Unit: characters.
+/// Maximum length of a task name. Unit: characters.
 pub const NAME_CHARS_MAX: usize = 128;
-/// The largest window. Unit: items. (a bitmap of 128 KiB; the bound of `window` and `batch` in the table of settings.)
+/// Maximum window. Unit: items. (A bitmap of 128 KiB; the bound of `window` and `batch` in the table of settings.)
 pub const WINDOW_ITEMS_MAX: u32 = 1 << 20;
-/// The smallest automatic window. Unit: items.
+/// Minimum of the automatic window. Unit: items.
 pub const WINDOW_ITEMS_AUTO_MIN: u32 = 4096;
 
 impl Tuning {
-    /// The concurrency to begin with: `auto` is 64 until a latency is known (`config.toml`); ordered is 1.
+    /// Returns the initial concurrency: `auto` is 64 until a latency is known (`config.toml`); ordered is 1.
     pub fn concurrency_at_start(&self) -> u32 {
         match self.concurrency {
             _ if self.ordered => 1,
@@ -39,7 +39,7 @@ impl Tuning {
         }
     }
 
-    /// The same where a person has decided that it is the items which fail, and no outage.
+    /// Returns the settings for a person's decision that the items are at fault and that the handler isn't down.
     #[must_use]
     pub fn judging_items(self) -> Tuning {
         Tuning {
@@ -48,7 +48,7 @@ impl Tuning {
         }
     }
 
-    /// The window's size for a concurrency: `auto` is max(2 × concurrency, 4096); at most 1 Mi.
+    /// Returns the window size for a concurrency: `auto` is max(2 × concurrency, 4096); at most 1 Mi.
     pub fn window_items(&self, concurrency: u32) -> u32 {
         let wanted = match self.window {
             _ if self.ordered => 64,
@@ -59,14 +59,14 @@ impl Tuning {
     }
 }
 
-/// The first items of a task, which are run and settled before any other leaves.
+/// First items of a task, which are run and settled before any other is dispatched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Canary {
-    /// How many, counted from the first that is not excluded.
+    /// Number of items, counted from the first that is not excluded.
     #[serde(deserialize_with = "at_least_one")]
     pub items: NonZeroU64,
-    /// What follows when they are settled.
+    /// Next step when they are settled.
     #[serde(default, deserialize_with = "crate::settings::json::or_default")]
     pub then: CanaryThen,
 }
@@ -75,28 +75,28 @@ fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<NonZeroU64, D::Err
     NonZeroU64::new(u64::deserialize(from)?).ok_or_else(|| D::Error::custom("a canary has at least one item"))
 }
 
-/// What follows a canary.
+/// Step that follows a canary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CanaryThen {
-    /// The task stops (`canary_done`); a start goes on with the rest.
+    /// The task stops (`canary_done`); a start runs the rest.
     #[default]
     Stop,
-    /// The task goes on by itself if none of them was abandoned, else it stops (`canary_done`).
+    /// The task continues by itself if none of them failed; otherwise it stops (`canary_done`).
     Continue,
 }
 
-/// The part of a shard that is pinned when the task starts.
+/// Range of a shard, fixed when the task starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardRange {
-    /// The first index.
+    /// First index of the range.
     pub start: ItemIndex,
     /// One past the last index.
     pub end: ItemIndex,
 }
 
 impl ShardRange {
-    /// The indexes of a task that are not left out at its head.
+    /// Returns the indexes of a task without those left out at its head.
     pub fn of_task(total: ItemCount, skip_first: ItemIndex) -> ShardRange {
         let end = ItemIndex(total.0);
         ShardRange {
@@ -105,12 +105,12 @@ impl ShardRange {
         }
     }
 
-    /// How many items.
+    /// Returns the number of items.
     pub fn len(self) -> ItemCount {
         ItemCount(self.end.0.saturating_sub(self.start.0))
     }
 
-    /// Whether there is nothing to do.
+    /// Returns true if the range is empty.
     pub fn is_empty(self) -> bool {
         self.len().0 == 0
     }

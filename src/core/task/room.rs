@@ -1,32 +1,32 @@
-//! How much room the results of a task will take where they are kept: an estimate, told before it is full.
+//! Estimated storage for the results of a task, known before the storage is full.
 
-/// Results in a sample from which an estimate is made: the packed size of fewer says little.
+/// Minimum number of results in a sample for an estimate: the packed size of fewer says little.
 const SAMPLE_MIN: u64 = 100;
 
-/// What is known of the results of a task.
+/// Sample of a task's results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// Results of a few segments.
+    /// Number of results in a few segments.
     pub results: u64,
-    /// What these segments take as they are kept. Unit: bytes.
+    /// Stored size of these segments. Unit: bytes.
     pub bytes: u64,
 }
 
 impl Sample {
-    /// What so many results of this kind take; none while too few are known. Unit: bytes.
+    /// Returns the estimated size of `results` results; `None` while the sample is too small. Unit: bytes.
     pub fn room_of(self, results: u64) -> Option<u64> {
         let known = self.results >= SAMPLE_MIN;
         known.then(|| scaled(results, self.bytes, self.results))
     }
 
-    /// What the results of the items that are `left` will take, if as many of them have one as of the `settled` ones; none
-    /// while too little is known. Unit: bytes.
+    /// Returns the estimated size of the results of the `left` items, if the same share of them has one as of the
+    /// `settled` ones; `None` while the sample is too small. Unit: bytes.
     pub fn room_needed(self, kept: u64, settled: u64, left: u64) -> Option<u64> {
         self.room_of(scaled(left, kept.min(settled), settled.max(1)))
     }
 }
 
-/// `amount × part ÷ whole`.
+/// Returns `amount × part ÷ whole`, rounded down.
 fn scaled(amount: u64, part: u64, whole: u64) -> u64 {
     let scaled = u128::from(amount) * u128::from(part) / u128::from(whole);
     u64::try_from(scaled).unwrap_or(u64::MAX)

@@ -1,90 +1,91 @@
-//! What is known of the items of an open task: one that they are added to while it runs, until it is sealed.
+//! Supply of an open task: items are appended while it runs, until it is sealed.
 
 use crate::ids::{ItemCount, ItemIndex, TaskId};
 use crate::task::lifecycle::Refusal;
 
-/// Items that may be added at once.
+/// Maximum number of items that may be appended at once.
 pub const APPEND_ITEMS_MAX: u64 = 10_000;
-/// The rows of items that may be added at once. Unit: bytes of JSON text. (One row of the database; a statement of MariaDB
-/// takes 16 MiB by default.)
+/// Maximum size of the rows that may be appended at once. Unit: bytes of JSON text. (One row of the database; a
+/// statement of MariaDB takes 16 MiB by default.)
 pub const APPEND_BYTES_MAX: u64 = 1024 * 1024;
-/// Items of a task that may wait: a producer that nobody keeps up with is turned away before it fills the disk.
+/// Maximum number of waiting items in a task: a producer that is faster than the task is turned away before it fills
+/// the disk.
 pub const BACKLOG_ITEMS_MAX: u64 = 1_000_000;
-/// The rows of items of a task that may wait. Unit: bytes.
+/// Maximum size of the rows of waiting items in a task. Unit: bytes.
 pub const BACKLOG_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 crate::slugs! {
-    /// Whether items are added to a task that was made open.
+    /// State of the intake of a task that was made open.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Intake {
-        /// They are.
+        /// Items may be appended.
         Open = "open",
-        /// No more are: it finishes once all are settled.
+        /// No more items are accepted: the task finishes once all are settled.
         Sealed = "sealed",
     }
 }
 
-/// How far the items go of a task that was made open, and whether these are all.
+/// End of the items of a task that was made open, and if these are all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Supply {
     /// One past the last index.
     pub end: ItemIndex,
-    /// Whether no more are added.
+    /// True if no more items are accepted.
     pub is_sealed: bool,
 }
 
-/// What is added to a task, and what it holds already that isn't settled.
+/// Items to be appended to a task, and the size of those that already wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addition {
-    /// Items that are added.
+    /// Number of items to append.
     pub items: u64,
-    /// Their rows. Unit: bytes.
+    /// Size of their rows. Unit: bytes.
     pub bytes: u64,
-    /// The rows of items that wait. Unit: bytes.
+    /// Size of the rows of items that wait. Unit: bytes.
     pub bytes_waiting: u64,
 }
 
-/// Items can't be added to a task.
+/// Reason why items can't be appended to a task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendRefusal {
-    /// Its items were fixed when it was made.
+    /// The items were fixed when the task was made.
     #[error("{0} takes no items: it was not made open")]
     NotOpen(TaskId),
-    /// It was sealed, or finished early.
+    /// The task was sealed, or finished early.
     #[error("{0} is sealed: it takes no more items")]
     Sealed(TaskId),
-    /// Not in this state.
+    /// Not possible in this status.
     #[error(transparent)]
     Status(#[from] Refusal),
-    /// None, or too many at once.
+    /// No items, or too many at once.
     #[error(
         "{items} items of {bytes} bytes; at most {APPEND_ITEMS_MAX} items and {APPEND_BYTES_MAX} bytes are added at once"
     )]
     Size {
-        /// Items.
+        /// Number of items in the request.
         items: u64,
-        /// Bytes.
+        /// Size of their rows in bytes.
         bytes: u64,
     },
-    /// Too many wait. Nothing was added: try again when some are settled.
+    /// Too many items would wait. Nothing was appended: try again when some are settled.
     #[error(
         "{items} items of {bytes} bytes would wait in {task}; at most {BACKLOG_ITEMS_MAX} items and {BACKLOG_BYTES_MAX} bytes do"
     )]
     Full {
-        /// The task.
+        /// Id of the task.
         task: TaskId,
-        /// Items that would wait.
+        /// Number of items that would wait.
         items: u64,
-        /// Bytes that would.
+        /// Size of their rows in bytes.
         bytes: u64,
     },
 }
 
 impl Addition {
-    /// Whether it may be added to a task of which so many items wait.
+    /// Checks that the items may be appended to a task of which `waiting` items wait.
     ///
     /// # Errors
-    /// `Size` or `Full`.
+    /// Fails with `Size` or `Full`.
     pub fn check(&self, task: TaskId, waiting: ItemCount) -> Result<(), AppendRefusal> {
         let Addition {
             items,

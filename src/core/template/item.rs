@@ -1,4 +1,4 @@
-//! The values of one item. Only the members that a template names are looked at; the rest is skipped unparsed.
+//! Values of one item. Only the members that a template names are parsed; the rest is skipped.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{TemplateFault, ValueFault};
 
-/// The columns or members that templates of one request name, each once.
+/// Columns or members that the templates of one request name, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roots(Vec<String>);
 
@@ -21,25 +21,25 @@ impl Roots {
         self.0.len() - 1
     }
 
-    /// Their names, in the order in which they were first named.
+    /// Returns the names, in the order in which they first appeared.
     pub fn names(&self) -> &[String] {
         &self.0
     }
 }
 
-/// A part of an item's data.
+/// Reference to a part of an item's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The number of its first name in [`Roots`].
+    /// Number of its first name in [`Roots`].
     root: usize,
-    /// What follows it, as a JSON pointer has it.
+    /// Further path below the first name, as in a JSON pointer.
     rest: Vec<String>,
-    /// As people wrote it.
+    /// Text as people wrote it.
     written: String,
 }
 
 impl Member {
-    /// A column's or member's name, or a JSON pointer (RFC 6901).
+    /// Parses the name of a column or member, or a JSON pointer (RFC 6901).
     pub(super) fn parse(text: &str, roots: &mut Roots) -> Result<Member, TemplateFault> {
         let mut tokens = match text.strip_prefix('/') {
             None => vec![text.to_owned()],
@@ -60,12 +60,12 @@ impl Member {
         })
     }
 
-    /// The number of its first name in [`Roots`].
+    /// Returns the number of the first name in [`Roots`].
     pub(super) fn root(&self) -> usize {
         self.root
     }
 
-    /// As people wrote it.
+    /// Returns the text as people wrote it.
     pub fn written(&self) -> &str {
         &self.written
     }
@@ -77,27 +77,27 @@ fn unescaped(token: &str) -> Option<String> {
     fine.then(|| token.replace("~1", "/").replace("~0", "~"))
 }
 
-/// One attempt of one item.
+/// Data for one attempt of one item.
 #[derive(Clone, Debug)]
 pub struct Item<'a> {
     data: Option<&'a str>,
-    /// The values of the named members, by their numbers.
+    /// Values of the named members, by their numbers.
     values: Vec<Option<&'a RawValue>>,
-    /// Its index.
+    /// Index of the item.
     pub index: u64,
-    /// Its key.
+    /// Key of the item, the same for each attempt.
     pub key: &'a str,
-    /// The attempt, from 1 on.
+    /// Attempt number, starting at 1.
     pub attempt: u32,
 }
 
 impl<'a> Item<'a> {
-    /// The item with this data (JSON text; none where items are only counted).
+    /// Creates the item with this data (JSON text; `None` if items are only counted).
     pub fn new(roots: &Roots, data: Option<&'a str>, index: u64, key: &'a str, attempt: u32) -> Item<'a> {
         let mut values = vec![None; roots.0.len()];
         if let Some(data) = data.filter(|_| !values.is_empty()) {
             let mut deserializer = serde_json::Deserializer::from_str(data);
-            // Data that is no JSON has no members; sources hand out none.
+            // Data that isn't JSON has no members; sources never return such data.
             drop(deserializer.deserialize_any(Named {
                 roots: &roots.0,
                 values: &mut values,
@@ -112,7 +112,8 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The only value of its data: that of an object with one member, or a value that is no object; none without data.
+    /// Returns the only value of the data: that of an object with one member, or a value that isn't an object.
+    /// Returns `None` without data.
     pub(super) fn only(&self) -> Result<Option<&'a RawValue>, ValueFault> {
         let Some(data) = self.data else {
             return Ok(None);
@@ -138,7 +139,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The value of a member.
+    /// Returns the value of a member, or fails if it is missing.
     pub(super) fn member(&self, member: &Member) -> Result<&'a RawValue, ValueFault> {
         let missing = || ValueFault(format!("{:?} is missing in this item's data", member.written));
         let mut value = self
@@ -154,7 +155,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// A member of an object, or an element of an array.
+/// Returns a member of an object, or an element of an array.
 pub(super) fn member<'a>(of: &'a RawValue, name: &str) -> Option<&'a RawValue> {
     let mut values = [None];
     let mut deserializer = serde_json::Deserializer::from_str(of.get());
@@ -168,7 +169,8 @@ pub(super) fn member<'a>(of: &'a RawValue, name: &str) -> Option<&'a RawValue> {
     values[0]
 }
 
-/// The members of an object, by the bytes of their names: a lone surrogate in one is JSON, but no text. None for other JSON.
+/// Iterates over the members of an object, compared by the bytes of their names: a lone surrogate in one is valid
+/// JSON, but not text. Other JSON has no members.
 pub(super) fn members(json: &str) -> impl Iterator<Item = (String, &RawValue)> {
     let members: BTreeMap<Name, &RawValue> = serde_json::from_str(json).unwrap_or_default();
     members
@@ -176,7 +178,7 @@ pub(super) fn members(json: &str) -> impl Iterator<Item = (String, &RawValue)> {
         .map(|(name, value)| (String::from_utf8_lossy(&name.0).into_owned(), value))
 }
 
-/// A member's name; where it has a lone surrogate, in WTF-8, which is the name of no column.
+/// Name of a member. If it has a lone surrogate it is in WTF-8, which is the name of no column.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Name(Vec<u8>);
 
@@ -198,7 +200,7 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-/// Picks the named members out of an object or array; of one that comes twice the last.
+/// Visitor that picks the named members out of an object or array; of a repeated one it takes the last.
 struct Named<'r, 'v, 'a, S> {
     roots: &'r [S],
     values: &'v mut [Option<&'a RawValue>],
@@ -235,14 +237,14 @@ impl<'a, S: AsRef<str>> Visitor<'a> for Named<'_, '_, 'a, S> {
     }
 }
 
-/// The number of a key among the names.
+/// Seed that finds the number of a key among the names.
 struct Number<'r, S>(&'r [S]);
 
 impl<'a, S: AsRef<str>> DeserializeSeed<'a> for Number<'_, S> {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Option<usize>, D::Error> {
-        // As bytes: a lone surrogate in one name must not hide the members behind it.
+        // Read as bytes, because a lone surrogate in one name must not hide the members behind it.
         deserializer.deserialize_bytes(self)
     }
 }

@@ -1,24 +1,24 @@
-//! Which formats of bodies there are, by their content type: how a value is escaped in each, and where none can be.
+//! Body formats by content type: the escaping of values in each, and the formats in which it isn't possible.
 
 use super::Place;
 use super::request::BodyKind;
 
-/// The format that a content type names, as far as values of items need it.
+/// Format that a content type names, as far as item values need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Json,
     Form,
     Xml,
-    /// Text in which nothing has a meaning.
+    /// Text without special characters.
     Plain,
-    /// One whose rules aren't known here.
+    /// Format whose escaping rules aren't known here.
     Other,
 }
 
-/// Where the values of a body stand.
+/// Returns the place of the values in a body.
 ///
 /// # Errors
-/// A sentence for people where the content type says that a value could mean more than itself.
+/// Returns a sentence for people if, with this content type, a value could mean more than itself.
 pub(super) fn place_of(kind: BodyKind, content_type: Option<&str>, body: &str) -> Result<Place, String> {
     let format = content_type.map(format);
     match (kind, format) {

@@ -1,5 +1,5 @@
-//! Templates of requests: text with placeholders that an item's data fills, each value encoded for the place it stands in,
-//! so that no value can ever mean more than itself.
+//! Templates of requests: text with placeholders that an item's data fills. Each value is encoded for its place, so
+//! that no value can ever mean more than itself.
 //!
 //! | place | a value becomes |
 //! |---|---|
@@ -12,14 +12,15 @@
 //! | plain text | itself |
 //! | argument of a program | itself; refused with NUL |
 //!
-//! **What a placeholder is.** `{name}` or `{name:conversion}`. A name begins with anything but a blank, a quote, a brace, and
-//! has no quote, backslash, brace or control character in it. In all places but JSON outside of quotes, `{{` and `}}` are a
-//! brace each, and a brace that is neither this nor a placeholder is refused. In JSON outside of quotes a `{` that is followed
-//! by a blank, a quote or `}` is JSON's own, as is every `}`; there is no escape, since JSON needs none there. In an argument
-//! `{}` is the only value of the item's row, or the index where items are only counted.
+//! **Syntax.** A placeholder is `{name}` or `{name:conversion}`. A name begins with anything but a blank, a quote, a
+//! brace, and contains no quote, backslash, brace or control character. In all places but JSON outside of quotes,
+//! `{{` and `}}` are one literal brace each, and any other brace outside a placeholder is refused. In JSON outside of
+//! quotes, a `{` that is followed by a blank, a quote or `}` is JSON's own, as is every `}`; there is no escape,
+//! since JSON needs none there. In an argument, `{}` is the only value of the item's row, or the index if items are
+//! only counted.
 //!
-//! Parsed once; filling one is a pass over its pieces. Values that are the same for all items (parameters, secrets) are bound
-//! before the first one.
+//! A template is parsed once; filling it is one pass over its pieces. Values that are the same for all items
+//! (parameters, secrets) are bound before the first one.
 
 mod item;
 mod media;
@@ -41,63 +42,63 @@ pub use item::{Item, Member, Roots};
 pub use placeholder::{Conversion, Placeholder, Source};
 pub use url::UrlTemplate;
 
-/// What stands for a secret wherever people look.
+/// Text shown to people in place of a secret.
 pub const MASK: &str = "••••";
-/// The code of an item whose data can't fill its template.
+/// Code of an item whose data can't fill its template.
 pub const TEMPLATE_VALUE: &str = "TEMPLATE_VALUE";
 
-/// All but the unreserved characters of RFC 3986.
+/// All characters except the unreserved ones of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Where a text stands, which says how values are written into it.
+/// Place of a text, which determines how values are written into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A segment of a URL's path.
+    /// Segment of a URL's path.
     Path,
-    /// A URL's query.
+    /// Query of a URL.
     Query,
-    /// The value of a header.
+    /// Value of a header.
     Header,
-    /// The value of the header `cookie`.
+    /// Value of the header `cookie`.
     Cookie,
-    /// JSON.
+    /// Body or value in JSON.
     Json,
-    /// `application/x-www-form-urlencoded`.
+    /// Form body: `application/x-www-form-urlencoded`, percent-encoded.
     Form,
-    /// XML.
+    /// Body in XML format.
     Xml,
-    /// Text in which nothing has a meaning.
+    /// Text without special characters.
     Text,
-    /// An argument of a program.
+    /// Argument of a program.
     Argument,
 }
 
-/// A text that is no template.
+/// Error for a text that is not a valid template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TemplateFault(pub String);
 
-/// Why an item's data can't fill a template: one sentence that names the column.
+/// Reason why an item's data can't fill a template: one sentence that names the column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ValueFault(pub String);
 
-/// What is the same for all items of a run.
+/// Values that are the same for all items of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Constants<'a> {
-    /// The task's parameters, a JSON object.
+    /// Parameters of the task, a JSON object.
     pub params: Option<&'a RawValue>,
     /// Secrets by their names.
     pub secrets: &'a Secrets,
-    /// Whether secrets are shown as [`MASK`].
+    /// True if secrets are replaced by [`MASK`].
     pub is_masked: bool,
 }
 
-/// Secrets by their names; never shown.
+/// Secrets by their names. Debug output shows only the names.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets(pub BTreeMap<String, String>);
 
@@ -107,7 +108,7 @@ impl std::fmt::Debug for Secrets {
     }
 }
 
-/// A text with placeholders.
+/// Parsed text with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     pieces: Vec<Piece>,
@@ -119,19 +120,19 @@ enum Piece {
     Slot(Slot),
 }
 
-/// A placeholder where it stands.
+/// Placeholder with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Slot {
     placeholder: Placeholder,
     spot: Spot,
 }
 
-/// How a value is written.
+/// Way in which a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spot {
     Encoded,
     Header,
-    /// In a header, inside of quotes.
+    /// Inside of quotes in a header.
     Quoted,
     Cookie,
     Xml,
@@ -142,10 +143,10 @@ enum Spot {
 }
 
 impl Template {
-    /// Reads a template; the members of items that it names get their numbers in `roots`.
+    /// Parses a template; the item members that it names are numbered in `roots`.
     ///
     /// # Errors
-    /// A sentence for people when braces are wrong, or when it can't become what its place needs.
+    /// Returns a sentence for people if braces are wrong, or if the filled template can't be valid in its place.
     pub fn parse(text: &str, place: Place, roots: &mut Roots) -> Result<Template, TemplateFault> {
         let mut pieces = Vec::new();
         for token in scan::tokens(text, place)? {
@@ -167,7 +168,7 @@ impl Template {
         Ok(template)
     }
 
-    /// Values stand only where they can be escaped.
+    /// Checks that placeholders are only where a value can be escaped.
     fn check_xml(&self) -> Result<(), TemplateFault> {
         let mut reader = xml::Reader::default();
         for piece in &self.pieces {
@@ -179,7 +180,7 @@ impl Template {
         reader.check_end()
     }
 
-    /// Its placeholders.
+    /// Iterates over the placeholders of the template.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Text(_) => None,
@@ -187,12 +188,12 @@ impl Template {
         })
     }
 
-    /// Whether it is the same for all items.
+    /// Returns true if the text is the same for all items.
     pub fn is_constant(&self) -> bool {
         self.placeholders().next().is_none()
     }
 
-    /// What is not a placeholder.
+    /// Returns the text without the placeholders.
     pub(super) fn text(&self) -> String {
         let texts = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Text(text) => Some(text.as_str()),
@@ -201,7 +202,7 @@ impl Template {
         texts.collect()
     }
 
-    /// Its first placeholder, if nothing stands before it.
+    /// Returns the first placeholder if the template begins with it.
     pub(super) fn leading(&self) -> Option<&Placeholder> {
         match self.pieces.first() {
             Some(Piece::Slot(slot)) => Some(&slot.placeholder),
@@ -209,10 +210,10 @@ impl Template {
         }
     }
 
-    /// The same with what is the same for all items written in.
+    /// Returns the template with the constant values written in.
     ///
     /// # Errors
-    /// A sentence when a parameter or a secret isn't there, or doesn't fit its place.
+    /// Returns a sentence if a parameter or a secret is missing, or doesn't fit its place.
     pub fn bind(&self, constants: Constants<'_>) -> Result<Template, ValueFault> {
         let mut pieces: Vec<Piece> = Vec::with_capacity(self.pieces.len());
         for piece in &self.pieces {
@@ -229,10 +230,10 @@ impl Template {
         Ok(Template { pieces })
     }
 
-    /// Writes it for an item behind what is in `out`.
+    /// Appends the text for an item to `out`.
     ///
     /// # Errors
-    /// When the item's data can't fill it; `out` then holds a part.
+    /// Fails if the item's data can't fill the template; `out` then holds a part of it.
     pub fn render(&self, item: &Item<'_>, out: &mut String) -> Result<(), ValueFault> {
         for piece in &self.pieces {
             match piece {
@@ -243,7 +244,8 @@ impl Template {
         Ok(())
     }
 
-    /// With any values it must be JSON. `null` fits wherever a value does and nowhere else; `x` fits in any string.
+    /// Checks that the text is JSON with any values filled in. `null` fits wherever a value does and nowhere else;
+    /// `x` fits in any string.
     fn check_json(&self) -> Result<(), TemplateFault> {
         let mut sample = String::new();
         for piece in &self.pieces {
@@ -264,7 +266,7 @@ impl Template {
 }
 
 impl Slot {
-    /// The text of a value that is the same for all items; none for others.
+    /// Returns the text of a value that is the same for all items; `None` for others.
     fn bound(&self, constants: Constants<'_>) -> Result<Option<String>, ValueFault> {
         let (mut out, placeholder) = (String::new(), &self.placeholder);
         match &placeholder.source {
@@ -312,7 +314,7 @@ impl Slot {
 fn spot(place: Place, in_string: bool, placeholder: &Placeholder) -> Spot {
     match place {
         Place::Path | Place::Query | Place::Form => Spot::Encoded,
-        // Who calls says what a secret holds: all cookies, as a browser shows them.
+        // The caller decides on the content of a secret: it may be all cookies, as a browser shows them.
         Place::Header | Place::Cookie if matches!(placeholder.source, Source::Secret(_)) => Spot::Header,
         Place::Cookie => Spot::Cookie,
         Place::Header if in_string => Spot::Quoted,
@@ -325,7 +327,7 @@ fn spot(place: Place, in_string: bool, placeholder: &Placeholder) -> Spot {
     }
 }
 
-/// Text between placeholders, fit for its place.
+/// Checks and encodes the text between placeholders for its place.
 fn literal(text: String, place: Place) -> Result<String, TemplateFault> {
     match place {
         Place::Path | Place::Query | Place::Form => url::literal(&text),
@@ -339,22 +341,23 @@ fn literal(text: String, place: Place) -> Result<String, TemplateFault> {
     }
 }
 
-/// Whether no header may have it: control characters but the tab.
+/// Returns true if no header may contain the character: control characters except the tab.
 fn is_no_header(c: char) -> bool {
     c.is_ascii_control() && c != '\t'
 }
 
-/// A value that can't mean anything but itself in a URL or a form.
+/// Encodes a value so that it means only itself in a URL or a form.
 fn encoded(text: &str, out: &mut String) {
     out.extend(utf8_percent_encode(text, ENCODED));
 }
 
-/// A text as it stands in a URL that a template wrote.
+/// Encodes a text as a template writes it into a URL.
 pub fn url_encoded(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
-/// What looks like a placeholder in a URL that is called as it stands. Braces that are meant are written `%7B` and `%7D`.
+/// Returns the first text that looks like a placeholder in a URL that is called unchanged. Literal braces are written
+/// `%7B` and `%7D`.
 pub fn unfilled(url: &str) -> Option<&str> {
     let rest = &url[url.find('{')?..];
     rest.find('}').map(|end| &rest[..=end])

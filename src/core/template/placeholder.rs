@@ -1,51 +1,51 @@
-//! What a placeholder names, and what its value is converted to.
+//! Placeholders: the source of a value, and its conversion.
 
 use super::item::{Member, Roots};
 use super::{Place, TemplateFault};
 
-/// `{name}` or `{name:conversion}`.
+/// Placeholder of the form `{name}` or `{name:conversion}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placeholder {
-    /// Whose value.
+    /// Source of the value.
     pub source: Source,
-    /// What it becomes first.
+    /// Conversion that is applied first, if any.
     pub conversion: Option<Conversion>,
 }
 
-/// Where a value comes from.
+/// Source of a placeholder's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A column or member of the item's data, or a deeper part of it.
+    /// Column or member of the item's data, or a deeper part of it.
     Member(Member),
-    /// The only value of a row that has one; the index where there are no rows.
+    /// Only value of a row that has one; the index if there are no rows.
     Only,
-    /// The item's index.
+    /// Index of the item.
     Index,
-    /// The item's key: the same for each attempt.
+    /// Key of the item: the same for each attempt.
     Key,
-    /// The attempt, from 1 on.
+    /// Attempt number, starting at 1.
     Attempt,
-    /// A parameter of the task.
+    /// Parameter of the task with this name.
     Param(String),
-    /// A secret.
+    /// Secret with this name.
     Secret(String),
 }
 
-/// What a value becomes before it is written. (Values of a CSV are texts.)
+/// Conversion of a value before it is written. (Values of a CSV are texts.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conversion {
-    /// A number, or the number that a text writes.
+    /// To a number, also from a text that contains one.
     Number,
-    /// True or false, or the one that a text writes.
+    /// To true or false, also from a text that contains one.
     Boolean,
-    /// The JSON that a text holds; any other value as its JSON.
+    /// To JSON: that in a text, or any other value as its JSON.
     Json,
-    /// A text; any other value as its JSON text.
+    /// To text; any other value becomes its JSON text.
     Text,
 }
 
 impl Conversion {
-    /// All, by their words.
+    /// All conversions with their names.
     pub const ALL: [(&'static str, Conversion); 4] = [
         ("number", Conversion::Number),
         ("boolean", Conversion::Boolean),
@@ -55,8 +55,8 @@ impl Conversion {
 }
 
 impl Placeholder {
-    /// Reads what is between the braces. What follows the last colon is a conversion if it is one's word; else the colon is
-    /// part of the name.
+    /// Parses the text between the braces. The word after the last colon is a conversion if it is the name of one;
+    /// otherwise the colon is part of the name.
     pub(super) fn parse(inside: &str, place: Place, roots: &mut Roots) -> Result<Placeholder, TemplateFault> {
         let known = |word: &str| Conversion::ALL.into_iter().find(|(known, _)| *known == word);
         let cut = inside

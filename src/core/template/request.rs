@@ -1,5 +1,5 @@
-//! The template of a whole request: compiled once, checked against what there is, bound to what is the same for all items,
-//! then written for each.
+//! Template of a whole request: compiled once, checked against the available names, bound to constant values, then
+//! rendered for each item.
 
 use std::collections::HashSet;
 
@@ -9,16 +9,16 @@ use super::{Constants, Place, Secrets, Template, TemplateFault, UrlTemplate, Val
 use crate::business::request::RequestSpec;
 use crate::text::quoted;
 
-/// The longest method and URL. Unit: bytes.
+/// Maximum length of method and URL. Unit: bytes.
 pub const REQUEST_BYTES_MAX: usize = 8 * 1024;
-/// The longest value of a header. Unit: bytes. (Servers take 8 KiB for all headers, many of them.)
+/// Maximum length of a header value. Unit: bytes. (Many servers accept 8 KiB for all headers.)
 pub const HEADER_BYTES_MAX: usize = 4 * 1024;
-/// The longest template of a body. Unit: bytes.
+/// Maximum length of a body template. Unit: bytes.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
-/// Headers of a request.
+/// Maximum number of headers in a request.
 const HEADERS_MAX: usize = 50;
 
-/// Headers that belong to the connection, or that Windrow must set itself to read what comes back.
+/// Headers that belong to the connection, or that Windrow must set itself to read the response.
 const RESERVED: [&str; 11] = [
     "host",
     "content-length",
@@ -33,28 +33,28 @@ const RESERVED: [&str; 11] = [
     "expect",
 ];
 
-/// What is wrong with a part of a request's description.
+/// Fault in a part of a request's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestFault {
-    /// Where (RFC 6901), in the members of [`RequestSpec`].
+    /// JSON pointer to the part (RFC 6901), in the members of [`RequestSpec`].
     pub pointer: String,
-    /// A sentence for people.
+    /// Sentence that is shown to people.
     pub what: String,
 }
 
-/// How a body is written.
+/// Format in which a body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
-    /// JSON.
+    /// JSON, with placeholders for values.
     Json,
-    /// A form.
+    /// Form data, which is percent-encoded.
     Form,
-    /// Text.
+    /// Text of any other type.
     Text,
 }
 
 impl BodyKind {
-    /// Its content type, unless the headers say another.
+    /// Returns the content type, unless the headers set another.
     pub fn content_type(self) -> &'static str {
         match self {
             BodyKind::Json => "application/json",
@@ -64,36 +64,36 @@ impl BodyKind {
     }
 }
 
-/// See the module.
+/// Compiled template of a whole request.
 #[derive(Clone, Debug)]
 pub struct RequestTemplate {
-    /// The method.
+    /// HTTP method, the same for all items.
     pub method: String,
-    /// Where it goes.
+    /// URL with placeholders in its path and query.
     pub url: UrlTemplate,
-    /// Names in lower case, with their values.
+    /// Header names in lower case, with their values.
     pub headers: Vec<(String, Template)>,
-    /// The body; none for a request without one.
+    /// Body, or `None` for a request without one.
     pub body: Option<(BodyKind, Template)>,
     roots: Roots,
 }
 
-/// A request that is ready to leave.
+/// Request that is ready to be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rendered {
-    /// Where it goes.
+    /// URL with all values filled in.
     pub url: String,
-    /// The values of the template's headers, in their order.
+    /// Values of the template's headers, in their order.
     pub headers: Vec<String>,
-    /// The body; empty where there is none.
+    /// Request body; empty if there is none.
     pub body: String,
 }
 
 impl RequestTemplate {
-    /// Compiles a description.
+    /// Compiles a request's description.
     ///
     /// # Errors
-    /// Every fault at once.
+    /// Returns every fault at once.
     pub fn compile(spec: &RequestSpec) -> Result<RequestTemplate, Vec<RequestFault>> {
         let mut compiler = Compiler::default();
         let target = compiler.target(&spec.call);
@@ -112,7 +112,7 @@ impl RequestTemplate {
         }
     }
 
-    /// Its placeholders.
+    /// Iterates over the placeholders of all parts.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         let headers = self.headers.iter().map(|(_, value)| value);
         let templates = headers.chain(self.body.as_ref().map(|(_, body)| body));
@@ -121,12 +121,12 @@ impl RequestTemplate {
             .chain(templates.flat_map(Template::placeholders))
     }
 
-    /// The columns or members of items that it names.
+    /// Returns the columns or members of items that it names.
     pub fn columns(&self) -> &[String] {
         self.roots.names()
     }
 
-    /// The names of the secrets that it writes.
+    /// Iterates over the names of the secrets that it uses.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.placeholders().filter_map(|one| match &one.source {
             Source::Secret(name) => Some(name.as_str()),
@@ -134,7 +134,7 @@ impl RequestTemplate {
         })
     }
 
-    /// The names of the task's parameters that it writes.
+    /// Iterates over the names of the task parameters that it uses.
     pub fn params(&self) -> impl Iterator<Item = &str> {
         self.placeholders().filter_map(|one| match &one.source {
             Source::Param(name) => Some(name.as_str()),
@@ -142,7 +142,7 @@ impl RequestTemplate {
         })
     }
 
-    /// A secret that it writes and that isn't given, or one that is given for nothing.
+    /// Fails if a secret that it uses is not given, or if one is given that it doesn't use.
     pub fn check_secrets(&self, given: &Secrets) -> Result<(), String> {
         if let Some(name) = self.secrets().find(|name| !given.0.contains_key(*name)) {
             return Err(format!(
@@ -158,10 +158,10 @@ impl RequestTemplate {
         }
     }
 
-    /// See [`Template::bind`].
+    /// Binds all parts to the constant values; see [`Template::bind`].
     ///
     /// # Errors
-    /// See there.
+    /// Fails as [`Template::bind`] does.
     pub fn bind(&self, constants: Constants<'_>) -> Result<RequestTemplate, ValueFault> {
         let header = |(name, value): &(String, Template)| Ok((name.clone(), value.bind(constants)?));
         let body = self.body.as_ref();
@@ -180,15 +180,15 @@ impl RequestTemplate {
         })
     }
 
-    /// The values of an item that this request is made of.
+    /// Returns the values of an item that this request needs.
     pub fn item<'a>(&self, data: Option<&'a str>, index: u64, key: &'a str, attempt: u32) -> Item<'a> {
         Item::new(&self.roots, data, index, key, attempt)
     }
 
-    /// The request for an item.
+    /// Returns the request for an item.
     ///
     /// # Errors
-    /// When the item's data can't fill it.
+    /// Fails if the item's data can't fill it.
     pub fn render(&self, item: &Item<'_>) -> Result<Rendered, ValueFault> {
         let mut rendered = Rendered::default();
         self.url.render(item, &mut rendered.url)?;
@@ -228,7 +228,7 @@ impl Compiler {
         parsed.map_err(|TemplateFault(why)| self.fault(pointer, why)).ok()
     }
 
-    /// `POST https://…`
+    /// Parses the method and the URL of a call, such as `POST https://…`.
     fn target(&mut self, text: &str) -> Option<(String, UrlTemplate)> {
         let found = if text.len() > REQUEST_BYTES_MAX {
             Err(TemplateFault(format!(
@@ -289,7 +289,7 @@ impl Compiler {
             Ok(place) => (place, None),
             Err(why) => (Place::Text, Some(why)),
         };
-        // A file ends with a newline; a form has none.
+        // A file ends with a newline, which is not part of a form.
         let text = if place == Place::Form {
             text.trim_end_matches(['\r', '\n'])
         } else {
@@ -315,7 +315,7 @@ impl Compiler {
     }
 }
 
-/// Where the value of a header stands.
+/// Returns the place for the value of a header.
 fn header_place(name: &str) -> Place {
     match name {
         "cookie" => Place::Cookie,
@@ -352,7 +352,7 @@ fn target(text: &str, roots: &mut Roots) -> Result<(String, UrlTemplate), Templa
     Ok((method.to_owned(), UrlTemplate::parse(url.trim_start(), roots)?))
 }
 
-/// What a method was meant to be that is none, as far as that shows. One of somebody's own is taken as it is.
+/// Guesses the intended method for a misspelled one, if it is clear. Custom methods are accepted unchanged.
 fn meant_method(method: &str) -> Option<String> {
     const USUAL: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     let upper = method.to_ascii_uppercase();
@@ -365,7 +365,7 @@ fn meant_method(method: &str) -> Option<String> {
         .or_else(|| (method != upper).then_some(upper))
 }
 
-/// Whether a byte may stand in a method or in the name of a header (RFC 9110).
+/// Returns true if a byte is allowed in a method or in the name of a header (RFC 9110).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -1,21 +1,21 @@
-//! Cuts a template into text and placeholders, by the rule of the room's head.
+//! Scanner that cuts a template into text and placeholders, by the syntax in the parent module's documentation.
 
 use super::{Place, TemplateFault};
 
-/// A part of a template.
+/// Part of a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// Text, escapes resolved.
+    /// Text with its escapes resolved.
     Text(String),
-    /// What is between the braces of a placeholder.
+    /// Placeholder, with the text between its braces.
     Slot {
         inside: &'a str,
-        /// Inside of a JSON string.
+        /// True inside of a JSON string.
         in_string: bool,
     },
 }
 
-/// The parts, texts and placeholders as they follow.
+/// Returns the texts and placeholders in their order.
 pub(super) fn tokens(text: &str, place: Place) -> Result<Vec<Token<'_>>, TemplateFault> {
     let mut cutter = Cutter {
         text,
@@ -38,9 +38,9 @@ struct Cutter<'a> {
     text: &'a str,
     at: usize,
     is_json: bool,
-    /// Quotes make strings, in which a backslash escapes.
+    /// True if quotes make strings, in which a backslash escapes.
     has_strings: bool,
-    /// `{}` is a placeholder.
+    /// True if `{}` is a placeholder.
     is_argument: bool,
     in_string: bool,
     plain: String,
@@ -75,7 +75,8 @@ impl Cutter<'_> {
         self.at += c.len_utf8();
     }
 
-    /// A backslash and what it escapes stay together: a quote behind it ends no string. A brace is never escaped by one.
+    /// Keeps a backslash and the character that it escapes together, so that an escaped quote ends no string. A brace
+    /// is never escaped by one.
     fn take_escape(&mut self, rest: &str) {
         self.keep('\\');
         if let Some(escaped) = rest.chars().next().filter(|c| !matches!(c, '{' | '}')) {

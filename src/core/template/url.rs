@@ -1,4 +1,4 @@
-//! The template of a URL. What decides where a request goes (scheme, host, port) is never an item's to say.
+//! Template of a URL. An item can never choose the destination of a request (scheme, host, port).
 
 use crate::text::quoted;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -7,7 +7,7 @@ use super::item::{Item, Roots};
 use super::placeholder::Placeholder;
 use super::{Constants, Place, Template, TemplateFault, ValueFault};
 
-/// What can't stand in a URL as it is; what has a meaning there, `%` with it, stays.
+/// Characters that can't be in a URL unescaped; those with a meaning there, including `%`, stay.
 const UNFIT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -20,22 +20,22 @@ const UNFIT: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// See the module.
+/// URL with placeholders in its path and query.
 #[derive(Clone, Debug)]
 pub struct UrlTemplate {
-    /// `https://host:port`
+    /// Scheme, host and port: `https://host:port`
     origin: String,
-    /// What stands between slashes.
+    /// Path segments, which are separated by slashes.
     segments: Vec<Template>,
     query: Option<Template>,
 }
 
 impl UrlTemplate {
-    /// Reads a URL with placeholders in its path and query.
+    /// Parses a URL with placeholders in its path and query.
     ///
     /// # Errors
-    /// A sentence for people when it is no URL, or a placeholder stands where none may. Whether the host is one is not
-    /// looked at.
+    /// Returns a sentence for people if it isn't a URL, or if a placeholder is where none may be. The host is not
+    /// checked.
     pub fn parse(text: &str, roots: &mut Roots) -> Result<UrlTemplate, TemplateFault> {
         let (scheme, rest) = text
             .split_once("://")
@@ -74,12 +74,12 @@ impl UrlTemplate {
         })
     }
 
-    /// Who is called: `https://host:port`.
+    /// Returns the destination: `https://host:port`.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Its placeholders.
+    /// Iterates over the placeholders of path and query.
     pub fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
         self.segments
             .iter()
@@ -87,10 +87,11 @@ impl UrlTemplate {
             .flat_map(Template::placeholders)
     }
 
-    /// See [`Template::bind`].
+    /// Binds path and query to the constant values; see [`Template::bind`].
     ///
     /// # Errors
-    /// See there.
+    /// Fails as [`Template::bind`] does, or if a bound value makes a segment that leads elsewhere: empty, `.` or
+    /// `..`.
     pub fn bind(&self, constants: Constants<'_>) -> Result<UrlTemplate, ValueFault> {
         let segment = |template: &Template| {
             let bound = template.bind(constants)?;
@@ -110,10 +111,10 @@ impl UrlTemplate {
         })
     }
 
-    /// Writes it for an item behind what is in `out`.
+    /// Appends the URL for an item to `out`.
     ///
     /// # Errors
-    /// When the item's data can't fill it, or makes a segment that leads elsewhere: empty, `.` or `..`.
+    /// Fails if the item's data can't fill it, or makes a segment that leads elsewhere: empty, `.` or `..`.
     pub fn render(&self, item: &Item<'_>, out: &mut String) -> Result<(), ValueFault> {
         out.push_str(&self.origin);
         for segment in &self.segments {
@@ -132,7 +133,7 @@ impl UrlTemplate {
     }
 }
 
-/// A segment that a placeholder made must be a name. (`%2e` is a dot to whoever follows the URL standard.)
+/// Refuses a segment made by a placeholder if it is empty, `.` or `..`. (`%2e` is a dot in the URL standard.)
 fn check_segment(segment: &str) -> Result<(), ValueFault> {
     let meant = segment.replace("%2e", ".").replace("%2E", ".");
     match meant.as_str() {
@@ -144,7 +145,7 @@ fn check_segment(segment: &str) -> Result<(), ValueFault> {
     }
 }
 
-/// Text between placeholders as it stands in a URL or a form.
+/// Checks and encodes the text between placeholders for a URL or a form.
 pub(super) fn literal(text: &str) -> Result<String, TemplateFault> {
     if let Some(control) = text.chars().find(|c| c.is_control()) {
         return Err(TemplateFault(format!("it has the control character {control:?}")));
@@ -158,7 +159,7 @@ pub(super) fn literal(text: &str) -> Result<String, TemplateFault> {
     Ok(utf8_percent_encode(text, UNFIT).to_string())
 }
 
-/// The parts of a text between a character, where it stands in no placeholder.
+/// Splits a text at a character, except inside of placeholders.
 fn outside(text: &str, cut: char) -> Vec<&str> {
     let (mut parts, mut from, mut is_inside) = (Vec::new(), 0, false);
     let mut chars = text.char_indices().peekable();

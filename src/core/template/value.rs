@@ -1,4 +1,4 @@
-//! Writes one value where it stands.
+//! Writing of one value into its place.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use super::placeholder::{Conversion, Placeholder, Source};
 use super::{MASK, Spot, ValueFault, encoded, is_no_header, xml};
 
-/// Of a string with a lone surrogate: JSON allows one, but no UTF-8 has it (RFC 3629, section 3).
+/// Fault of a string with a lone surrogate: JSON allows one, but UTF-8 doesn't (RFC 3629, section 3).
 pub(super) const NO_TEXT: &str = "has a lone surrogate (\\ud800 to \\udfff), which no text can have";
 
-/// A value before its conversion.
+/// Value before its conversion.
 #[derive(Clone, Copy)]
 pub(super) enum Value<'a> {
     /// JSON of the item's data or of the task's parameters.
@@ -20,7 +20,7 @@ pub(super) enum Value<'a> {
     Text(&'a str),
 }
 
-/// Writes a value behind what is in `out`.
+/// Appends a value to `out`, encoded for its place.
 pub(super) fn write(
     value: Value<'_>,
     placeholder: &Placeholder,
@@ -71,7 +71,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes a text that has no character which would mean something where it stands.
+/// Appends a text, or fails if it has a character with a special meaning in its place.
 fn put_without(
     is_wrong: impl Fn(char) -> bool,
     which: &str,
@@ -89,12 +89,13 @@ fn put_without(
     Ok(())
 }
 
-/// Whether no cookie's value may have it (RFC 6265, section 4.1.1): what separates cookies, and all but printable ASCII.
+/// Returns true if no cookie's value may contain the character (RFC 6265, section 4.1.1): separators of cookies, and
+/// all but printable ASCII.
 fn is_no_cookie(c: char) -> bool {
     !c.is_ascii_graphic() || matches!(c, '"' | ',' | ';' | '\\')
 }
 
-/// What stands for a secret.
+/// Writes the mask in place of a secret.
 pub(super) fn write_mask(spot: Spot, out: &mut String) {
     match spot {
         Spot::JsonValue => drop(write!(out, "\"{MASK}\"")),
@@ -118,7 +119,7 @@ fn write_json(value: Value<'_>, placeholder: &Placeholder, out: &mut String) -> 
     Ok(())
 }
 
-/// A JSON value as text, after its conversion.
+/// Returns a JSON value as text, after its conversion.
 fn text_of<'a>(
     json: &'a RawValue,
     conversion: Option<Conversion>,
@@ -144,7 +145,7 @@ fn text_of<'a>(
     }
 }
 
-/// What a text writes, as JSON.
+/// Returns the value that a text contains, as JSON.
 fn read<'a>(text: &'a str, conversion: Conversion, placeholder: &Placeholder) -> Result<&'a str, ValueFault> {
     let json = || serde_json::from_str::<&RawValue>(text).ok().map(RawValue::get);
     let (read, what) = match conversion {
@@ -167,7 +168,7 @@ fn read<'a>(text: &'a str, conversion: Conversion, placeholder: &Placeholder) ->
     read.ok_or_else(|| fault(placeholder, what))
 }
 
-/// The text of a JSON string; none of one with a lone surrogate.
+/// Returns the text of a JSON string, or `None` for one with a lone surrogate.
 pub(super) fn string(raw: &str) -> Option<Cow<'_, str>> {
     let inside = raw.get(1..raw.len() - 1)?;
     if inside.contains('\\') {
@@ -182,7 +183,7 @@ fn quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// The inside of a JSON string.
+/// Appends the inside of a JSON string.
 fn escaped(text: &str, out: &mut String) {
     if text
         .bytes()
@@ -194,7 +195,7 @@ fn escaped(text: &str, out: &mut String) {
     out.push_str(&json[1..json.len() - 1]);
 }
 
-/// The values of secrets and of items aren't shown: messages are stored.
+/// Creates a fault. Never shows the values of secrets and of items, because messages are stored.
 pub(super) fn fault(placeholder: &Placeholder, what: &str) -> ValueFault {
     let whose = match &placeholder.source {
         Source::Member(member) => format!("{:?} of this item's data", member.written()),

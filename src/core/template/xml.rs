@@ -1,17 +1,17 @@
-//! Where in XML a placeholder stands. Values are written into text and into quoted values of attributes only: anywhere else
-//! what could be said of elements, or nothing could be escaped.
+//! Position of placeholders in XML. Values are written only into text and into quoted attribute values: anywhere else
+//! a value could change the markup, or nothing could be escaped.
 
 use super::{TemplateFault, ValueFault};
 
-/// What ends a part in which nothing can be escaped.
+/// Start of a section in which nothing can be escaped, after its `<`.
 const COMMENT: &str = "!--";
 const CDATA: &str = "![CDATA[";
 
-/// Reads the fixed text of a template and says where it stands after each part.
+/// Reader of a template's fixed text that tracks the position after each part.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     at: At,
-    /// Behind an `&` whose `;` has not come.
+    /// True after an `&` whose `;` has not come.
     in_reference: bool,
 }
 
@@ -19,13 +19,13 @@ pub(super) struct Reader {
 enum At {
     #[default]
     Text,
-    /// Behind `<`, with what follows it, as long as it may be the begin of a comment or of CDATA.
+    /// After `<`, with the characters since then, as long as a comment or CDATA may begin.
     Opening(String),
     /// Between the name of an element and its `>`.
     Tag,
     /// In the value of an attribute, up to this quote.
     Value(char),
-    /// In what ends so, with its last characters.
+    /// In a section with this end, with its last characters.
     Verbatim { end: &'static str, tail: String },
     /// In `<!DOCTYPE …>`, with the depth of its brackets.
     Declaration(u32),
@@ -87,7 +87,7 @@ impl Reader {
         )))
     }
 
-    /// Refuses a template that ends within something.
+    /// Refuses a template that doesn't end in plain text.
     pub(super) fn check_end(&self) -> Result<(), TemplateFault> {
         match self.at {
             At::Text => Ok(()),
@@ -122,13 +122,14 @@ fn in_tag(c: char) -> At {
     }
 }
 
-/// As much as an end needs: two characters before its last one.
+/// Returns the last two characters, enough to recognize an end of three.
 fn last_of(tail: &str) -> String {
     let skipped = tail.chars().count().saturating_sub(2);
     tail.chars().skip(skipped).collect()
 }
 
-/// Writes a value that means only itself, in text and in attributes: there white space would become blanks.
+/// Escapes a value so that it means only itself, in text and in attributes. White space is escaped because an
+/// attribute would turn it into blanks.
 pub(super) fn escape(text: &str, out: &mut String) -> Result<(), ValueFault> {
     for c in text.chars() {
         match c {

@@ -1,29 +1,29 @@
-//! Rows of CSV as every surface writes them: RFC 4180, and no cell is a formula for a spreadsheet unless it was asked for.
+//! CSV rows as every surface writes them: RFC 4180, and no cell is a formula for a spreadsheet unless requested.
 
 use std::borrow::Cow;
 
 use csv::{Terminator, WriterBuilder};
 
-/// Room for most rows. Unit: bytes.
+/// Initial capacity, enough for most rows. Unit: bytes.
 const ROW: usize = 512;
 
-/// Keeps texts from being formulas.
+/// Protection against texts that a spreadsheet takes for formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Guard {
-    /// A text that a spreadsheet would take for a formula gets an apostrophe before it. Numbers stay numbers.
+    /// Puts an apostrophe before a text that a spreadsheet would take for a formula. Numbers stay numbers.
     #[default]
     On,
-    /// Every cell is what it is.
+    /// Writes every cell unchanged.
     Off,
 }
 
 impl Guard {
-    /// Appends a row of a file, which ends as RFC 4180 has it.
+    /// Appends a row of a file, with the line end of RFC 4180.
     pub fn push_row(self, cells: &[impl AsRef<str>], out: &mut Vec<u8>) {
         self.push(cells, Terminator::CRLF, out);
     }
 
-    /// Appends a row for the tools of a shell, which know no carriage return.
+    /// Appends a row for shell tools, which don't know the carriage return.
     pub fn push_line(self, cells: &[impl AsRef<str>], out: &mut Vec<u8>) {
         self.push(cells, Terminator::Any(b'\n'), out);
     }
@@ -34,11 +34,11 @@ impl Guard {
             .buffer_capacity(ROW)
             .from_writer(out);
         let cells = cells.iter().map(|cell| self.cell(cell.as_ref()).into_owned());
-        // Memory takes whatever is written.
+        // Writing to memory can't fail.
         writer.write_record(cells).ok();
     }
 
-    /// A cell as it is written, before its quotes.
+    /// Returns a cell as it is written, before quoting.
     fn cell(self, text: &str) -> Cow<'_, str> {
         match self {
             Guard::On if is_formula(text) => Cow::Owned(format!("'{text}")),
@@ -47,8 +47,8 @@ impl Guard {
     }
 }
 
-/// A text that a spreadsheet computes: what begins it counts behind any blanks, which spreadsheets drop, and full-width
-/// characters count as the ones that they are typed for. A number is no formula.
+/// Returns true if a spreadsheet would compute the text. Leading blanks are ignored, because spreadsheets drop them,
+/// and full-width characters count as their ASCII forms. A number is not a formula.
 fn is_formula(text: &str) -> bool {
     if text.starts_with(['\t', '\r', '\n']) {
         return true;
@@ -60,7 +60,7 @@ fn is_formula(text: &str) -> bool {
     ]) && !is_number(text)
 }
 
-/// A number as JSON has them, or with a sign before it.
+/// Returns true for a number as in JSON, or one with a sign before it.
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     digits.starts_with(|c: char| c.is_ascii_digit()) && digits.parse::<f64>().is_ok_and(f64::is_finite)

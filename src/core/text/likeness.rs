@@ -1,13 +1,13 @@
-//! The name that a name which isn't there was meant to be.
+//! Suggestions for a misspelled name.
 
-/// Names that are longer have no likeness: the cost grows with the product of the lengths. Unit: bytes.
+/// Maximum length of a name that is suggested: the cost grows with the product of the lengths. Unit: bytes.
 const NAME_BYTES_MAX: usize = 256;
-/// The longest text that is compared. Unit: characters.
+/// Maximum length of a text that is compared. Unit: characters.
 pub const COMPARED_CHARS_MAX: usize = 64;
 const LIKE_ENOUGH: f64 = 0.8;
 
-/// Returns the name that is nearest to one that isn't there, if any is near. A text of more than [`COMPARED_CHARS_MAX`]
-/// characters is like none.
+/// Returns the existing name that is most similar to a wrong one, if any is similar enough. A text of more than
+/// [`COMPARED_CHARS_MAX`] characters has none.
 pub fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Option<String> {
     if !is_comparable(wrong) {
         return None;
@@ -21,7 +21,7 @@ pub fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Option<Strin
     near.map(|(_, name)| name)
 }
 
-/// Short enough to be compared with many others.
+/// Returns true if the text is short enough to be compared with many others.
 pub fn is_comparable(text: &str) -> bool {
     text.chars().nth(COMPARED_CHARS_MAX).is_none()
 }

@@ -1,4 +1,4 @@
-//! Text that strangers wrote, as it is shown to others: cut, quoted, and without characters that deceive.
+//! Text from untrusted sources, prepared for display: cut, quoted, and without deceptive characters.
 
 pub mod csv;
 pub mod likeness;
@@ -7,10 +7,10 @@ pub mod names;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The longest text that a message quotes. Unit: characters.
+/// Maximum length of a text that a message quotes. Unit: characters.
 pub const QUOTE_CHARS_MAX: usize = 80;
 
-/// The first `most` characters of a text, and `…` where it has more.
+/// Returns the first `most` characters of a text, with `…` if it has more.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
@@ -18,13 +18,13 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// A text in quotes, as every message quotes what somebody wrote: at most [`QUOTE_CHARS_MAX`] characters of it, and escapes
-/// for those that can't be seen.
+/// Quotes a text as every message does: at most [`QUOTE_CHARS_MAX`] characters of it, with escapes for those that
+/// can't be seen.
 pub fn quoted(text: &str) -> Quoted<'_> {
     Quoted(text)
 }
 
-/// See [`quoted`].
+/// Text in quotes, made by [`quoted`].
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(&'a str);
 
@@ -34,16 +34,16 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A text that can't move a terminal's cursor, change its colours, or make what follows look like another text. It stays on
-/// its line.
+/// Returns a text that can't move a terminal's cursor, change its colours, or make the following text look different.
+/// It stays on its line.
 pub fn clean(text: &str) -> String {
-    // A line break is the one that people put into texts themselves.
+    // Line breaks and tabs become spaces, because people put them into texts themselves.
     text.chars()
         .map(|c| if matches!(c, '\n' | '\t') { ' ' } else { shown(c) })
         .collect()
 }
 
-/// The same of a text of several lines, whose line breaks and tabs stay.
+/// Cleans a text of several lines; its line breaks and tabs stay.
 pub fn clean_lines(text: &str) -> String {
     text.chars()
         .map(|c| if matches!(c, '\n' | '\t') { c } else { shown(c) })
@@ -57,8 +57,8 @@ fn shown(c: char) -> char {
     }
 }
 
-/// A character that steers how other text is shown: a control character, one that turns the direction of writing, a
-/// separator of lines, an invisible tag.
+/// Returns true if a character controls the display of other text: a control character, one that changes the writing
+/// direction, a line separator, an invisible tag.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c,

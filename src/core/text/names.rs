@@ -1,16 +1,17 @@
-//! The one rule of names that people give to things and others read: tasks, tokens, labels, businesses for people.
+//! Rule for names that people give to things and others read: tasks, tokens, labels, display names of businesses.
 //!
-//! A name that looks like another is a name that somebody else acts on.
+//! A name that looks like another can make somebody act on the wrong one.
 
 use unicode_security::confusable_detection::skeleton;
 use unicode_security::restriction_level::{RestrictionLevel, RestrictionLevelDetection};
 
 use super::steers;
 
-/// Returns why a name can't be told from others by looking at it, if so; the sentence goes on behind its subject.
+/// Returns the reason why a name can't be visually told from others, if there is one; the sentence continues after
+/// its subject.
 ///
-/// Letters of one script may stand together, and Latin ones with those of Chinese, Japanese and Korean (UTS #39, "highly
-/// restrictive"). Signs outside ASCII may stand anywhere, unless they look like ones of ASCII.
+/// Letters of one script may be combined, and Latin ones with those of Chinese, Japanese and Korean (UTS #39, "highly
+/// restrictive"). Symbols outside ASCII are allowed anywhere, unless they look like ASCII ones.
 pub fn fault(name: &str) -> Option<String> {
     let shown = |c: char, why: &str| Some(format!("has U+{:04X}, {why}", u32::from(c)));
     for c in name.chars().filter(|c| !c.is_ascii_graphic()) {
@@ -34,7 +35,7 @@ pub fn fault(name: &str) -> Option<String> {
     Some("mixes letters of several scripts, or has ones that stand for others".to_owned())
 }
 
-/// Takes room for nothing, or looks like a space and isn't one.
+/// Returns true for a character without width, or one that looks like a space and isn't one.
 pub(super) fn is_invisible(c: char) -> bool {
     (c.is_whitespace() && c != ' ')
         || matches!(c,

@@ -1,21 +1,21 @@
-//! Time, as the node sees it. The only way that anything above `core` learns what time it is.
+//! Time as the node sees it. Everything above `core` learns the time only from here.
 
 use futures_util::future::BoxFuture;
 
 use windrow_core::ids::{Moment, WallMs};
 
-/// A clock that counts suspended time, and the wall clock for people.
+/// Clock that counts suspended time, with the wall clock for people.
 pub trait Clock: Send + Sync {
-    /// Now, on the boot-time clock.
+    /// Returns the current time on the boot-time clock.
     fn now(&self) -> Moment;
 
-    /// Now, on the wall clock.
+    /// Returns the current time on the wall clock.
     fn wall(&self) -> WallMs;
 
-    /// The wall-clock time of a moment of this process, by one offset taken when the process began, so that
-    /// differences between two answers are exact. Unit: microseconds since the Unix epoch.
+    /// Returns the wall-clock time of a moment of this process, in microseconds since the Unix epoch. It uses one
+    /// offset taken when the process began, so that differences between two answers are exact.
     fn wall_micros(&self, moment: Moment) -> i64;
 
-    /// Ends at or shortly after `moment`. Cancel safe.
+    /// Completes at or shortly after `moment`. Cancel safe.
     fn sleep_until(&self, moment: Moment) -> BoxFuture<'static, ()>;
 }

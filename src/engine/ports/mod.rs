@@ -1,7 +1,8 @@
-//! What the actors need from the world, as traits, and the values that they pass. No implementations.
+//! Ports of the actors to the outside, as traits, and the values passed through them. No implementations.
 //!
-//! `tasks`, `schedules` and `access` are what people and nodes ask of the store; `ownership` says which node runs what; `sources`
-//! where items come from; `handling` what does the work and what is noted of it; `datasets` what finished tasks publish.
+//! `tasks`, `schedules` and `access` are the requests of people and nodes to the store; `ownership` decides which
+//! node runs what; `sources` supply items; `handling` does the work and records it; `datasets` hold what finished
+//! tasks publish.
 
 #![warn(missing_docs)]
 
@@ -15,7 +16,7 @@ pub mod schedules;
 pub mod sources;
 pub mod tasks;
 
-/// What an error of an adapter means to its caller; nobody looks at message texts.
+/// Meaning of an adapter's error to its caller; message texts are never inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
     /// Worth another try of the same thing, with the same sequence number.
@@ -24,7 +25,7 @@ pub enum ErrorClass {
     Permanent,
 }
 
-/// A store could not do what was asked.
+/// Error of a request to a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Locked, busy, disconnected, timed out: the outcome may be unknown; ask again with the same values.
@@ -36,24 +37,24 @@ pub enum StoreError {
     /// The schema is newer than this program.
     #[error("the database was written by a newer windrow (migration {0}); this one can't read it")]
     NewerSchema(String),
-    /// The schema of a database server is older than this program, or there is none yet.
+    /// The schema of a database server is older than this program, or there is no schema yet.
     #[error(
         "the database hasn't this program's schema; `windrow db migrate` brings it up to date (or store.migrate_on_start = true)"
     )]
     OlderSchema,
 }
 
-/// What is said of a database file whose restore did not come to its end.
+/// Error text for a database file whose restore did not finish.
 pub const RESTORE_CUT_OFF: &str = "a restore was cut off";
-/// What is said of a database file that was deleted, moved or replaced while a process works with it.
+/// Error text for a database file that was deleted, moved or replaced while a process works with it.
 pub const FILE_GONE: &str = "the database's file was deleted or replaced";
-/// What is said of a server that answers and has no database of the name; the name stands behind it.
+/// Error text for a server that has no database of the name; the name follows.
 pub const NO_DATABASE: &str = "the server runs, but has no database ";
-/// What is said of a server that answered a node's start, then went away and did not come back.
+/// Error text for a server that answered while a node started, then went away and did not come back.
 pub const STAYED_AWAY: &str = "the database went away while the node started, and stayed away";
 
 impl StoreError {
-    /// What is wrong, without that it was the store that said it.
+    /// Returns the error without naming the store as its origin.
     pub fn text(&self) -> String {
         match self {
             StoreError::Unavailable(text) | StoreError::Refused(text) => text.clone(),
@@ -61,7 +62,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the file of the database is no longer what was written (SQLite's own words).
+    /// True if the file of the database is no longer what was written (SQLite's own words).
     pub fn is_damaged(&self) -> bool {
         let text = self.text();
         ["database disk image is malformed", "file is not a database"]
@@ -69,12 +70,12 @@ impl StoreError {
             .any(|words| text.contains(words))
     }
 
-    /// Whether the file of the database was taken away under the process.
+    /// True if the file of the database was taken away under the process.
     pub fn is_gone(&self) -> bool {
         self.text().contains(FILE_GONE)
     }
 
-    /// Whether the disk of the database is full (the words of SQLite, PostgreSQL, and MariaDB).
+    /// True if the disk of the database is full (the words of SQLite, PostgreSQL, and MariaDB).
     pub fn is_full(&self) -> bool {
         let text = self.text();
         ["database or disk is full", "No space left on device", "disk full"]
@@ -82,7 +83,7 @@ impl StoreError {
             .any(|words| text.contains(words))
     }
 
-    /// Whether another try may help.
+    /// Returns the class, which says whether another try may help.
     pub fn class(&self) -> ErrorClass {
         match self {
             StoreError::Unavailable(_) => ErrorClass::Transient,

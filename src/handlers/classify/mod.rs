@@ -1,6 +1,6 @@
-//! What an HTTP answer means: the status table of `docs/handlers.md` as one pure function.
+//! Interpretation of HTTP responses: the status table of `docs/handlers.md` as one pure function.
 //!
-//! Never performs I/O. Success needs a 2xx with an empty body, or one whose JSON says so.
+//! Never performs I/O. Success needs a 2xx with an empty body, or with a body whose JSON says so.
 
 mod pointer;
 mod retry_after;
@@ -19,36 +19,36 @@ use windrow_engine::ports::handling::handler::{CallFailure, CallItems, Reply};
 pub use pointer::{NotAPointer, Pointer};
 pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 
-/// An answer that arrived completely (or, where its body decides nothing, as far as it came).
+/// Response that arrived completely (or, if its body decides nothing, as far as it came).
 #[derive(Debug)]
 pub struct Answer {
-    /// The status.
+    /// HTTP status of the response.
     pub status: StatusCode,
-    /// The headers.
+    /// Headers of the response, including `Retry-After`.
     pub headers: HeaderMap,
-    /// The body.
+    /// Bytes of the response body.
     pub body: bytes::Bytes,
 }
 
-/// What was asked, as far as it decides how an answer is read.
+/// Parts of the request that decide how its response is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// The call's items.
+    /// Items of the call.
     pub items: &'a CallItems,
-    /// The one item of a single callback; none for a batched one.
+    /// Item of a single callback; `None` for a batched one.
     pub single: Option<ItemIndex>,
-    /// Where the result lies in the body.
+    /// Location of the result in the body.
     pub pointer: &'a Pointer,
-    /// Now, for dates in `Retry-After`.
+    /// Current time, for dates in `Retry-After`.
     pub now: WallMs,
 }
 
-/// Whether the body decides what the answer means; of other answers only its beginning is quoted.
+/// Returns true if the body decides what the response means; of other bodies, only the beginning is quoted.
 pub fn needs_body(status: StatusCode) -> bool {
     status.is_success() || matches!(status.as_u16(), 400 | 409 | 422)
 }
 
-/// What the answer means.
+/// Interprets a response by its status, headers and body.
 pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
     let after = || retry_after(&answer.headers, asked.now);
     let failed = |failure| Reply::Failed(Box::new(failure));
@@ -85,7 +85,7 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
         415 => rejected("it must accept content-type application/json"),
         300..=399 => failed(CallFailure::Rejected(redirected(answer))),
         status => {
-            // 4xx finds fault with the request; 408, 425 and 5xx say nothing about what was done.
+            // 4xx blames the request; 408, 425 and 5xx say nothing about what was done.
             let is_fault = (400..500).contains(&status) && !matches!(status, 408 | 425);
             let class = if is_fault {
                 FailureClass::Faulty
@@ -134,14 +134,15 @@ fn read(answer: &Answer, asked: Asked<'_>) -> Result<Reply, Failure> {
     }
 }
 
-/// 400 and 422: the body's result if it has one, else another attempt (400) or none (422).
+/// Handles 400 and 422: returns the result in the body if there is one, otherwise asks for another attempt (400) or
+/// none (422).
 fn on_unprocessable(answer: &Answer, asked: Asked<'_>) -> Result<Reply, CallFailure> {
     if encoding(answer).is_none() && has_result(answer, asked) {
         return read(answer, asked).map_err(CallFailure::BadReply);
     }
     if answer.status == StatusCode::UNPROCESSABLE_ENTITY {
         let hint = "no more attempts; a body with `result` could say otherwise";
-        return Err(CallFailure::Abandoned(refusal(answer, hint)));
+        return Err(CallFailure::Final(refusal(answer, hint)));
     }
     let after = retry_after(&answer.headers, asked.now);
     Err(CallFailure::Failed {
@@ -179,14 +180,15 @@ struct Problem {
     r#type: String,
 }
 
-/// An RFC 9457 problem whose type ends in `stale-epoch`: the business has seen a newer epoch than ours.
+/// Returns true for an RFC 9457 problem whose type ends in `stale-epoch`: the business has seen a newer epoch than
+/// ours.
 fn is_stale_epoch(answer: &Answer) -> bool {
     let is_object = answer.body.trim_ascii_start().first() == Some(&b'{');
     let problem = serde_json::from_slice::<Problem>(&answer.body);
     is_object && problem.is_ok_and(|problem| problem.r#type.ends_with("stale-epoch"))
 }
 
-/// A failure named by its status that quotes the body.
+/// Builds a failure that is named by the status and quotes the body.
 fn refusal(answer: &Answer, hint: &str) -> Failure {
     let said = if answer.body.is_empty() || encoding(answer).is_some() {
         String::new()
@@ -219,7 +221,7 @@ fn redirected(answer: &Answer) -> Failure {
     }
 }
 
-/// The body's encoding, unless it is plain.
+/// Returns the body's encoding, unless it is plain.
 fn encoding(answer: &Answer) -> Option<String> {
     let value = answer.headers.get(CONTENT_ENCODING)?;
     let value = String::from_utf8_lossy(value.as_bytes())
@@ -228,7 +230,7 @@ fn encoding(answer: &Answer) -> Option<String> {
     (!value.is_empty() && value != "identity").then_some(value)
 }
 
-/// Whether it is a web page, which no handler means as its answer.
+/// Returns true if the response is a web page, which no handler sends on purpose.
 pub(super) fn is_page(answer: &Answer) -> bool {
     let kind = answer
         .headers

@@ -1,4 +1,4 @@
-//! `response_pointer`: where in a business's usual envelope the result lies (RFC 6901).
+//! `response_pointer`: JSON pointer (RFC 6901) to the result within a business's usual envelope.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,22 @@ use serde_json::value::RawValue;
 
 use crate::wire::unmarked;
 
-/// A JSON pointer; the empty one is the whole body.
+/// JSON pointer; an empty one means the whole body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pointer {
     tokens: Vec<String>,
 }
 
-/// A text is not a JSON pointer.
+/// Error for a text that is not a JSON pointer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a JSON pointer (RFC 6901); one looks like /data or /reply/0/result")]
 pub struct NotAPointer(pub String);
 
 impl Pointer {
-    /// Reads a pointer.
+    /// Parses a JSON pointer.
     ///
     /// # Errors
-    /// Unless it is empty or begins with `/`, with `~` only in `~0` and `~1`.
+    /// Unless the text is empty or begins with `/`, with `~` only in `~0` and `~1`.
     pub fn new(text: &str) -> Result<Pointer, NotAPointer> {
         if text.is_empty() {
             return Ok(Pointer::default());
@@ -37,10 +37,10 @@ impl Pointer {
         })
     }
 
-    /// The part of the body that the pointer points to, without a byte order mark.
+    /// Returns the part of the body at the pointer, without a byte order mark.
     ///
     /// # Errors
-    /// A reason when the body is no JSON or has no such part.
+    /// A reason, if the body is not JSON or has no such part.
     pub fn find<'a>(&self, body: &'a [u8]) -> Result<&'a [u8], String> {
         let body = unmarked(body);
         if self.tokens.is_empty() {

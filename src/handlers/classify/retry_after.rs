@@ -1,4 +1,4 @@
-//! `Retry-After`: seconds, or a date by the clock of whoever sent it.
+//! `Retry-After`: seconds, or a date by the sender's clock.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -6,12 +6,13 @@ use hyper::header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 
 use windrow_core::ids::WallMs;
 
-/// The longest wait that the header may ask for; a longer one is cut.
+/// Longest wait taken from the header; a longer one is cut.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(300);
 
-/// The wait that the headers of an answer ask for, at most [`RETRY_AFTER_MAX`]. A date is compared with the answer's own
-/// `Date`, since the server's clock may be wrong, or with `now` where it has none; one in the past is no wait at all. None
-/// when `Retry-After` is absent or neither whole seconds nor a date (`-1`, `1e9`, `NaN`).
+/// Returns the wait that a response's headers ask for, at most [`RETRY_AFTER_MAX`]. A date is compared with the
+/// response's own `Date`, since the server's clock may be wrong, or with `now` if there is none; a date in the past
+/// means no wait. Returns `None` if `Retry-After` is absent, or neither whole seconds nor a date (`-1`, `1e9`,
+/// `NaN`).
 pub fn retry_after(headers: &HeaderMap, now: WallMs) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

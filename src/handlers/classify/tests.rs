@@ -5,7 +5,7 @@ use hyper::header::HeaderValue;
 use super::*;
 use windrow_core::ids::Attempt;
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, FailureClass, Outcome, Wish};
+use windrow_core::items::verdict::{Dispatch, FailureClass, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::ItemVerdict;
 
 /// What an answer must mean, without its words.
@@ -14,7 +14,7 @@ enum Meaning {
     AllOk,
     Items(Vec<&'static str>),
     Failed(FailureClass, String, Option<u64>),
-    Abandoned(String),
+    Final(String),
     Bad(String),
     Rejected(String),
     Gone(String),
@@ -39,7 +39,7 @@ fn meaning(reply: Reply) -> Meaning {
                 failure,
                 after,
             } => Meaning::Failed(class, code(failure), seconds(after)),
-            CallFailure::Abandoned(failure) => Meaning::Abandoned(code(failure)),
+            CallFailure::Final(failure) => Meaning::Final(code(failure)),
             CallFailure::BadReply(failure) => Meaning::Bad(code(failure)),
             CallFailure::Rejected(failure) => Meaning::Rejected(code(failure)),
             CallFailure::Gone(failure) => Meaning::Gone(code(failure)),
@@ -60,12 +60,13 @@ fn word(verdict: &ItemVerdict) -> &'static str {
         ItemVerdict::Settled(Outcome::Skipped) => "skip",
         ItemVerdict::Unclear(_) => "unclear",
         ItemVerdict::Failed {
-            wish: Wish::Retry { .. },
+            advice: RetryAdvice::Retry { .. },
             ..
         } => "retry",
         ItemVerdict::Failed {
-            wish: Wish::Abandon, ..
-        } => "abandon",
+            advice: RetryAdvice::Fail,
+            ..
+        } => "fail",
     }
 }
 
@@ -233,15 +234,10 @@ fn every_row_of_the_status_table_has_its_meaning() {
             r#"{"message":"no"}"#,
             Meaning::Failed(FailureClass::Faulty, code(400), None),
         ),
-        (
-            400,
-            &[],
-            r#"{"result":"abandon"}"#,
-            Meaning::Items(vec!["abandon"]),
-        ),
-        (422, &[], "", Meaning::Abandoned(code(422))),
-        (422, &[], "<html>", Meaning::Abandoned(code(422))),
-        (422, &[], r#"["ok"]"#, Meaning::Abandoned(code(422))),
+        (400, &[], r#"{"result":"fail"}"#, Meaning::Items(vec!["fail"])),
+        (422, &[], "", Meaning::Final(code(422))),
+        (422, &[], "<html>", Meaning::Final(code(422))),
+        (422, &[], r#"["ok"]"#, Meaning::Final(code(422))),
         (422, &[], r#"{"result":"retry"}"#, Meaning::Items(vec!["retry"])),
         (422, &[], r#"{"result":"hm"}"#, Meaning::Bad("BAD_REPLY".into())),
         (401, &[], r#"{"result":"ok"}"#, Meaning::Rejected(code(401))),
@@ -271,7 +267,7 @@ fn batched_answers_have_the_same_table() {
         (200, r#"{"result":"ok"}"#, Meaning::Items(vec!["retry"; 3])),
         (400, partial, Meaning::Items(vec!["ok", "retry", "ok"])),
         (422, r#"{"default":"skip"}"#, Meaning::Items(vec!["skip"; 3])),
-        (422, r#"{"result":"retry"}"#, Meaning::Abandoned(code(422))),
+        (422, r#"{"result":"retry"}"#, Meaning::Final(code(422))),
         (
             422,
             r#"{"results":[{"index":99,"result":"ok"}]}"#,

@@ -1,25 +1,25 @@
-//! What came of one item, and how the items of a call make one reply.
+//! Outcome of each item, and the combination of a call's outcomes into one reply.
 
 use windrow_core::ids::ItemIndex;
-use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, LogLine, Reply};
 
-/// What came of one item.
+/// Outcome of an item, by the source of the judgement.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
-    /// The worker judged it.
+    /// Verdict given by the worker.
     Said(ItemVerdict),
-    /// The worker could not: timed out, crashed. What became of the item nobody knows.
+    /// The worker timed out or crashed, so it is unknown what happened to the item.
     Lost(Failure),
-    /// The program of the item ended with an exit code that says no more than that.
+    /// The program of the item exited with a code that has no meaning of its own.
     Exited(Failure),
-    /// It ended with one that says that what it needs isn't there now.
+    /// The program exited with a code for something it needs that is not available now.
     Unavailable(Failure),
-    /// No worker can be started, though one could before.
+    /// No worker can be started now, though one could before.
     Unreached(Failure),
-    /// What the worker said could not be understood.
+    /// The worker's answer could not be understood.
     BadReply(Failure),
-    /// The command as such does not work.
+    /// The command itself does not work.
     Rejected(Failure),
     /// No worker lives long enough to take an item.
     Unstarted(Failure),
@@ -27,7 +27,7 @@ pub(crate) enum Judged {
     NotSent,
 }
 
-/// What came of one item, and what else the worker had to say meanwhile.
+/// Outcome of an item, with the worker's commands and log lines.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) judged: Judged,
@@ -45,8 +45,8 @@ impl From<Judged> for Answer {
     }
 }
 
-/// One reply of all answers. A failure that all items share, without a word of the worker, is one of the call:
-/// so three bad replies in a row are noticed, and one bad reply among good ones costs its own item only.
+/// Combines all answers into one reply. A failure that all items share, without commands or log lines, becomes one of
+/// the call: so three bad replies in a row are noticed, and one bad reply among good ones costs only its own item.
 pub(crate) fn into_reply(answers: Vec<(ItemIndex, Answer)>) -> Reply {
     let plain = Judged::Said(ItemVerdict::Settled(Outcome::Succeeded));
     let wordless = answers
@@ -131,7 +131,7 @@ fn as_verdict(judged: Judged) -> ItemVerdict {
     };
     ItemVerdict::Failed {
         failure,
-        wish: Wish::Retry { after: None },
+        advice: RetryAdvice::Retry { after: None },
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
         assert!(matches!(
             &items.verdicts[0].1,
             ItemVerdict::Failed {
-                wish: Wish::Retry { .. },
+                advice: RetryAdvice::Retry { .. },
                 ..
             }
         ));

@@ -1,4 +1,4 @@
-//! How a worker's life ends: calmly or not, nothing of it stays alive, and what it said last is heard.
+//! End of a worker's life: orderly or not, no process of it survives, and its last output is read.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -13,23 +13,23 @@ use super::{WORKER_CRASH, program};
 use crate::wire;
 use windrow_core::items::verdict::Failure;
 
-/// How long a worker may take to end after SIGTERM; it has had its grace before.
+/// Time a worker has to end after SIGTERM, which follows its grace period.
 const TERM_GRACE: Duration = Duration::from_secs(1);
-/// After so long it is told that a worker which was told to end is still there.
+/// Time after which a warning says that a worker which was told to end is still running.
 const QUIET_GRACE: Duration = Duration::from_secs(2);
-/// The room for stderr in a failure's message; the output has more. Unit: bytes.
+/// Space for stderr in a failure's message, in bytes; the output has more.
 const STDERR_BYTES_MAX: usize = 640;
 
 impl Life<'_> {
-    /// Ends the process and all its children, hears what is left, and says how it ended and whether it had
-    /// answered anything.
+    /// Ends the process with all its children and reads the remaining output. Returns how it ended, and true if it
+    /// had answered anything.
     pub(super) async fn finish(mut self, fate: Fate) -> (End, bool) {
         if matches!(fate, Fate::Closing) {
             self.say_goodbye().await;
         }
-        // No item may be given to a worker whose end is certain.
+        // No item may be given to a worker that is sure to end.
         self.hang_up();
-        // Whatever the end, children of the worker do not outlive it.
+        // However it ends, the worker's children do not outlive it.
         self.group.kill();
         let status = self.child.wait().await;
         self.hear_the_rest().await;
@@ -50,12 +50,12 @@ impl Life<'_> {
             Fate::Exited(exit) if has_answered && !has_items && (said_bye || is_success(&exit)) => End::Left,
             Fate::Exited(_) => End::Crashed(self.crash(&status, has_items)),
         };
-        // The leader is reaped and the group killed: from now on its number may belong to somebody else.
+        // The leader is reaped and the group killed: from now on its number may belong to another process.
         self.group.disarm();
         (end, has_answered)
     }
 
-    /// Tells the worker that it is over, and gives it the grace to end by itself.
+    /// Tells the worker to end and gives it the grace period, then SIGTERM.
     async fn say_goodbye(&mut self) {
         let grace = self.shared.settings.kill_grace;
         if self.handshake.kind().takes_orders() && self.handshake.has_begun() {
@@ -72,7 +72,7 @@ impl Life<'_> {
         }
     }
 
-    /// Says first what is being waited for.
+    /// Logs what is being waited for, then waits.
     async fn ends_loudly_within(&mut self, grace: Duration) -> bool {
         if !grace.is_zero() {
             let (worker, program) = (self.worker + 1, self.shared.program.describe());
@@ -94,7 +94,7 @@ impl Life<'_> {
             .edit(self.worker, |worker_state| worker_state.outbox = None);
     }
 
-    /// Goes on listening, so that the worker never blocks on its stdout while it ends.
+    /// Waits for the end while still reading stdout, so that the worker never blocks on it.
     async fn ends_within(&mut self, grace: Duration) -> bool {
         let clock = &self.shared.settings.clock;
         let mut over = clock.sleep_until(clock.now().plus(grace));
@@ -107,7 +107,8 @@ impl Life<'_> {
         }
     }
 
-    /// Answers that were on their way count; a process that escaped the group could hold the pipe open for ever.
+    /// Reads the answers still in the pipe, for a bounded time: a process that escaped the group could hold the pipe
+    /// open forever.
     async fn hear_the_rest(&mut self) {
         let clock = &self.shared.settings.clock;
         let mut over = clock.sleep_until(clock.now().plus(EOF_GRACE));
@@ -122,8 +123,8 @@ impl Life<'_> {
         }
     }
 
-    /// A last line without its end. As far as it is whole it counts; a part of one belongs to the death of the worker, and is
-    /// no fault of the handler.
+    /// Handles a last line without a newline. A complete message counts; a partial one is due to the worker's death,
+    /// and no fault of the handler.
     fn hear_cut(&mut self, rest: Vec<u8>) {
         if let Said::Garbage(_) = protocol::read(&rest) {
             let text = wire::quote(&rest);
@@ -141,12 +142,12 @@ impl Life<'_> {
         }
     }
 
-    /// The worker is ending anyway, so no line can change its fate.
+    /// Handles a line of a worker that is ending anyway, so no line can change its fate.
     fn hear_last(&mut self, line: Line) {
         drop(self.hear(line));
     }
 
-    /// The last words on stderr belong to the failure.
+    /// Waits for the capture of stderr, whose last words belong to the failure.
     async fn let_attached_end(&mut self) {
         let clock = &self.shared.settings.clock;
         let mut over = clock.sleep_until(clock.now().plus(EOF_GRACE));
@@ -181,7 +182,7 @@ fn is_success(status: &io::Result<ExitStatus>) -> bool {
     status.as_ref().is_ok_and(ExitStatus::success)
 }
 
-/// How a process ended, and what to try.
+/// Describes how a process ended, and what to try.
 fn describe(status: &io::Result<ExitStatus>, program: &program::Program) -> String {
     let status = match status {
         Ok(status) => status,

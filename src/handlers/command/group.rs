@@ -1,11 +1,11 @@
-//! The process group of a worker, or of an item's own process: everything it started dies with it.
+//! Process group of a worker, or of an item's own process: everything it started dies with it.
 //!
-//! Never waits for a process; reaping the leader is the owner's business.
+//! Never waits for a process; the owner reaps the leader.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// A process group that is killed when the value is dropped, whatever ends the code that holds it.
+/// Process group that is killed when the value is dropped, however the code that holds it ends.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     leader: Pid,
@@ -13,7 +13,7 @@ pub(crate) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// The group that `pid` leads; none for a number that is no process id.
+    /// Returns the group that `pid` leads, or `None` if the number is no process id.
     pub(crate) fn led_by(pid: u32) -> Option<ProcessGroup> {
         i32::try_from(pid)
             .ok()
@@ -24,23 +24,23 @@ impl ProcessGroup {
             })
     }
 
-    /// The leader's process id.
+    /// Returns the leader's process id.
     pub(crate) fn pid(&self) -> i32 {
         self.leader.as_raw_nonzero().get()
     }
 
-    /// Asks all to end.
+    /// Sends SIGTERM to the whole group.
     pub(crate) fn terminate(&self) {
         self.send(Signal::TERM);
     }
 
-    /// Ends all, at once.
+    /// Sends SIGKILL to the whole group.
     pub(crate) fn kill(&self) {
         self.send(Signal::KILL);
     }
 
-    /// Ends what is left of a group whose leader has exited and isn't reaped yet, so that its number is still its own.
-    /// What may not be ended (a program of another user) is left alone.
+    /// Kills what is left of a group whose leader has exited and is not reaped yet, so that the number is still its
+    /// own. Leaves alone what it may not kill (a program of another user).
     pub(crate) fn sweep(&self) {
         match kill_process_group(self.leader, Signal::KILL) {
             Ok(()) | Err(Errno::SRCH | Errno::PERM) => {}
@@ -48,7 +48,7 @@ impl ProcessGroup {
         }
     }
 
-    /// The group is gone and its leader reaped; dropping the value does nothing any more.
+    /// Makes dropping the value do nothing, once the group is gone and its leader reaped.
     pub(crate) fn disarm(&mut self) {
         self.is_armed = false;
     }
@@ -57,7 +57,7 @@ impl ProcessGroup {
         match kill_process_group(self.leader, signal) {
             // An empty group has nothing left to end.
             Ok(()) | Err(Errno::SRCH) => {}
-            // Whoever waits for the end tells people that it doesn't come.
+            // The code that waits for the end reports if it doesn't come.
             Err(why) => {
                 tracing::debug!(pgid = self.pid(), signal = signal.as_raw(), %why, "signal not delivered to the workers")
             }

@@ -1,47 +1,48 @@
-//! Who answers the hello how: three kinds of workers, told apart without ever giving an answer to the wrong item.
+//! Handshake with a worker: tells three kinds of workers apart, without ever giving an answer to the wrong item.
 //!
 //! Pure. See `docs/decisions/0002-worker-hello.md`:
 //! - *announcing* workers answer with `ready`;
-//! - *line-by-line* workers answer every line, the hello too, with a bare word (or a result without id):
-//!   `while read -r line; do …; echo ok; done`;
-//! - *silent* workers skip it, and every other line that is no item.
+//! - *line-by-line* workers answer every line, including the hello, with a bare word (or a result without id): `while
+//!   read -r line; do …; echo ok; done`;
+//! - *silent* workers skip the hello, and every other line that is no item.
 //!
-//! No item is sent before the kind is known. Once the worker has read the hello, the first byte of the next line
-//! is written, without the rest. A worker that reads this byte asks for its next line; what it had to say to the
-//! hello it has said by then. A worker that is still at work on the hello (or loads a model before it says
-//! `ready`) does not read it. Only a worker that reads ahead while it works could still answer later: so a silent
-//! one is given [`HELLO_GRACE`] before it counts as such.
+//! No item is sent before the kind is known. Once the worker has read the hello, the first byte of the next line is
+//! written, without the rest. A worker that reads this byte asks for its next line, so it has sent any answer to the
+//! hello by then. A worker that is still busy with the hello (or loads a model before it says `ready`) does not read
+//! it. Only a worker that reads ahead while it works could still answer later: so a silent one is given
+//! [`HELLO_GRACE`] before it counts as silent.
 
 use std::time::Duration;
 
 use windrow_core::ids::Moment;
 
-/// How long a worker that asks for its next line may still answer the hello. (Only workers that read ahead need
+/// Time in which a worker that asks for its next line may still answer the hello. (Only workers that read ahead need
 /// it; 100 ms is many times what an event loop takes to answer.)
 pub(super) const HELLO_GRACE: Duration = Duration::from_millis(100);
 
-/// How the workers of a command answer the hello, as far as their lives have shown.
+/// Kind of a command's workers, as far as their answers to the hello have shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum WorkerKind {
-    /// Not seen yet.
+    /// Not known yet, or no longer.
     #[default]
     Unknown,
-    /// With `ready`.
+    /// Answers the hello with `ready`.
     Announcing,
-    /// With a bare word, like every line.
+    /// Answers the hello with a bare word, like every line.
     LineByLine,
-    /// Not at all.
+    /// Does not answer the hello.
     Silent,
 }
 
 impl WorkerKind {
-    /// Whether a worker may be sent `cancel`, `ping` and the like: one that answers every line would answer those.
+    /// Returns true if a worker may be sent `cancel`, `ping` and the like: one that answers every line would answer
+    /// those too.
     pub(super) fn takes_orders(self) -> bool {
         matches!(self, WorkerKind::Announcing | WorkerKind::Silent)
     }
 }
 
-/// The beginning of one life.
+/// Start of one life, until its worker may get items.
 #[derive(Debug)]
 pub(super) struct Handshake {
     kind: WorkerKind,
@@ -51,21 +52,22 @@ pub(super) struct Handshake {
     grace_at: Option<Moment>,
 }
 
-/// What follows for the supervisor.
+/// Consequence for the life of the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Nothing.
+    /// Nothing to do yet.
     Wait,
-    /// It may get items.
+    /// The worker may get items.
     Begin,
-    /// It did not start in time: it never read its input.
+    /// The worker did not start in time: it never read its input.
     NotReading,
-    /// It did not start in time: it read the hello, but neither answered it nor asked for the next line.
+    /// The worker did not start in time: it read the hello, but neither answered it nor asked for the next line.
     NotAnswering,
 }
 
 impl Handshake {
-    /// A life that begins now among workers of this kind, and must be ready for items by `startup_at`.
+    /// Creates the handshake of a life that begins now with workers of this kind, and must be ready for items by
+    /// `startup_at`.
     pub(super) fn new(kind: WorkerKind, startup_at: Moment) -> Handshake {
         Handshake {
             kind,
@@ -76,17 +78,17 @@ impl Handshake {
         }
     }
 
-    /// What is known of the worker.
+    /// Returns the kind of the worker, as far as known.
     pub(super) fn kind(&self) -> WorkerKind {
         self.kind
     }
 
-    /// Whether it may get items.
+    /// Returns true once the worker may get items.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// When `on_time` is to be called.
+    /// Returns the time at which `on_time` must be called; `None` once the worker may get items.
     pub(super) fn due_at(&self) -> Option<Moment> {
         (!self.has_begun).then(|| {
             self.grace_at
@@ -94,7 +96,7 @@ impl Handshake {
         })
     }
 
-    /// The worker has read the hello.
+    /// Records that the worker has read the hello.
     pub(super) fn on_hello_read(&mut self) -> Step {
         self.has_read_hello = true;
         if self.kind == WorkerKind::Silent {
@@ -104,15 +106,15 @@ impl Handshake {
         }
     }
 
-    /// The worker asks for the line after the hello. `has_printed` is whether there is output that was not looked
-    /// at yet.
+    /// Records that the worker asks for the line after the hello. `has_printed` is true if there is output that was
+    /// not examined yet.
     pub(super) fn on_next_line_begun(&mut self, has_printed: bool, now: Moment) {
         if self.kind == WorkerKind::Unknown && !has_printed {
             self.grace_at = Some(now.plus(HELLO_GRACE));
         }
     }
 
-    /// Time passed.
+    /// Checks the deadlines for the grace and the start.
     pub(super) fn on_time(&mut self, now: Moment) -> Step {
         match self.grace_at {
             _ if self.has_begun => Step::Wait,
@@ -123,17 +125,17 @@ impl Handshake {
         }
     }
 
-    /// The worker said `ready`; a late one is welcome too.
+    /// Records that the worker said `ready`; a late one is accepted too.
     pub(super) fn on_ready(&mut self) -> Step {
         self.begin(WorkerKind::Announcing)
     }
 
-    /// The worker answered without saying what; whether that was the hello.
+    /// Records an answer without an id. Returns `None` unless it was the answer to the hello.
     pub(super) fn on_bare_answer(&mut self) -> Option<Step> {
         (!self.has_begun).then(|| self.begin(WorkerKind::LineByLine))
     }
 
-    /// It answered more often than it was asked: it counts lines differently than it was thought to.
+    /// Records a surplus answer: the worker counts lines differently than assumed.
     pub(super) fn on_surplus_answer(&mut self) {
         self.kind = WorkerKind::LineByLine;
     }

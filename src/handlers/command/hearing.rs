@@ -1,4 +1,4 @@
-//! What a worker's lines mean for its items.
+//! Interpretation of a worker's lines for its items.
 
 use super::BAD_REPLY_PATIENCE;
 use super::answer::{Answer, Judged};
@@ -12,7 +12,7 @@ use windrow_core::items::verdict::{Failure, Outcome};
 use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict};
 
 impl Life<'_> {
-    /// Takes in all lines that have been read.
+    /// Handles all lines that have been read, until one decides the worker's fate.
     pub(super) fn hear_all(&mut self) -> Option<Fate> {
         while let Some(line) = self.stdout.take_line() {
             if let Some(fate) = self.hear(line) {
@@ -22,7 +22,7 @@ impl Life<'_> {
         None
     }
 
-    /// Takes in one line.
+    /// Handles one line. Returns the worker's fate if the line decides it.
     pub(super) fn hear(&mut self, line: Line) -> Option<Fate> {
         self.line_no += 1;
         if self.line_no == 1 {
@@ -35,7 +35,7 @@ impl Life<'_> {
             heartbeat.is_awaited = false;
         }
         match line {
-            // Some languages begin all that they print with one.
+            // Some languages begin their output with a byte order mark.
             Line::Whole(line) if self.line_no == 1 => self.understand(wire::unmarked(&line)),
             Line::Whole(line) => self.understand(&line),
             Line::Overlong(start) => Some(self.on_overlong(&start)),
@@ -71,7 +71,7 @@ impl Life<'_> {
     }
 
     fn on_answer(&mut self, id: Option<u64>, body: &[u8]) -> Option<Fate> {
-        // Before the first item, every answer is one to the hello, whatever id it shows.
+        // Before the first item, every answer is one to the hello, whatever its id.
         let id = id.filter(|_| self.handshake.has_begun());
         if id.is_none()
             && let Some(step) = self.handshake.on_bare_answer()
@@ -92,7 +92,8 @@ impl Life<'_> {
         }
     }
 
-    /// What an answer says of its item. The plainest, which fast workers say a million times, isn't taken apart.
+    /// Converts an answer to the outcome of its item. The plainest answer, which fast workers give a million times,
+    /// isn't parsed.
     fn judged(&self, body: &[u8], index: ItemIndex) -> Answer {
         if body == wire::OK.as_bytes() {
             return Judged::Said(ItemVerdict::Settled(Outcome::Succeeded)).into();
@@ -103,7 +104,8 @@ impl Life<'_> {
         }
     }
 
-    /// An answer that comes too late is no fault; one to an item that never was is why others get none.
+    /// Handles an answer to an item that is not outstanding. A late one is no fault; one to an id that never existed
+    /// explains why other items get no answer.
     fn on_unknown_id(&mut self, id: u64) {
         if self.shared.pool.has_given_out(id) {
             tracing::debug!(
@@ -125,7 +127,7 @@ impl Life<'_> {
         }
     }
 
-    /// Who answers more often than asked may have answered the items before theirs: such a worker can't be
+    /// Handles an answer that nobody asked for: the worker may have answered items before it got them, so it can't be
     /// trusted with the next one.
     fn on_surplus_answer(&mut self) -> Fate {
         self.handshake.on_surplus_answer();
@@ -157,21 +159,22 @@ impl Life<'_> {
         None
     }
 
-    /// Whoever prints the hello as it came would print the items too, and never say how one went.
+    /// Handles an echo of what the worker was sent. A worker that echoes the hello would echo the items too, and
+    /// never report a result.
     fn on_echo(&mut self, line: &[u8]) -> Option<Fate> {
         if self.handshake.has_begun() {
             self.on_garbage("it is what the worker was sent", line);
             return None;
         }
         let message = format!(
-            "worker {} ({}) prints the lines that it is sent; print ok, skip, retry or abandon for each item instead",
+            "worker {} ({}) prints the lines that it is sent; print ok, skip, retry or fail for each item instead",
             self.worker + 1,
             self.shared.program.describe(),
         );
         Some(Fate::Kill(Failure::new(COMMAND_NOT_STARTED, message), true))
     }
 
-    /// It gets no more items, and may take the usual grace to go.
+    /// Gives the worker no more items, and the usual grace period to leave.
     fn on_bye(&mut self) -> Option<Fate> {
         let at = self.now().plus(self.shared.settings.kill_grace);
         self.shared

@@ -1,9 +1,8 @@
-//! Remembers the live workers on disk, so that those which outlive a `kill -9` of this process are ended by the
-//! next one.
+//! Record of live workers on disk, so that the next process ends those that outlive a `kill -9` of this one.
 //!
-//! A worker is known by its process id, its start time and the boot of the machine: a process id alone could by
-//! now be somebody else's. Never kills what it cannot prove to be ours. One file belongs to one process at a
-//! time (the state directory's lock sees to that) and to one `Leftovers`, which factories may share.
+//! A worker is identified by its process id, its start time and the boot of the machine: a process id alone may have
+//! been reused. Never kills what it cannot prove to be ours. One file belongs to one process at a time (guaranteed by
+//! the state directory's lock) and to one `Leftovers`, which factories may share.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,16 +13,16 @@ use std::{fs, io};
 
 use super::group::ProcessGroup;
 
-/// The live workers of one factory, or of all that share it.
+/// Live workers of one factory, or of all that share it.
 #[derive(Debug)]
 pub struct Leftovers {
     file: Option<PathBuf>,
-    /// Leader's process id → start time.
+    /// Start times, by the leader's process id.
     live: Mutex<BTreeMap<i32, u64>>,
 }
 
 impl Leftovers {
-    /// Ends what an earlier process left behind according to `file`, then takes the file over.
+    /// Kills what an earlier process left behind according to `file`, then takes the file over.
     pub fn take_over(file: Option<PathBuf>) -> Leftovers {
         if let Some(file) = &file {
             for mut group in recorded(file) {
@@ -42,14 +41,14 @@ impl Leftovers {
         }
     }
 
-    /// Writes a worker down.
+    /// Records a worker as live.
     pub(crate) fn add(&self, pid: i32) {
-        // A process without a start time has ended already.
+        // A process without a start time has already ended.
         let Some(started) = start_time(pid) else { return };
         self.change(|live| live.insert(pid, started));
     }
 
-    /// Forgets a worker.
+    /// Removes a worker that has ended.
     pub(crate) fn remove(&self, pid: i32) {
         self.change(|live| live.remove(&pid));
     }
@@ -65,21 +64,21 @@ impl Leftovers {
     }
 }
 
-/// The file is a safety net; a worker must not fail because it can't be written.
+/// Logs a failure. The file is a safety net: a worker must not fail because it can't be written.
 fn report(result: io::Result<()>, file: &Path) {
     if let Err(why) = result {
         tracing::warn!(file = %file.display(), %why, "live workers can't be written down; after a crash they may linger");
     }
 }
 
-/// One line with the boot, then `pid start_time` each. Renamed into place, so that a crash leaves the old or the
-/// new file.
+/// Writes one line with the boot, then `pid start_time` for each worker. Renamed into place, so that a crash leaves
+/// the old or the new file.
 fn write(file: &Path, live: &BTreeMap<i32, u64>) -> io::Result<()> {
     let mut text = format!("{}\n", boot_id());
     live.iter()
         .for_each(|(pid, started)| text.push_str(&format!("{pid} {started}\n")));
     let fresh = file.with_extension("new");
-    // Never the file that a crash left, or somebody put there: it keeps its permissions.
+    // Never write into a file that a crash or someone else left: it keeps its permissions.
     match fs::remove_file(&fresh) {
         Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
         _ => {}
@@ -94,7 +93,7 @@ fn write(file: &Path, live: &BTreeMap<i32, u64>) -> io::Result<()> {
     fs::rename(&fresh, file)
 }
 
-/// The recorded groups whose leader is provably still the one that was recorded.
+/// Returns the recorded groups whose leader is provably still the one that was recorded.
 fn recorded(file: &Path) -> Vec<ProcessGroup> {
     let text = match fs::read_to_string(file) {
         Ok(text) => text,
@@ -119,15 +118,15 @@ fn still_ours(line: &str) -> Option<ProcessGroup> {
     ProcessGroup::led_by(u32::try_from(pid).ok()?)
 }
 
-/// Tells one boot of the machine from another; empty where the kernel does not say.
+/// Returns the id of the machine's current boot; empty if the kernel doesn't provide one.
 pub(crate) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|id| id.trim().to_owned())
         .unwrap_or_default()
 }
 
-/// When a process began, in clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)). The command in
-/// field 2 may itself contain spaces and brackets, so the fields are counted after the last bracket.
+/// Returns the start time of a process in clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)). The command
+/// in field 2 may itself contain spaces and brackets, so the fields are counted after the last bracket.
 pub(crate) fn start_time(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

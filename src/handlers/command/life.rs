@@ -1,6 +1,6 @@
 //! One life of a worker: from the start of its process until nothing of it is left.
 //!
-//! A single task that waits for the next event and hands it on: what lines mean is in `hearing`, how it ends in
+//! A single task that waits for the next event and hands it on: lines are interpreted in `hearing`, the end is in
 //! `ending`. Dropping a life kills the process with all its children.
 
 use std::io;
@@ -24,10 +24,10 @@ use super::{WORKER_CRASH, WORKER_HUNG};
 use windrow_core::ids::Moment;
 use windrow_core::items::verdict::Failure;
 
-/// How long a worker may live on after it closed its stdout: usually it is just exiting.
+/// Time a worker may live after it closed its stdout: usually it is just exiting.
 pub(super) const EOF_GRACE: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// A worker's process and what is attached to it.
+/// Process of a worker, with everything attached to it.
 pub(super) struct Life<'a> {
     pub(super) shared: &'a Shared,
     pub(super) worker: usize,
@@ -37,30 +37,30 @@ pub(super) struct Life<'a> {
     pub(super) stdout_ended: bool,
     pub(super) line_no: u64,
     pub(super) handshake: Handshake,
-    /// Lines for the worker; none once stdin is to be closed.
+    /// Queue of lines for the worker; `None` once stdin is to be closed.
     pub(super) outbox: Option<mpsc::UnboundedSender<String>>,
     read: watch::Receiver<ReadSoFar>,
     probes: watch::Sender<bool>,
-    /// The writer and the capture of stderr.
+    /// Tasks that write stdin and capture stderr.
     pub(super) attached: JoinSet<()>,
     pub(super) tail: Tail,
     pub(super) notes: Notes,
     eof_at: Option<Moment>,
-    /// When to say that the worker perhaps doesn't flush.
+    /// Time to hint that the worker may not flush stdout; set with the first item, reset by the first line.
     pub(super) hint_at: Option<Moment>,
     pub(super) heartbeat: Option<Heartbeat>,
-    /// The last line of stdout that took the place of an answer.
+    /// Number of the last stdout line that took the place of an answer.
     pub(super) garbage: Option<u64>,
 }
 
-/// Whether the worker still answers pings.
+/// State of the pings to a worker.
 pub(super) struct Heartbeat {
     next_at: Moment,
     number: u64,
     pub(super) is_awaited: bool,
 }
 
-/// Something happened.
+/// Event in the life of a worker.
 enum Event {
     Output(io::Result<usize>),
     Read(ReadSoFar),
@@ -70,13 +70,13 @@ enum Event {
     Look,
 }
 
-/// Why a life ends.
+/// Reason why a life ends.
 pub(super) enum Fate {
-    /// The process is gone.
+    /// The process has exited.
     Exited(io::Result<ExitStatus>),
-    /// It is to be killed; the flag says whether its items are suspects.
+    /// The process is to be killed; the flag is true if its items are suspects.
     Kill(Failure, bool),
-    /// The handler closes.
+    /// The handler is closing.
     Closing,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Life<'a> {
     /// Starts the process and sends the hello.
     ///
     /// # Errors
-    /// When the process can't be started.
+    /// If the process can't be started.
     pub(super) fn begin(shared: &'a Shared, worker: usize) -> Result<Life<'a>, Failure> {
         let mut child = spawn(shared).map_err(|why| not_started(shared, &why))?;
         let group = child.id().and_then(ProcessGroup::led_by);
@@ -136,7 +136,7 @@ impl<'a> Life<'a> {
         })
     }
 
-    /// Lives until the end; says how it ended and whether it answered anything.
+    /// Runs until the end. Returns how the life ended, and true if the worker answered anything.
     pub(super) async fn live(mut self) -> (End, bool) {
         let fate = loop {
             let event = self.next_event().await;
@@ -174,7 +174,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// The earliest time at which something is due without any event.
+    /// Returns the earliest time at which something is due without an event.
     fn wake_at(&self) -> Option<Moment> {
         let items = match self.shared.pool.review(self.worker, self.now()) {
             Due::At(at) => at,
@@ -191,7 +191,7 @@ impl<'a> Life<'a> {
         match event {
             Event::Closing => Some(Fate::Closing),
             Event::Exited(status) => Some(Fate::Exited(status)),
-            // A worker that always has something to say must not put off what is due.
+            // A worker that prints all the time must not delay what is due.
             Event::Output(Ok(1..)) => self.hear_all().or_else(|| self.look()),
             Event::Output(_) => {
                 self.stdout_ended = true;
@@ -211,7 +211,7 @@ impl<'a> Life<'a> {
                 self.step(step)
             }
             ReadSoFar::NextLineBegun => {
-                // Order matters: the worker has read by now, so what it printed before lies in the pipe by now.
+                // Order matters: the worker has read, so whatever it printed before is in the pipe by now.
                 let unread = rustix::io::ioctl_fionread(self.stdout.inner()).unwrap_or(0);
                 let has_printed = unread > 0 || !self.stdout.is_drained();
                 self.handshake.on_next_line_begun(has_printed, self.now());
@@ -220,7 +220,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Does what the handshake asks for.
+    /// Performs the step that the handshake asks for.
     pub(super) fn step(&mut self, step: Step) -> Option<Fate> {
         match step {
             Step::Wait => None,
@@ -272,7 +272,7 @@ impl<'a> Life<'a> {
         Fate::Kill(Failure::new(COMMAND_NOT_STARTED, message), true)
     }
 
-    /// Does what is due now.
+    /// Handles everything that is due now.
     fn look(&mut self) -> Option<Fate> {
         let now = self.now();
         if self.eof_at.is_some_and(|at| at <= now) {
@@ -295,7 +295,7 @@ impl<'a> Life<'a> {
         self.step(step).or_else(|| self.beat(now))
     }
 
-    /// Why it gets no more time for the items that nobody waits for.
+    /// Explains why the worker gets no more time for the items that nobody waits for.
     fn overdue(&self) -> String {
         let worker = self.worker + 1;
         match self.garbage {

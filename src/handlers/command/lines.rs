@@ -1,4 +1,4 @@
-//! Splits what a process prints into lines without ever holding more than one line's limit of it.
+//! Line splitter for the output of a process, which never holds more than one line's limit of it.
 //!
 //! Never interprets a line and never decides what an overlong one means.
 
@@ -7,31 +7,31 @@ use std::io;
 use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How much one read asks for. Unit: bytes; the size of a pipe on Linux.
+/// Maximum bytes per read: the size of a pipe on Linux.
 const READ_BYTES: usize = 64 * 1024;
 
-/// A piece of output that ended.
+/// Line of output, or the beginning of an overlong one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Everything up to a newline, without it (nor a carriage return before it).
+    /// Everything up to a newline, without it (or a carriage return before it).
     Whole(Vec<u8>),
-    /// The first bytes of a line that exceeds the limit; what follows comes as lines of their own.
+    /// First bytes of a line that exceeds the limit; the rest follows as lines of its own.
     Overlong(Vec<u8>),
 }
 
-/// Reads lines of at most `bytes_max` bytes.
+/// Reader of lines of at most `bytes_max` bytes.
 pub(super) struct LineReader<R> {
     inner: R,
     buffer: Vec<u8>,
-    /// Where the next line begins.
+    /// Start of the next line in `buffer`.
     start: usize,
-    /// Up to where `buffer` is known to hold no newline.
+    /// End of the part of `buffer` that is known to hold no newline.
     scanned: usize,
     bytes_max: usize,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// Reads from `inner`; a line holds at most `bytes_max` bytes.
+    /// Creates a reader over `inner`; a line holds at most `bytes_max` bytes.
     pub(super) fn new(inner: R, bytes_max: usize) -> LineReader<R> {
         LineReader {
             inner,
@@ -42,17 +42,17 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// What is read from.
+    /// Returns the underlying reader.
     pub(super) fn inner(&self) -> &R {
         &self.inner
     }
 
-    /// Whether nothing was read that hasn't been taken.
+    /// Returns true if everything that was read has been taken.
     pub(super) fn is_drained(&self) -> bool {
         self.start == self.buffer.len()
     }
 
-    /// Reads once; 0 is the end. Cancel safe: nothing is lost when the future is dropped.
+    /// Reads once; returns 0 at the end. Cancel safe: nothing is lost if the future is dropped.
     pub(super) async fn fill(&mut self) -> io::Result<usize> {
         if self.start > 0 {
             self.buffer.drain(..self.start);
@@ -69,7 +69,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             .await
     }
 
-    /// The next line that has been read.
+    /// Returns the next line that has been read completely.
     pub(super) fn take_line(&mut self) -> Option<Line> {
         match memchr(b'\n', &self.buffer[self.scanned..]) {
             Some(at) if self.scanned + at - self.start <= self.bytes_max => {
@@ -90,7 +90,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// What came after the last newline, once the end was reached.
+    /// Returns what followed the last newline, once the end was reached.
     pub(super) fn take_rest(&mut self) -> Option<Vec<u8>> {
         let end = self.buffer.len();
         (self.start < end).then(|| self.take(end, end))

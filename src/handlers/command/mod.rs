@@ -10,9 +10,10 @@
 //! | `protocol`, `lines`, `writer`, `stderr` | the lines and the pipes |
 //! | `group`, `leftovers` | process groups; workers that outlived a `kill -9` |
 //!
-//! What holds:
+//! Invariants:
 //! - an item counts as done only by an answer to that item, whatever else the worker prints;
-//! - an item that was in flight in three crashes is alone in its worker from then on, so that no other one suffers with it;
+//! - an item that was in flight in three crashes gets a worker to itself from then on, so that no other item suffers
+//!   with it;
 //! - a hanging item costs one slot until its patience is over; items beside it finish before the worker is killed;
 //! - after `close`, and after the handler is dropped, no process of its workers' groups is alive.
 
@@ -59,50 +60,50 @@ use windrow_engine::ports::handling::handler::{
 pub use self::leftovers::Leftovers;
 pub use self::program::{COMMAND_NOT_STARTED, Environment, Inherit};
 
-/// The code of an item whose worker died.
+/// Code of an item whose worker died.
 pub const WORKER_CRASH: &str = "WORKER_CRASH";
-/// The code of an item whose worker had to be ended for another reason than this item.
+/// Code of an item whose worker had to be ended for a reason other than this item.
 pub const WORKER_RESTARTED: &str = "WORKER_RESTARTED";
-/// The code of an item whose worker stopped answering pings.
+/// Code of an item whose worker stopped answering pings.
 pub const WORKER_HUNG: &str = "WORKER_HUNG";
-/// The code of an item that got no answer in time.
+/// Code of an item that got no answer in time.
 pub const TIMEOUT: &str = "TIMEOUT";
 
-/// How long an answer may follow a line that was none, before the worker counts as out of step.
+/// Time in which an answer may follow a line that was none, before the worker counts as out of step.
 const BAD_REPLY_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Takes lines for the data log. Called from the workers' tasks; must not block.
+/// Receiver of lines for the data log. Called from the workers' tasks; must not block.
 pub type Sink = Arc<dyn Fn(LogLine) + Send + Sync>;
 
-/// How workers are run. Keys and defaults: `config.toml`, `[handler.command]`.
+/// Settings of workers. Keys and defaults: `config.toml`, `[handler.command]`.
 #[derive(Clone)]
 pub struct Settings {
-    /// The program and its arguments.
+    /// Program, followed by its arguments.
     pub argv: Vec<OsString>,
-    /// How many processes.
+    /// Number of worker processes.
     pub workers: NonZeroU32,
-    /// What they find in their environment.
+    /// Environment of the worker processes.
     pub environment: Environment,
-    /// How long a worker may take until it is ready for its first item.
+    /// Time a worker has until it is ready for its first item.
     pub startup_timeout: Duration,
-    /// How long a worker may take to end, and to answer an item that was cancelled.
+    /// Time a worker has to end, and to answer an item that was cancelled.
     pub kill_grace: Duration,
-    /// The longest line of a worker. Unit: bytes.
+    /// Maximum length of a worker's line, in bytes.
     pub max_line: usize,
-    /// The most that a worker may announce as its concurrency.
+    /// Maximum concurrency that a worker may announce.
     pub max_in_flight: NonZeroU32,
-    /// How often an announcing worker is asked whether it lives; none is never.
+    /// Interval of pings to announcing workers; `None` sends no pings.
     pub heartbeat: Option<Duration>,
-    /// Where live workers are written down. At most one factory at a time may use a file.
+    /// File that records live workers. At most one factory at a time may use a file.
     pub leftovers: Option<PathBuf>,
-    /// What time it is.
+    /// Source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Where stderr and `log` lines go.
+    /// Receiver of stderr and `log` lines.
     pub sink: Sink,
 }
 
 impl Settings {
-    /// The defaults of `config.toml` for a command.
+    /// Returns the defaults of `config.toml` for a command.
     pub fn new(argv: Vec<OsString>, environment: Environment, clock: Arc<dyn Clock>, sink: Sink) -> Settings {
         Settings {
             argv,
@@ -120,14 +121,14 @@ impl Settings {
     }
 }
 
-/// Opens handlers that run one command.
+/// Factory of handlers that run one command.
 pub struct CommandHandlerFactory {
     settings: Arc<Settings>,
     leftovers: OnceLock<Arc<Leftovers>>,
 }
 
 impl CommandHandlerFactory {
-    /// A factory that starts nothing yet.
+    /// Creates a factory without starting anything.
     pub fn new(settings: Settings) -> CommandHandlerFactory {
         CommandHandlerFactory {
             settings: Arc::new(settings),
@@ -135,7 +136,7 @@ impl CommandHandlerFactory {
         }
     }
 
-    /// The same, with one list of live workers for several factories; that of the settings isn't used.
+    /// Creates a factory that shares one list of live workers with others; the file in the settings isn't used.
     pub fn sharing(settings: Settings, leftovers: Arc<Leftovers>) -> CommandHandlerFactory {
         CommandHandlerFactory {
             settings: Arc::new(settings),
@@ -143,25 +144,25 @@ impl CommandHandlerFactory {
         }
     }
 
-    /// Looks for the command without starting it.
+    /// Looks up the command without starting it.
     ///
     /// # Errors
-    /// When it isn't there or may not be executed.
+    /// If it does not exist or may not be executed.
     pub fn check(&self) -> Result<(), OpenError> {
         check_program(&self.settings.argv, &self.settings.environment)
     }
 }
 
-/// Looks for a command without starting it.
+/// Looks up a command without starting it.
 ///
 /// # Errors
-/// When it isn't there or may not be executed.
+/// If it does not exist or may not be executed.
 pub fn check_program(argv: &[OsString], environment: &Environment) -> Result<(), OpenError> {
     Program::check(argv, environment)
 }
 
 impl HandlerFactory for CommandHandlerFactory {
-    /// Must be called on a tokio runtime: the workers are supervised by its tasks.
+    /// Opens the workers of a run. Must be called on a tokio runtime, whose tasks supervise the workers.
     fn open(&self, run: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let settings = self.settings.clone();
         let program = Program::find(&settings.argv, &settings.environment, &run)?;
@@ -192,7 +193,7 @@ impl HandlerFactory for CommandHandlerFactory {
     }
 }
 
-/// The workers of one run. Dropping it kills them.
+/// Workers of one run. Dropping it kills them.
 struct CommandHandler {
     shared: Arc<Shared>,
     supervisors: tokio::sync::Mutex<JoinSet<()>>,
@@ -220,7 +221,7 @@ impl Handler for CommandHandler {
     }
 }
 
-/// An item on its way.
+/// Item that was sent to a worker, or refused.
 enum Sent<'a> {
     Waiting(Waiting<'a>),
     Refused(Judged),
@@ -252,8 +253,8 @@ impl CommandHandler {
         answer::into_reply(answers)
     }
 
-    /// Gives the item to a worker, or back when none has room within `patience`. Core's concurrency is bounded by
-    /// the slots, so that a wait is rare: a worker died, or was wanted alone, after the item was let go.
+    /// Gives the item to a worker, or back if none has room within `patience`. Core's concurrency is bounded by the
+    /// slots, so a wait is rare: a worker died, or was reserved, after the item was dispatched.
     async fn send(
         &self,
         call: &Call,
@@ -300,7 +301,7 @@ impl CommandHandler {
     }
 }
 
-/// Forgets that an item waits for an empty worker, whatever ends the wait.
+/// Reservation of an empty worker for an item; removed on drop, however the wait ends.
 struct Reservation<'a> {
     pool: &'a Pool,
     id: u64,
@@ -312,7 +313,7 @@ impl Drop for Reservation<'_> {
     }
 }
 
-/// An item that a worker holds. Dropping it takes the item back.
+/// Item that a worker holds. Dropping it takes the item back.
 struct Waiting<'a> {
     shared: &'a Shared,
     worker: usize,

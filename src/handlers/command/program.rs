@@ -1,4 +1,4 @@
-//! The command of a worker: found before anything is started, and given the environment that the protocol names.
+//! Command of a worker: found before anything is started, and given the environment that the protocol names.
 //!
 //! Never starts anything.
 
@@ -13,33 +13,33 @@ use windrow_config::Command;
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::handling::handler::{OpenError, RunContext};
 
-/// The code of a command that can't be started.
+/// Code of a command that can't be started.
 pub const COMMAND_NOT_STARTED: &str = "COMMAND_NOT_STARTED";
-/// The variables that `serve` passes on.
+/// Variables that `serve` passes on.
 const CLEAN_VARIABLES: [&str; 3] = ["PATH", "HOME", "LANG"];
-/// Folders of a search path that are shown.
+/// Maximum number of folders shown of a search path.
 const SHOWN_MAX: usize = 3;
 
-/// What a worker finds in its environment beside the `WINDROW_…` variables.
+/// Environment of a worker, without the `WINDROW_…` variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
     /// Everything of the caller (`run`, `try`), or only `PATH`, `HOME` and `LANG` (`serve`).
     pub inherit: Inherit,
-    /// More; wins over what is inherited.
+    /// Additional variables, which override inherited ones.
     pub variables: Vec<(OsString, OsString)>,
 }
 
-/// What is passed on of this process's own environment, given by value: the adapter never reads it.
+/// Part of this process's own environment that is passed on, given by value: the adapter never reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inherit {
-    /// All of it.
+    /// All of these variables.
     All(Vec<(OsString, OsString)>),
-    /// Of it only `PATH`, `HOME` and `LANG`.
+    /// Only `PATH`, `HOME` and `LANG` of these variables.
     Clean(Vec<(OsString, OsString)>),
 }
 
 impl Environment {
-    /// Of a command that a node's configuration names.
+    /// Builds the environment of a command that a node's configuration names.
     pub fn of(command: &Command, given: &[(OsString, OsString)]) -> Environment {
         let variables = command
             .env
@@ -62,7 +62,7 @@ impl Environment {
     }
 }
 
-/// A program that exists and may be executed, its arguments and its environment.
+/// Program that exists and may be executed, with its arguments and its environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
@@ -71,7 +71,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Looks the command up as a shell would.
+    /// Looks up the command as a shell would, with the protocol's variables.
     pub(crate) fn find(
         argv: &[OsString],
         given: &Environment,
@@ -80,7 +80,7 @@ impl Program {
         Program::with(argv, given, protocol_variables(run))
     }
 
-    /// The same with variables of its own.
+    /// Looks up the command as a shell would, with the caller's own variables.
     pub(crate) fn with(
         argv: &[OsString],
         given: &Environment,
@@ -100,7 +100,7 @@ impl Program {
         })
     }
 
-    /// Whether the command is there and may be executed.
+    /// Checks that the command exists and may be executed.
     pub(crate) fn check(argv: &[OsString], given: &Environment) -> Result<(), OpenError> {
         let name = argv
             .first()
@@ -109,7 +109,7 @@ impl Program {
         locate(name, given.base().get(OsStr::new("PATH"))).map(drop)
     }
 
-    /// The command for people.
+    /// Formats the command line for people.
     pub(crate) fn describe(&self) -> String {
         self.argv
             .iter()
@@ -118,7 +118,7 @@ impl Program {
             .join(" ")
     }
 
-    /// Where commands are looked for, for people.
+    /// Formats the search path of commands for people.
     pub(crate) fn search_path(&self) -> String {
         self.environment
             .get(OsStr::new("PATH"))
@@ -127,7 +127,7 @@ impl Program {
     }
 }
 
-/// The first folders of a search path that is long.
+/// Shortens a long search path to its first folders.
 fn beginning(search_path: &str) -> String {
     let folders: Vec<&str> = search_path.split(':').collect();
     match folders.len().saturating_sub(SHOWN_MAX) {
@@ -213,7 +213,7 @@ fn not_found(name: &OsStr, search_path: &OsStr) -> OpenError {
     }
 }
 
-/// A whole command line that was quoted as one word.
+/// Suggests a fix if a whole command line was quoted as one word.
 fn unquoted(name: &str) -> Option<String> {
     name.contains(char::is_whitespace)
         .then(|| format!("it as words of their own, not quoted as one: -- {name}"))

@@ -1,6 +1,6 @@
-//! What workers print to stderr: free text for the data log, and the last lines for the failure of a crash.
+//! Stderr of workers: free text for the data log, and the last lines for the failure of a crash.
 //!
-//! Reads as fast as the worker prints, whatever becomes of the lines, so that no worker ever blocks on stderr.
+//! Reads as fast as the worker prints, whatever happens to the lines, so that no worker ever blocks on stderr.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,13 +18,13 @@ use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
 
 /// Lines kept for the failure of a crash.
 const TAIL_LINES: usize = 20;
-/// The longest line kept; the rest becomes a line of its own. Unit: bytes.
+/// Maximum length of a line, in bytes; the rest becomes a line of its own.
 pub(crate) const LINE_BYTES_MAX: usize = 1024;
-/// Lines passed on per worker in each [`RATE_SPAN`]; more are counted and left out.
+/// Lines passed on per worker in each [`RATE_SPAN`]; more are counted and dropped.
 const LINES_PER_SPAN: u32 = 100;
 const RATE_SPAN: Duration = Duration::from_secs(1);
 
-/// The last lines that a worker printed.
+/// Last lines that a worker printed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tail(Arc<Mutex<VecDeque<String>>>);
 
@@ -37,7 +37,7 @@ impl Tail {
         lines.push_back(line);
     }
 
-    /// The lines as part of a message: the newest are kept when there is not enough room.
+    /// Formats the lines as part of a message; keeps the newest if there is not enough room.
     pub(crate) fn describe(&self, bytes_max: usize) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.is_empty() {
@@ -56,7 +56,7 @@ impl Tail {
         format!("stderr: {}", kept.join(" | "))
     }
 
-    /// All the lines kept, as JSON that fits a failure's output: the oldest go first when there is no room.
+    /// Formats the lines as JSON that fits a failure's output, without the oldest if there is not enough room.
     pub(crate) fn to_json(&self) -> Option<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept: Vec<&String> = lines.iter().collect();
@@ -71,7 +71,7 @@ impl Tail {
     }
 }
 
-/// Lines about a worker for the data log: marked with its name, at most so many a second.
+/// Lines about a worker for the data log: marked with its name, and limited per second.
 #[derive(Clone)]
 pub(crate) struct Notes {
     prefix: String,
@@ -81,7 +81,7 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// Lines go to `sink`, beginning with `prefix`.
+    /// Creates notes whose lines go to `sink`, beginning with `prefix`.
     pub(crate) fn new(prefix: String, sink: Sink, clock: Arc<dyn Clock>) -> Notes {
         let limit = Arc::new(Mutex::new(Limit::from(clock.now())));
         Notes {
@@ -92,12 +92,12 @@ impl Notes {
         }
     }
 
-    /// Something is odd with the worker.
+    /// Logs something odd about the worker.
     pub(super) fn warn(&self, text: &str) {
         self.pass(LogLevel::Warn, text);
     }
 
-    /// A line about one item.
+    /// Logs a line about one item.
     pub(crate) fn say_of(&self, index: ItemIndex, text: &str) {
         self.pass_of(Some(index), LogLevel::Info, text);
     }
@@ -117,7 +117,7 @@ impl Notes {
         }
     }
 
-    /// The count of the last span, when the worker has ended.
+    /// Logs the number of lines dropped in the last span, when the worker has ended.
     pub(crate) fn finish(&self) {
         let now = self.clock.now();
         let left_out = std::mem::replace(
@@ -143,14 +143,14 @@ impl Notes {
     }
 }
 
-/// Reads a worker's stderr to its end.
+/// Reader of a worker's stderr.
 pub(super) struct Capture {
     pub(super) tail: Tail,
     pub(super) notes: Notes,
 }
 
 impl Capture {
-    /// Of what is kept for failures, and what is said.
+    /// Creates a reader that shares the tail and the notes.
     pub(super) fn of(tail: &Tail, notes: &Notes) -> Capture {
         Capture {
             tail: tail.clone(),
@@ -158,10 +158,10 @@ impl Capture {
         }
     }
 
-    /// Ends when the worker and all that inherited its stderr have closed it.
+    /// Runs until the worker and everything that inherited its stderr have closed it.
     pub(super) async fn run(self, stderr: impl AsyncRead + Unpin) {
         let mut reader = LineReader::new(stderr, LINE_BYTES_MAX);
-        // An error of the pipe ends it like its end does.
+        // An error of the pipe ends it like its end.
         while matches!(reader.fill().await, Ok(1..)) {
             while let Some(Line::Whole(line) | Line::Overlong(line)) = reader.take_line() {
                 self.take(&line);
@@ -180,7 +180,7 @@ impl Capture {
     }
 }
 
-/// At most [`LINES_PER_SPAN`] in each [`RATE_SPAN`].
+/// Limit of [`LINES_PER_SPAN`] lines in each [`RATE_SPAN`].
 struct Limit {
     since: Moment,
     passed: u32,
@@ -196,7 +196,7 @@ impl Limit {
         }
     }
 
-    /// Begins a new span when the old one is over, and says how many lines that one left out.
+    /// Begins a new span if the old one is over. Returns the number of lines that the old one dropped.
     fn turn(&mut self, now: Moment) -> Option<u64> {
         if now.since(self.since) < RATE_SPAN {
             return None;

@@ -1,6 +1,6 @@
-//! Keeps one worker alive: starts it, and starts it again with growing pauses when it dies.
+//! Supervisor of one worker: starts it, and restarts it with growing pauses when it dies.
 //!
-//! Never looks at lines or items: that is `life`'s.
+//! Never looks at lines or items, which belong to `life`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,18 +15,17 @@ use windrow_core::items::trace::Traces;
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::handling::handler::RunContext;
 
-/// The pause before a worker that did nothing in its last life is started again; doubled up to
-/// [`RESTART_PAUSE_MAX`].
+/// Pause before restarting a worker that did nothing in its last life; doubles up to [`RESTART_PAUSE_MAX`].
 const RESTART_PAUSE_MIN: Duration = Duration::from_millis(100);
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// What all workers of a handler share.
+/// State shared by all workers of a handler.
 pub(super) struct Shared {
     pub(super) settings: Arc<Settings>,
     pub(super) run: Arc<RunContext>,
     pub(super) program: Program,
     pub(super) traces: Traces,
-    /// What the keys of its items begin with.
+    /// Beginning of the keys of its items.
     pub(super) key_head: String,
     pub(super) pool: Pool,
     pub(super) leftovers: Arc<Leftovers>,
@@ -34,18 +33,19 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// How workers answer the hello, as far as is known.
+    /// Returns the kind of the workers, as far as known.
     pub(super) fn kind(&self) -> WorkerKind {
         *self.kind.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A life has shown how workers answer the hello.
+    /// Records the kind of the workers, which a life has shown.
     pub(super) fn learn(&self, kind: WorkerKind) {
         *self.kind.lock().unwrap_or_else(PoisonError::into_inner) = kind;
     }
 }
 
-/// Ends when the pool closes and the worker with all its children is gone. Dropping it kills them.
+/// Keeps a worker running until the pool closes and the worker with all its children is gone. Dropping the future
+/// kills them.
 pub(super) async fn supervise(shared: Arc<Shared>, worker: usize) {
     let mut closing = shared.pool.closing();
     let mut futile_lives = 0_u32;
@@ -79,19 +79,19 @@ fn pause(end: &End, was_useful: bool, futile_lives: &mut u32) -> Duration {
                 .saturating_mul(1 << doublings)
                 .min(RESTART_PAUSE_MAX)
         }
-        // We ended it after patience, or it left as it may: nothing to wait for, unless it did nothing.
+        // We ended it after patience, or it left as it may: no reason to wait, unless it did nothing.
         End::Ended(_) | End::Left if was_useful => Duration::ZERO,
         End::Ended(_) | End::Left => RESTART_PAUSE_MIN,
     }
 }
 
 fn report(worker: usize, end: &End) {
-    // People count them from 1.
+    // People count workers from 1.
     let worker = worker + 1;
     match end {
         End::Left => tracing::debug!(worker, "worker left"),
         End::Ended(Failure { message, .. }) => tracing::warn!(worker, "{message}"),
-        // The items that it fails say so to whoever follows the job.
+        // The items that it fails tell whoever follows the job.
         End::Crashed(Failure { message, .. }) => tracing::info!(worker, "{message}"),
     }
 }

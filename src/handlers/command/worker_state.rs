@@ -1,9 +1,9 @@
-//! What the pool knows of one worker's life: which items it holds, and how many more it may get.
+//! State of one worker's life as the pool knows it: the items it holds, and the number it may still get.
 //!
-//! Pure bookkeeping: never waits, never talks to a process. What holds:
-//! - items stand in the order sent, so that a bare reply can answer the oldest;
-//! - an item that nobody waits for any more (timed out, dropped, badly answered) still holds its slot until the
-//!   worker answers it: a *held* item. The worker may still be busy with it;
+//! Pure bookkeeping: never waits, never talks to a process. Invariants:
+//! - items are in the order sent, so that a bare reply can answer the oldest;
+//! - an item that nobody waits for any more (timed out, dropped, badly answered) keeps its slot until the worker
+//!   answers it: a *held* item. The worker may still be busy with it;
 //! - a worker that holds such an item too long retires: it gets no more items, and is killed as soon as the others
 //!   have their answers.
 
@@ -15,44 +15,44 @@ use super::answer::Answer;
 use windrow_core::ids::{ItemIndex, Moment};
 use windrow_core::items::verdict::HandlerCommand;
 
-/// An item that was sent and not answered by the worker.
+/// Item that was sent and that the worker has not answered.
 #[derive(Debug)]
 pub(super) struct Outstanding {
     pub(super) id: u64,
     pub(super) index: ItemIndex,
-    /// Whether it has the worker for itself, since it was in flight in too many crashes.
+    /// True if the item has the worker to itself, since it was in flight in too many crashes.
     pub(super) alone: bool,
     /// Commands that the worker gave while this was its oldest item.
     pub(super) commands: Vec<HandlerCommand>,
     pub(super) waiting: Waiting,
 }
 
-/// Who waits for an item.
+/// Recipient of an item's answer.
 #[derive(Debug)]
 pub(super) enum Waiting {
-    /// A call.
+    /// A call that waits for the answer.
     Call(oneshot::Sender<Answer>),
-    /// Nobody; the worker may take until then to answer anyway.
+    /// Nobody; the worker may answer anyway for some time.
     Nobody {
-        /// When patience ends.
+        /// Time at which patience with the worker ends.
         until: Moment,
     },
 }
 
-/// Who waited for an item that nobody waits for now.
+/// Call that waited for an item which nobody waits for now.
 pub(super) struct Awaited {
     pub(super) call: oneshot::Sender<Answer>,
-    /// What the worker commanded meanwhile.
+    /// Commands that the worker gave in the meantime.
     pub(super) commands: Vec<HandlerCommand>,
 }
 
 impl Outstanding {
-    /// Whether nobody waits for it any more.
+    /// Returns true if nobody waits for the item any more.
     pub(super) fn is_held(&self) -> bool {
         matches!(self.waiting, Waiting::Nobody { .. })
     }
 
-    /// Answers the call, if one still waits, with the commands given meanwhile.
+    /// Answers the call, if one still waits, with the commands given in the meantime.
     pub(super) fn answer(self, mut answer: Answer) {
         if let Waiting::Call(call) = self.waiting {
             answer.commands.extend(self.commands);
@@ -62,44 +62,45 @@ impl Outstanding {
     }
 }
 
-/// What is odd with a worker of which an answer is missing: the likely cause of that.
+/// Oddity of a worker that owes an answer: the likely cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Oddity {
-    /// Nothing.
+    /// Nothing odd is known.
     None,
-    /// It hasn't printed a line in its life.
+    /// The worker hasn't printed a line in its life.
     Silent,
-    /// It answered an id that no item ever had.
+    /// The worker answered an id that no item ever had.
     StrangeId(u64),
 }
 
 /// One life of a worker, from its first item on.
 #[derive(Debug)]
 pub(super) struct WorkerState {
-    /// Lines for the worker; none once stdin is to be closed.
+    /// Queue of lines for the worker; `None` once stdin is to be closed.
     pub(super) outbox: Option<mpsc::UnboundedSender<String>>,
-    /// How many items it works on at once.
+    /// Number of items the worker works on at once.
     pub(super) concurrency: u32,
-    /// Whether it understands more than items: it may be sent `cancel`, `ping` and the like. A worker that answers
-    /// every line with a bare word would answer those too.
+    /// True if the worker may be sent `cancel`, `ping` and the like, since it understands more than items. A worker
+    /// that answers every line with a bare word would answer those too.
     pub(super) takes_orders: bool,
-    /// Whether it has printed anything yet.
+    /// True once the worker has printed anything.
     pub(super) has_spoken: bool,
-    /// The latest id that it answered and that was never given out.
+    /// Latest id that the worker answered and that was never given out.
     pub(super) strange_id: Option<u64>,
-    /// Whether it has answered an item yet.
+    /// True once the worker has answered an item.
     pub(super) has_answered: bool,
-    /// Gets no more items; killed at this time, once nobody waits for one of its items.
+    /// Set once the worker gets no more items: it is killed at this time, as soon as nobody waits for one of its
+    /// items.
     pub(super) retiring: Option<Moment>,
-    /// The call that waits for this worker to be empty.
+    /// Id of the item that waits for this worker to be empty.
     pub(super) reserved_for: Option<u64>,
     items: VecDeque<Outstanding>,
-    /// How many of them nobody waits for any more.
+    /// Number of `items` that nobody waits for any more.
     held: u32,
 }
 
 impl WorkerState {
-    /// A worker that may get its first item.
+    /// Creates the state of a worker that may get its first item.
     pub(super) fn new(outbox: mpsc::UnboundedSender<String>) -> WorkerState {
         WorkerState {
             outbox: Some(outbox),
@@ -115,22 +116,22 @@ impl WorkerState {
         }
     }
 
-    /// How many items it holds.
+    /// Returns the number of items it holds.
     pub(super) fn load(&self) -> usize {
         self.items.len()
     }
 
-    /// An item that somebody waits for is sent to it.
+    /// Adds an item that is sent to the worker and that a call waits for.
     pub(super) fn push(&mut self, item: Outstanding) {
         self.items.push_back(item);
     }
 
-    /// All its items, since its life is over.
+    /// Returns all items of a life that is over.
     pub(super) fn into_items(self) -> VecDeque<Outstanding> {
         self.items
     }
 
-    /// See [`Oddity`].
+    /// Returns the likely cause of a missing answer, see [`Oddity`].
     pub(super) fn oddity(&self) -> Oddity {
         match self.strange_id {
             Some(id) => Oddity::StrangeId(id),
@@ -139,7 +140,7 @@ impl WorkerState {
         }
     }
 
-    /// How many items it can have in flight that somebody waits for.
+    /// Returns the number of items it can have in flight that somebody waits for.
     pub(super) fn slots(&self) -> u32 {
         if self.retiring.is_some() || self.outbox.is_none() {
             return 0;
@@ -150,7 +151,7 @@ impl WorkerState {
         self.concurrency.saturating_sub(self.held)
     }
 
-    /// Whether it can take one more item, now.
+    /// Returns true if it can take one more item now.
     pub(super) fn has_room(&self) -> bool {
         self.is_serving()
             && self.reserved_for.is_none()
@@ -158,7 +159,7 @@ impl WorkerState {
             && self.items.len() < self.concurrency as usize
     }
 
-    /// Whether it may get items at all.
+    /// Returns true if it may get items at all.
     pub(super) fn is_serving(&self) -> bool {
         self.retiring.is_none() && self.outbox.is_some()
     }
@@ -167,17 +168,17 @@ impl WorkerState {
         self.items.front().is_some_and(|item| item.alone)
     }
 
-    /// Writes a line to the worker. A worker that is gone is noticed by whoever waits for its process.
+    /// Writes a line to the worker. If the worker is gone, the code that waits for its process notices.
     pub(super) fn tell(&self, line: String) {
         if let Some(outbox) = &self.outbox {
-            // Closed: the worker's stdin is; its end is being handled.
+            // Closed: so is the worker's stdin, and its end is being handled.
             drop(outbox.send(line));
         }
     }
 
-    /// Takes the item that an answer with this id means; without an id the oldest.
+    /// Takes the item that an answer with this id refers to; without an id, the oldest.
     pub(super) fn take(&mut self, id: Option<u64>) -> Option<Outstanding> {
-        // Ids are given before items are sent, so neighbours may stand the other way round.
+        // Ids are assigned before items are sent, so neighbors may be swapped.
         let at = match id {
             None => 0,
             Some(id) => self.items.iter().position(|item| item.id == id)?,
@@ -187,8 +188,8 @@ impl WorkerState {
         Some(item)
     }
 
-    /// Nobody waits for this item any more: it keeps its slot until it is answered, or until then. Says who waited, and
-    /// which commands came meanwhile; none where nobody did.
+    /// Makes this an item that nobody waits for: it keeps its slot until it is answered, or until `until`. Returns
+    /// the call that waited, with the commands given in the meantime; `None` if none did.
     pub(super) fn hold(&mut self, id: u64, until: Moment) -> Option<Awaited> {
         let item = self.items.iter_mut().find(|item| item.id == id)?;
         match std::mem::replace(&mut item.waiting, Waiting::Nobody { until }) {
@@ -204,12 +205,12 @@ impl WorkerState {
         }
     }
 
-    /// The oldest item that somebody waits for.
+    /// Returns the oldest item that somebody waits for.
     pub(super) fn oldest_awaited(&mut self) -> Option<&mut Outstanding> {
         self.items.iter_mut().find(|item| !item.is_held())
     }
 
-    /// Retires the worker when its patience with a held item is over; says what is due.
+    /// Retires the worker when its patience with a held item is over. Returns what is due.
     pub(super) fn review(&mut self, now: Moment) -> Due {
         let patience = self.patience();
         if self.retiring.is_none() && patience.is_some_and(|until| until <= now) {
@@ -224,7 +225,7 @@ impl WorkerState {
         }
     }
 
-    /// Until when it may take for the item that it may take least for.
+    /// Returns the earliest time at which patience with a held item ends.
     fn patience(&self) -> Option<Moment> {
         if self.held == 0 {
             return None;
@@ -237,12 +238,12 @@ impl WorkerState {
     }
 }
 
-/// What a worker has coming.
+/// Action due for a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Another look at that time, if nothing happens before.
+    /// Another look at this time, if nothing happens before.
     At(Option<Moment>),
-    /// Its end.
+    /// The worker is to be killed.
     Kill,
 }
 

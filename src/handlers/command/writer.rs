@@ -1,4 +1,4 @@
-//! Writes lines to a worker's stdin: one write for all that wait, and a watch on whether the worker reads.
+//! Writer of a worker's stdin: one write for all lines that wait, and a watch on the worker's reading.
 //!
 //! Never waits for an answer. Closing the queue closes stdin once all lines are written.
 
@@ -9,37 +9,37 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, watch};
 
-/// The first pause between two looks at what is unread; doubled up to [`LOOK_PAUSE_MAX`].
+/// First pause between two checks for unread bytes; doubles up to [`LOOK_PAUSE_MAX`].
 const LOOK_PAUSE_MIN: Duration = Duration::from_millis(1);
 const LOOK_PAUSE_MAX: Duration = Duration::from_millis(16);
-/// Lines are joined up to about this size. Unit: bytes; the size of a pipe on Linux.
+/// Approximate size up to which lines are joined, in bytes: the size of a pipe on Linux.
 const JOINED_BYTES_MAX: usize = 64 * 1024;
-/// The first byte of every line.
+/// First byte of every line.
 const FIRST_BYTE: u8 = b'{';
 
-/// How much of the beginning the worker has read.
+/// Part of the first lines that the worker has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ReadSoFar {
     /// Perhaps not even the hello.
     Nothing,
-    /// The hello.
+    /// The hello was read.
     Hello,
-    /// The first byte of the next line: it asked for that line.
+    /// The first byte of the next line was read: the worker asks for that line.
     NextLineBegun,
 }
 
-/// The writing half of a worker.
+/// Writing half of a worker.
 pub(super) struct Writer {
     pub(super) stdin: ChildStdin,
-    /// The first line must be the hello.
+    /// Queue of lines, of which the first must be the hello.
     pub(super) lines: mpsc::UnboundedReceiver<String>,
     pub(super) read: watch::Sender<ReadSoFar>,
-    /// Whether to find out, with the first byte of the next line, if the worker asks for it (`handshake`).
+    /// True to find out, with the first byte of the next line, if the worker asks for it (`handshake`).
     pub(super) probes: watch::Receiver<bool>,
 }
 
 impl Writer {
-    /// Ends when the queue is closed and written, or the worker no longer takes lines.
+    /// Runs until the queue is closed and written, or until the worker no longer takes lines.
     pub(super) async fn run(mut self) {
         let Some(hello) = self.lines.recv().await else {
             return;
@@ -77,8 +77,8 @@ impl Writer {
         Some(text)
     }
 
-    /// Whether the worker still takes lines. One that doesn't has ended or will be ended by its supervisor, which
-    /// sees more than a broken pipe says.
+    /// Writes a text. Returns false if the worker takes no more lines: it has ended or will be ended by its
+    /// supervisor, which sees more than a broken pipe tells.
     async fn put(&mut self, text: &[u8]) -> bool {
         let written = self.stdin.write_all(text).await;
         if let Err(why) = &written {
@@ -87,7 +87,7 @@ impl Writer {
         written.is_ok()
     }
 
-    /// Ends when the pipe is empty (or can't say), when a line waits, or when no more lines will come.
+    /// Waits until the pipe is empty (or can't tell), until a line waits, or until no more lines will come.
     async fn until_read(&self) {
         let mut pause = LOOK_PAUSE_MIN;
         while matches!(ioctl_fionread(&self.stdin), Ok(1..))

@@ -8,13 +8,13 @@
 //! | `verdict` | what its end means |
 //! | `records` | live processes on disk; those that outlived a `kill -9` |
 //!
-//! A thread waits for its process by a descriptor of its own: no signal wakes all of them, and starting one, which blocks
-//! until the kernel has it, holds up nobody else; `scripts/exec-race.sh` compares.
+//! A thread waits for its process by a descriptor of its own: no signal wakes all threads, and starting a process,
+//! which blocks until the kernel has it, holds up nobody else; `scripts/exec-race.sh` compares.
 //!
-//! What holds:
-//! - after a call was given up, and after `close`, nothing of its process group is alive;
+//! Invariants:
+//! - after a call was dropped, and after `close`, nothing of its process group is alive;
 //! - a process's number is used for signals only while it is provably its own: until it is reaped;
-//! - what processes print costs a bounded number of bytes each.
+//! - the output of each process costs a bounded number of bytes.
 
 mod pipes;
 mod pool;
@@ -48,41 +48,41 @@ use windrow_engine::ports::handling::handler::{Call, Handler, HandlerFactory, Op
 pub use self::records::Records;
 pub use self::verdict::{ARGUMENTS_TOO_LONG, NOT_STARTED_NOW};
 
-/// The most processes at once of one handler, however many the task would allow. Each is tended by a thread.
+/// Maximum concurrent processes of one handler, however many the task would allow. Each has its own thread.
 pub const PROCESSES_MAX: u32 = 1000;
 
-/// How long a process that was killed may take to be gone before its call ends without its last words.
+/// Time a killed process has to be gone before its call ends without its last words.
 const KILLED_GRACE: Duration = Duration::from_millis(300);
 
-/// How processes are started.
+/// Settings for starting processes.
 #[derive(Clone)]
 pub struct Settings {
-    /// The program and what an item's values become.
+    /// Program, with the template that an item's values fill.
     pub recipe: Recipe,
-    /// The most processes at once; none is what the task's concurrency allows.
+    /// Maximum concurrent processes; `None` leaves it to the task's concurrency.
     pub processes: Option<NonZeroU32>,
-    /// Exit codes, beside 75, of a program that doesn't find what it needs: read as a 503 is.
+    /// Exit codes, besides 75, of a program that doesn't find what it needs: treated like a 503.
     pub unavailable_exits: Vec<u8>,
-    /// What they find in their environment.
+    /// Environment of the processes.
     pub environment: Environment,
-    /// Where they work; none is where Windrow does.
+    /// Working directory; `None` means Windrow's own.
     pub cwd: Option<PathBuf>,
-    /// Where live processes are written down. At most one factory at a time may use a file.
+    /// File that records live processes. At most one factory at a time may use a file.
     pub records: Option<PathBuf>,
-    /// What time it is.
+    /// Source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Where lines of stderr go.
+    /// Receiver of stderr lines.
     pub sink: Sink,
 }
 
-/// Opens handlers that start a process for each item.
+/// Factory of handlers that start a process for each item.
 pub struct ExecHandlerFactory {
     settings: Settings,
     records: OnceLock<Arc<Records>>,
 }
 
 impl ExecHandlerFactory {
-    /// A factory that starts nothing yet.
+    /// Creates a factory without starting anything.
     pub fn new(settings: Settings) -> ExecHandlerFactory {
         ExecHandlerFactory {
             settings,
@@ -90,7 +90,7 @@ impl ExecHandlerFactory {
         }
     }
 
-    /// The same, with one list of live processes for several factories; that of the settings isn't used.
+    /// Creates a factory that shares one list of live processes with others; the file in the settings isn't used.
     pub fn sharing(settings: Settings, records: Arc<Records>) -> ExecHandlerFactory {
         ExecHandlerFactory {
             settings,
@@ -98,10 +98,10 @@ impl ExecHandlerFactory {
         }
     }
 
-    /// Looks for the program without starting it.
+    /// Looks up the program without starting it.
     ///
     /// # Errors
-    /// When it isn't there or may not be executed, or there is no such directory to work in.
+    /// If it does not exist or may not be executed, or if the working directory does not exist.
     pub fn check(&self) -> Result<(), OpenError> {
         let settings = &self.settings;
         match &settings.cwd {
@@ -146,7 +146,7 @@ impl HandlerFactory for ExecHandlerFactory {
     }
 }
 
-/// What all processes of a run share.
+/// State shared by all processes of a run.
 struct Shared {
     settings: Settings,
     run: Arc<RunContext>,
@@ -155,7 +155,7 @@ struct Shared {
     records: Arc<Records>,
 }
 
-/// The processes of one run. Dropping it kills them.
+/// Processes of one run. Dropping it kills them.
 struct ExecHandler {
     shared: Arc<Shared>,
     pool: Pool,
@@ -213,7 +213,7 @@ impl ExecHandler {
                 if !stage.kill() {
                     return Judged::NotSent;
                 }
-                // Its last words belong to the failure, and it may have ended at the last moment.
+                // The last words belong to the failure, and the process may have ended at the last moment.
                 let grace = clock.now().plus(KILLED_GRACE);
                 Deadline::new(clock, grace).cut_short(&mut judged).await
             }
@@ -227,7 +227,7 @@ impl ExecHandler {
     }
 }
 
-/// Ends the process of a call that is given up.
+/// Guard that kills the process of a call that is dropped.
 struct Guard<'a>(&'a Stage);
 
 impl Drop for Guard<'_> {

@@ -1,4 +1,4 @@
-//! What goes into a process and comes out of it, bounded.
+//! Input and output of a process, bounded in size.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,14 +13,15 @@ use crate::wire::shown;
 use windrow_core::ids::ItemIndex;
 use windrow_core::items::verdict::cut;
 
-/// A pipe takes so much at once even where its user has too many of them (pipe(7)). Unit: bytes.
+/// Number of bytes that a pipe takes at once even if its user has too many pipes (pipe(7)).
 const PIPE_BYTES_SURE: usize = 4096;
-/// What is kept of stdout; JSON that is written with white space may be shorter than it. Unit: bytes.
+/// Maximum number of bytes kept of stdout: more than an output may have, since JSON gets shorter without its white
+/// space.
 const STDOUT_BYTES_MAX: usize = 256 * 1024;
-/// How much one read asks for. Unit: bytes.
+/// Maximum number of bytes per read.
 const READ_BYTES: usize = 16 * 1024;
 
-/// The row as a line, there before the process is: nobody has to write while it runs, and it need not read.
+/// Provides the row as a line before the process starts: nobody has to write while it runs, and it need not read.
 pub(super) fn stdin(data: Option<&str>) -> io::Result<Stdio> {
     let Some(data) = data else {
         return Ok(Stdio::null());
@@ -37,19 +38,19 @@ pub(super) fn stdin(data: Option<&str>) -> io::Result<Stdio> {
     Ok(file.into())
 }
 
-/// One of the two.
+/// Output pipe of a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pipe {
     Stdout,
     Stderr,
 }
 
-/// What a process printed on stdout.
+/// Output of a process on stdout.
 #[derive(Debug, Default)]
 pub(super) struct Stdout {
-    /// The first bytes.
+    /// First bytes, up to the maximum.
     pub(super) kept: Vec<u8>,
-    /// How many there were.
+    /// Number of bytes in total.
     pub(super) bytes: usize,
 }
 
@@ -60,13 +61,13 @@ impl Stdout {
         self.kept.extend_from_slice(&read[..read.len().min(room)]);
     }
 
-    /// Whether nothing is missing.
+    /// Returns true if nothing is missing.
     pub(super) fn is_whole(&self) -> bool {
         self.bytes == self.kept.len()
     }
 }
 
-/// The pipes of a process until they are closed.
+/// Output pipes of a process, until they are closed.
 pub(super) struct Printed {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -82,7 +83,7 @@ impl Printed {
         }
     }
 
-    /// Whether nobody can print any more.
+    /// Returns true if nobody can print any more.
     pub(super) fn is_over(&self) -> bool {
         self.stdout.is_none() && self.stderr.is_none()
     }
@@ -97,7 +98,7 @@ impl Printed {
         stdout.into_iter().chain(stderr).collect()
     }
 
-    /// Reads once from a pipe that has something, or has been closed.
+    /// Reads once from a pipe that has data or has been closed.
     pub(super) fn read(&mut self, pipe: Pipe, said: &mut Said<'_>) -> io::Result<()> {
         let mut buffer = [0; READ_BYTES];
         let read = match pipe {
@@ -119,7 +120,7 @@ impl Printed {
     }
 }
 
-/// What a process says on stderr: lines that go on at once, and the last of them for its failure.
+/// Stderr of a process: lines that are passed on at once, and the last of them for its failure.
 pub(super) struct Said<'a> {
     index: ItemIndex,
     notes: &'a Notes,
@@ -159,7 +160,7 @@ impl<'a> Said<'a> {
         self.tail.push(text);
     }
 
-    /// The last lines.
+    /// Takes the unfinished line, if any, and returns the last lines.
     pub(super) fn finish(mut self) -> Tail {
         if !self.begun.is_empty() {
             self.take_line();

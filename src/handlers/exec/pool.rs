@@ -1,4 +1,4 @@
-//! Threads that each tend one process at a time. They are started when they are needed and live until the handler closes.
+//! Threads that each run one process at a time. They are started on demand and live until the handler closes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,10 +14,10 @@ use crate::command::answer::Judged;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_engine::ports::handling::handler::Call;
 
-/// Enough for reading a row and starting a process. Unit: bytes.
+/// Stack size in bytes: enough for reading a row and starting a process.
 const STACK_BYTES: usize = 512 * 1024;
 
-/// An item whose process is to be started.
+/// Item whose process is to be started.
 pub(super) struct Job {
     pub(super) call: Arc<Call>,
     pub(super) index: ItemIndex,
@@ -26,7 +26,7 @@ pub(super) struct Job {
     pub(super) judged: oneshot::Sender<Judged>,
 }
 
-/// See the module. Dropping it ends the threads as soon as their processes are gone.
+/// Threads of one handler. Dropping it ends them as soon as their processes are gone.
 pub(super) struct Pool {
     common: Arc<Common>,
     threads_max: usize,
@@ -36,7 +36,7 @@ struct Common {
     shared: Arc<Shared>,
     jobs: Mutex<Jobs>,
     stirred: Condvar,
-    /// Threads that live.
+    /// Number of live threads.
     threads: watch::Sender<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Pool {
     /// Gives the job to a thread.
     ///
     /// # Errors
-    /// When there is none and none can be started.
+    /// If there is no thread and none can be started.
     pub(super) fn submit(&self, job: Job) -> io::Result<()> {
         let mut jobs = self.common.lock();
         jobs.queue.push_back(job);
@@ -92,7 +92,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes nothing more, and waits until the threads are gone.
+    /// Accepts no more jobs, and waits until the threads are gone.
     pub(super) async fn close(&self) {
         self.shut();
         let mut threads = self.common.threads.subscribe();
@@ -122,7 +122,7 @@ impl Common {
         let mut record = self.shared.records.record();
         while let Some(job) = self.next() {
             let judged = process::run(&self.shared, &job, &mut record);
-            // Nobody may wait for it any more: the call was given up.
+            // Nobody may wait for it any more, if the call was dropped.
             drop(job.judged.send(judged));
         }
     }
@@ -143,7 +143,7 @@ impl Common {
     }
 }
 
-/// A thread that lives, whatever ends it.
+/// Count of a live thread, undone however it ends.
 struct Counted<'a>(&'a watch::Sender<usize>);
 
 impl Drop for Counted<'_> {

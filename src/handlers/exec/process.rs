@@ -1,4 +1,4 @@
-//! One process, from its start to its end, on the thread that tends it.
+//! One process, from its start to its end, on the thread that runs it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -20,14 +20,14 @@ use super::verdict;
 use crate::command::answer::Judged;
 use crate::command::group::ProcessGroup;
 use windrow_core::ids::Moment;
-use windrow_core::items::verdict::{Failure, Wish};
+use windrow_core::items::verdict::{Failure, RetryAdvice};
 use windrow_core::template::TEMPLATE_VALUE;
 use windrow_core::template::program::{Filled, ItemFacts};
 use windrow_engine::ports::handling::handler::ItemVerdict;
 
-/// How long what a process left behind may go on holding its stdout or stderr before it is killed.
+/// Time that children left by a process may hold its stdout or stderr open before they are killed.
 const LEFT_GRACE: Duration = Duration::from_millis(100);
-/// How often a process is looked at where the kernel has no descriptors for them (before Linux 5.3).
+/// Interval of checks where the kernel has no descriptors for processes (before Linux 5.3).
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Starts the item's process and stays until it is gone.
@@ -61,7 +61,7 @@ pub(super) fn run(shared: &Shared, job: &Job, record: &mut Record) -> Judged {
             return verdict::not_started(&why, &shared.program);
         }
     };
-    // Its ends of the pipes are the process's alone now.
+    // From now on, only the process has its ends of the pipes.
     drop(command);
     tend(shared, job, &mut child, record)
 }
@@ -69,7 +69,7 @@ pub(super) fn run(shared: &Shared, job: &Job, record: &mut Record) -> Judged {
 fn given_up(failure: Failure) -> Judged {
     Judged::Said(ItemVerdict::Failed {
         failure,
-        wish: Wish::Abandon,
+        advice: RetryAdvice::Fail,
     })
 }
 
@@ -99,7 +99,7 @@ fn command(shared: &Shared, item: &ItemFacts<'_>, filled: Filled) -> Command {
     command
 }
 
-/// Hears the process until it is gone, with all that it left.
+/// Reads the output of the process until it is gone, with everything that it left.
 fn tend(shared: &Shared, job: &Job, child: &mut Child, record: &mut Record) -> Judged {
     let Some(group) = ProcessGroup::led_by(child.id()) else {
         return verdict::no_room(&io::Error::other("the process has no id"));
@@ -133,9 +133,9 @@ fn tend(shared: &Shared, job: &Job, child: &mut Child, record: &mut Record) -> J
     }
 }
 
-/// A process that lives, and what it prints.
+/// Live process, with its output.
 struct Life<'a> {
-    /// Readable once it has exited.
+    /// Descriptor that is readable once the process has exited; `None` if the kernel has none.
     exit: Option<OwnedFd>,
     pid: Pid,
     printed: Printed,
@@ -143,7 +143,7 @@ struct Life<'a> {
 }
 
 impl Life<'_> {
-    /// Returns once the process has exited and its pipes are closed, or what it left has had its grace.
+    /// Returns once the process has exited and its pipes are closed, or once the grace for what it left is over.
     fn hear(&mut self, shared: &Shared) -> io::Result<()> {
         let mut until: Option<Moment> = None;
         loop {
@@ -165,7 +165,7 @@ impl Life<'_> {
         }
     }
 
-    /// Reads what is there, at most until the time is over; says whether the process has exited.
+    /// Reads what is available, for at most `timeout`. Returns true if the process has exited.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(3);
         fds.extend(self.exit.as_ref().map(|exit| PollFd::new(exit, PollFlags::IN)));
@@ -200,7 +200,7 @@ impl Life<'_> {
         Ok(has_exited)
     }
 
-    /// Without reaping it.
+    /// Returns true if the process has exited, without reaping it.
     fn has_exited(&self) -> io::Result<bool> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         Ok(waitid(WaitId::Pid(self.pid), options)?.is_some())

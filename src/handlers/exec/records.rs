@@ -1,9 +1,9 @@
-//! Remembers live processes on disk, so that those which outlive a `kill -9` of this process are ended by the next one.
+//! Record of live processes on disk, so that the next process ends those that outlive a `kill -9` of this one.
 //!
-//! A file of fixed places, one for each thread, written in place: before a process is started its item's key goes there,
-//! then its number and between which moments it was started. Never ends what it cannot prove to be ours: the leader of the
-//! group was started between these moments of the same boot, or a member of it has the item's key in its environment.
-//! One file belongs to one `Records` at a time (the state directory's lock sees to that).
+//! A file of fixed slots, one for each thread, written in place: before a process is started its item's key goes
+//! there, then its number and the two moments between which it was started. Never ends what it cannot prove to be
+//! ours: the leader of the group was started between these moments of the same boot, or a member of it has the item's
+//! key in its environment. One file belongs to one `Records` at a time (guaranteed by the state directory's lock).
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -18,32 +18,32 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::command::group::ProcessGroup;
 use crate::command::leftovers::boot_id;
 
-/// One place, with its line end. Unit: bytes; keys of items are shorter than half of it.
+/// Size of a slot with its newline, in bytes; keys of items are shorter than half of it.
 const PLACE_BYTES: usize = 128;
-/// The name of the file beside the one of workers.
+/// Name of the file, which is beside the one of workers.
 const FILE_NAME: &str = "processes";
 
-/// The places of a file.
+/// Slots of a record file.
 #[derive(Debug)]
 pub struct Records {
     file: Option<File>,
-    /// Places below `.1` that nobody has, and the next one.
+    /// Free slots, and the highest slot that was ever taken.
     free: Mutex<(BTreeSet<u64>, u64)>,
 }
 
 impl Records {
-    /// The file in the directory that keeps the one of workers.
+    /// Returns the file in the directory that holds the one of workers.
     pub fn beside(workers: &Path) -> PathBuf {
         workers.with_file_name(FILE_NAME)
     }
 
-    /// Ends what an earlier process left behind according to `file`, then takes the file over.
+    /// Kills what an earlier process left behind according to `file`, then takes the file over.
     pub fn take_over(file: Option<&Path>) -> Records {
         let file = file.and_then(|file| {
             end_left(file);
             let fresh = begin(file);
             if let Err(why) = &fresh {
-                // A safety net; no process must fail because it can't be written.
+                // A safety net: no process must fail because it can't be written.
                 tracing::warn!(file = %file.display(), %why, "live processes can't be written down; after a crash they may linger");
             }
             fresh.ok()
@@ -54,7 +54,7 @@ impl Records {
         }
     }
 
-    /// A place for one process at a time.
+    /// Takes a slot for one process at a time.
     pub(super) fn record(self: &Arc<Records>) -> Record {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let place = free.0.pop_first().unwrap_or_else(|| {
@@ -70,7 +70,7 @@ impl Records {
     }
 }
 
-/// One place; given back when it is dropped.
+/// Slot of a thread, given back on drop.
 pub(super) struct Record {
     records: Arc<Records>,
     place: u64,
@@ -79,20 +79,20 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// A process is about to be started for the item of this key.
+    /// Records that a process is about to be started for the item of this key.
     pub(super) fn starting(&mut self, key: &str) {
         key.clone_into(&mut self.key);
         self.begun = ticks();
         self.write(&format!("starting {key}"));
     }
 
-    /// It has this number.
+    /// Records the number of the process that was started.
     pub(super) fn running(&self, pid: i32) {
         let (begun, ended) = (self.begun, ticks() + 1);
         self.write(&format!("running {} {pid} {begun} {ended}", self.key));
     }
 
-    /// It is gone, with all that it left.
+    /// Records that the process is gone, with everything that it left.
     pub(super) fn ended(&self) {
         self.write("free");
     }
@@ -113,7 +113,7 @@ impl Drop for Record {
     }
 }
 
-/// Since the machine began, as `/proc` counts it.
+/// Returns the clock ticks since boot, as `/proc` counts them.
 fn ticks() -> u64 {
     let now = clock_gettime(ClockId::Boottime);
     let hertz = clock_ticks_per_second();
@@ -121,7 +121,7 @@ fn ticks() -> u64 {
     secs * hertz + nanos * hertz / 1_000_000_000
 }
 
-/// A new file of its owner alone; its first place names the boot.
+/// Creates a new file, only for its owner, whose first slot names the boot.
 fn begin(file: &Path) -> io::Result<File> {
     match fs::remove_file(file) {
         Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
@@ -134,7 +134,7 @@ fn begin(file: &Path) -> io::Result<File> {
     Ok(fresh)
 }
 
-/// What a place says.
+/// Process left behind, according to a slot.
 #[derive(Debug, PartialEq, Eq)]
 enum Left<'a> {
     Starting {
@@ -197,7 +197,7 @@ fn end_left(file: &Path) {
     }
 }
 
-/// A process of this machine.
+/// Process of this machine.
 struct Process {
     pid: i32,
     group: i32,
@@ -222,7 +222,7 @@ fn has_key(pid: i32, key: &str) -> bool {
         .any(|variable| variable == wanted.as_bytes())
 }
 
-/// All processes that can be seen (proc(5)); the command in field 2 may itself contain brackets.
+/// Lists all visible processes (proc(5)); the command in field 2 may itself contain brackets.
 fn processes() -> impl Iterator<Item = Process> {
     let listed = fs::read_dir("/proc").into_iter().flatten().flatten();
     listed.filter_map(|entry| {

@@ -1,31 +1,31 @@
-//! How far an item's process is, shared by the call that wants it and the thread that tends it.
+//! Progress of an item's process, shared by the call that wants it and the thread that runs it.
 //!
-//! Signals are sent under the lock only, and only before the thread has said that it is going to reap the process: so no
-//! signal can reach a process that got the same number later.
+//! Signals are sent only under the lock, and only before the thread has announced that it will reap the process: so
+//! no signal can reach a process that got the same number later.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::command::group::ProcessGroup;
 
-/// See the module.
+/// Stage of an item's process, with the right to send it signals.
 #[derive(Debug, Default)]
 pub(super) struct Stage(Mutex<At>);
 
 #[derive(Debug, Default)]
 enum At {
-    /// No thread has taken it, or its process is being started.
+    /// No thread has taken the item yet.
     #[default]
     Waiting,
     Starting,
-    /// The flag says whether it was killed.
+    /// The flag is true if it was killed.
     Running(ProcessGroup, bool),
-    /// Not to be started, or to be killed as soon as it is.
+    /// The process is not to be started, or to be killed as soon as it is.
     GivenUp,
     Ended,
 }
 
 impl Stage {
-    /// Before the process is started; false when nobody wants it any more.
+    /// Records that the process is about to start. Returns false if nobody wants it any more.
     pub(super) fn start(&self) -> bool {
         let mut at = self.lock();
         let is_wanted = matches!(*at, At::Waiting);
@@ -35,7 +35,7 @@ impl Stage {
         is_wanted
     }
 
-    /// The process is there. One that was given up meanwhile is killed.
+    /// Records that the process runs. Kills it if the call was dropped in the meantime.
     pub(super) fn run(&self, group: ProcessGroup) {
         let mut at = self.lock();
         let is_given_up = matches!(*at, At::GivenUp);
@@ -45,7 +45,7 @@ impl Stage {
         *at = At::Running(group, is_given_up);
     }
 
-    /// Ends the process; false when none was started.
+    /// Kills the process. Returns false if none was started.
     pub(super) fn kill(&self) -> bool {
         let mut at = self.lock();
         match &mut *at {
@@ -66,8 +66,8 @@ impl Stage {
         }
     }
 
-    /// The process has exited and is going to be reaped: what is left of its group is ended, and nobody sends it signals any
-    /// more. Says whether it was killed.
+    /// Records that the process has exited and will be reaped: kills what is left of its group, and allows no more
+    /// signals. Returns true if it was killed.
     pub(super) fn end(&self) -> bool {
         let was = std::mem::replace(&mut *self.lock(), At::Ended);
         let At::Running(mut group, is_killed) = was else {

@@ -1,4 +1,4 @@
-//! What the end of a process means for its item: the table of `docs/handlers.md`.
+//! Meaning of a process's end for its item: the table of `docs/handlers.md`.
 
 use std::borrow::Cow;
 use std::io;
@@ -16,25 +16,25 @@ use crate::command::stderr::Tail;
 use crate::command::{COMMAND_NOT_STARTED, TIMEOUT};
 use crate::wire::{DEPTH_MAX, is_deeper_than, output_of, unmarked};
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{Failure, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::ItemVerdict;
 
-/// The code of an item whose values are too long for any program's arguments and environment (`E2BIG`).
+/// Code of an item whose values are too long for any program's arguments and environment (`E2BIG`).
 pub const ARGUMENTS_TOO_LONG: &str = "ARGUMENTS_TOO_LONG";
-/// The code of a process that this machine has no room for now: too many processes or open files, or no memory.
+/// Code of a process for which this machine has no room now: too many processes or open files, or no memory.
 pub const NOT_STARTED_NOW: &str = "NOT_STARTED_NOW";
 
 /// `EX_DATAERR` of sysexits(3): the item is wrong, and stays so.
 const EXIT_DATA: i32 = 65;
-/// `EX_TEMPFAIL` of sysexits(3): what the program needs isn't there now.
+/// `EX_TEMPFAIL` of sysexits(3): something the program needs is not available now.
 const EXIT_TEMPORARY: i32 = 75;
-/// What shells say of a program that they can't execute, or don't find.
+/// Exit codes of shells for a program that they can't execute or can't find.
 const EXIT_NOT_EXECUTABLE: i32 = 126;
 const EXIT_NOT_FOUND: i32 = 127;
-/// The room for stderr in a failure's message; the output has more. Unit: bytes.
+/// Space for stderr in a failure's message, in bytes; the output has more.
 const STDERR_BYTES_MAX: usize = 800;
 
-/// The meaning of a process's end; `unavailable` are exit codes that say that what it needs isn't there now.
+/// Interprets the end of a process; `unavailable` are exit codes for something needed that is not available now.
 pub(super) fn judge(
     status: ExitStatus,
     stdout: &Stdout,
@@ -49,7 +49,7 @@ pub(super) fn judge(
         }
         Some(EXIT_DATA) => Judged::Said(ItemVerdict::Failed {
             failure: exited(EXIT_DATA, "", tail),
-            wish: Wish::Abandon,
+            advice: RetryAdvice::Fail,
         }),
         Some(EXIT_NOT_EXECUTABLE) => Judged::Rejected(exited(
             EXIT_NOT_EXECUTABLE,
@@ -94,7 +94,7 @@ fn with_lines(code: impl Into<Cow<'static, str>>, message: &str, tail: &Tail) ->
     failure
 }
 
-/// It got no end in time; with its last words, if they came.
+/// Returns the failure of a process that did not end in time, with its last words if they arrived.
 pub(super) fn timeout(timeout: Duration, tail: Option<&Tail>) -> Failure {
     let span = humantime::format_duration(timeout);
     let Some(tail) = tail else {
@@ -107,18 +107,18 @@ pub(super) fn timeout(timeout: Duration, tail: Option<&Tail>) -> Failure {
     with_lines(TIMEOUT, &message, tail)
 }
 
-/// Nobody knows how it ended.
+/// Returns the failure of a process that ended in an unknown way.
 pub(super) fn unknown(why: &io::Error) -> Failure {
     Failure::new("EXIT_UNKNOWN", format!("ended in an unknown way ({why})"))
 }
 
-/// The machine has no room for another process; no item's fault.
+/// Returns the outcome for a machine without room for another process, which is no item's fault.
 pub(super) fn no_room(why: &io::Error) -> Judged {
     let message = format!("no process can be started now: {why}; fewer at once may help");
     Judged::Unreached(Failure::new(NOT_STARTED_NOW, message))
 }
 
-/// The process could not be started.
+/// Returns the outcome of a process that could not be started.
 pub(super) fn not_started(why: &io::Error, program: &Program) -> Judged {
     let hint = match why.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::TOOBIG) => {
@@ -128,7 +128,7 @@ pub(super) fn not_started(why: &io::Error, program: &Program) -> Judged {
             );
             return Judged::Said(ItemVerdict::Failed {
                 failure: Failure::new(ARGUMENTS_TOO_LONG, message),
-                wish: Wish::Abandon,
+                advice: RetryAdvice::Fail,
             });
         }
         Some(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => return no_room(why),
@@ -141,7 +141,8 @@ pub(super) fn not_started(why: &io::Error, program: &Program) -> Judged {
     Judged::Rejected(Failure::new(COMMAND_NOT_STARTED, message))
 }
 
-/// A success, with what it printed: JSON where that is one JSON value, else its text without the last newline, or its bytes.
+/// Returns a success with the printed output: JSON if stdout is one JSON value, otherwise its text without the last
+/// newline, or its bytes.
 fn success(stdout: &Stdout) -> ItemVerdict {
     if stdout.bytes == 0 {
         return ItemVerdict::Settled(Outcome::Succeeded);

@@ -1,4 +1,4 @@
-//! What in a business's description no call could be made with. Makes no call and resolves no name.
+//! Faults in a business's specification with which no call could be made. Makes no call and resolves no name.
 
 use std::collections::HashSet;
 
@@ -11,22 +11,22 @@ use windrow_engine::ports::handling::hook::HandlerFault;
 use windrow_net::proxy::Proxy;
 use windrow_net::tls;
 
-/// Headers that a business may set.
+/// Maximum number of headers that a business may set.
 const HEADERS_MAX: usize = 50;
-/// The longest value of a header. Unit: bytes. (Servers take 8 KiB for all headers, many of them.)
+/// Maximum length of a header's value, in bytes. (Many servers take 8 KiB for all headers.)
 const HEADER_VALUE_BYTES_MAX: usize = 4 * 1024;
-/// The longest url. Unit: bytes.
+/// Maximum length of a url, in bytes.
 const URL_BYTES_MAX: usize = 2048;
-/// The longest response pointer. Unit: bytes.
+/// Maximum length of a response pointer, in bytes.
 const POINTER_BYTES_MAX: usize = 256;
-/// The largest bundle of certificates. Unit: bytes.
+/// Maximum size of a certificate bundle, in bytes.
 const CA_BYTES_MAX: usize = 64 * 1024;
 
-/// Every fault; none when calls can be made.
+/// Returns every fault; none if calls can be made.
 pub(super) fn faults(spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<HandlerFault> {
     let mut found = Faults(Vec::new());
     if let HandlerSpec::Http(http) = &spec.handler {
-        // A business without url and command is told so elsewhere.
+        // A business without url and command is reported elsewhere.
         if !http.url.is_empty() {
             found.url("/url", &http.url);
             if let Some(name) = unfilled(&http.url) {
@@ -55,7 +55,7 @@ pub(super) fn faults(spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<Hand
     found.0
 }
 
-/// A url is called as it stands; who writes a placeholder means a request.
+/// Explains that a url is called as it stands: a placeholder in it suggests a request.
 fn filled_elsewhere(name: &str) -> String {
     format!(
         "{name} would be sent as it stands: items go in the body of its calls; a `request` fills their values in, --request \

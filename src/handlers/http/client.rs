@@ -1,8 +1,8 @@
-//! Sends requests over kept connections. With `transport` the only place that knows which client does it, so that
-//! another kind of pool can take its place.
+//! Client that sends requests over kept connections. Only `transport` and this module know which HTTP client is used,
+//! so that another kind of pool can replace it.
 //!
-//! Redirects are never followed, and plain answers are asked for. A request that was given up on (deadline, or its
-//! future dropped) closes its connection instead of returning it.
+//! Never follows redirects, and asks for plain responses. A request that was cut short (deadline, or its future
+//! dropped) closes its connection instead of returning it.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,16 +31,16 @@ use windrow_engine::ports::handling::handler::{Call, RunContext};
 use windrow_net::Outbound;
 use windrow_tls::Trouble;
 
-/// The longest headers of an answer. Unit: bytes.
+/// Maximum size of a response's headers, in bytes.
 pub(crate) const HEADER_BYTES_MAX: usize = 64 * 1024;
-/// The most headers of an answer. (The client's own bound is 100; beyond that it keeps them on the heap.)
+/// Maximum number of headers of a response. (The client's own limit is 100; beyond that it keeps them on the heap.)
 pub(super) const HEADERS_MAX: usize = 300;
-/// What is read of a body that decides nothing: enough to quote it and to keep the connection. Unit: bytes.
+/// Maximum number of bytes read of a body that decides nothing: enough to quote it and to keep the connection.
 const QUOTED_BYTES_MAX: usize = 64 * 1024;
-/// How long a handshake of TLS may take where it is asked whether TLS is spoken at all.
+/// Timeout of a TLS handshake that only tests if TLS is spoken at all.
 const PROBE_MAX: Duration = Duration::from_secs(2);
 
-/// Until when a call may take, if it may leave now.
+/// Returns the deadline of a call, if it may be sent now.
 pub(crate) fn leaves_until(
     context: &RunContext,
     clock: &Arc<dyn Clock>,
@@ -58,17 +58,17 @@ pub(crate) fn leaves_until(
     Ok(until)
 }
 
-/// The connections of one handler.
+/// Connections of one handler.
 pub(crate) struct CallbackClient {
-    /// None once closed.
+    /// Lease on the connections; `None` once closed.
     pool: RwLock<Option<Lease>>,
     reply_bytes_max: usize,
-    /// What was sent and is nobody else's to read is taken out of answers.
+    /// Scrubber that removes the secrets of requests from responses.
     scrubber: Arc<Scrubber>,
     first_contact: Option<Duration>,
-    /// Whether anything ever came back.
+    /// True once a response has arrived.
     has_answered: AtomicBool,
-    /// Whether TLS is spoken where plain HTTP was closed without any answer; asked once.
+    /// True if TLS is spoken where plain HTTP was closed without a response; tested once.
     speaks_tls: OnceCell<bool>,
 }
 
@@ -89,10 +89,10 @@ impl CallbackClient {
         }
     }
 
-    /// Sends a request and reads its answer until `deadline`; `timeout` is for the message. The body is read whole where
-    /// the status says that it decides anything, else only to quote it; it holds no secret of this handler. `again` makes the
-    /// same request once more, where the server closed a kept connection as the first one left. Cancel safe: dropping it
-    /// closes the connection.
+    /// Sends a request and reads its response until `deadline`; `timeout` is for the message. The body is read in
+    /// full if its status makes it decisive, otherwise only to quote it; secrets of this handler are removed from it.
+    /// `again` makes the same request once more, if the server closed a kept connection as the first one was sent.
+    /// Cancel safe: dropping it closes the connection.
     pub(crate) async fn send(
         &self,
         request: Request<GatedBody>,
@@ -156,7 +156,7 @@ impl CallbackClient {
             .await
     }
 
-    /// Reads an answer's body, whole or as much as is quoted of it; `timeout` is for the message.
+    /// Reads a response's body, in full or as much as is quoted of it; `timeout` is for the message.
     async fn read(
         &self,
         mut exchange: Exchange<'_>,
@@ -173,7 +173,7 @@ impl CallbackClient {
             return Ok(answer(parts, body));
         }
         let mut quoted = BytesMut::new();
-        // Such an answer means the same whether its body arrives or not.
+        // Such a response means the same with or without its body.
         let some = exchange.read(read_into(body, QUOTED_BYTES_MAX, &mut quoted));
         if let Some(Ok(())) = deadline.cut_short(some).await {
             exchange.end();
@@ -182,8 +182,8 @@ impl CallbackClient {
         Ok(answer(parts, body))
     }
 
-    /// What a connection means that was closed without an answer, where none ever came: many servers that speak TLS close so,
-    /// without the alert that would tell.
+    /// Interprets a connection that was closed without a response where none ever arrived: many servers that speak
+    /// TLS close so, without the alert that would tell.
     async fn told_apart(
         &self,
         fault: Fault,
@@ -211,19 +211,19 @@ impl CallbackClient {
             .ok_or(Fault::NotSent)
     }
 
-    /// How many connections were made so far.
+    /// Returns the number of connections made so far.
     pub(crate) fn connections(&self) -> usize {
         self.pool().map_or(0, |pool| pool.made.load(Ordering::Relaxed))
     }
 
-    /// Lets go of all connections; those in use end with their calls.
+    /// Releases all connections; those in use end with their calls.
     pub(crate) fn close(&self) {
         let lease = self.pool.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(lease);
     }
 }
 
-/// The client reads up to twice its buffer before it refuses, so the exact limit is kept here.
+/// Checks the exact limit, since the client reads up to twice its buffer before it refuses.
 fn is_too_long(parts: &Parts) -> bool {
     let bytes = parts
         .headers
@@ -240,7 +240,7 @@ fn answer(parts: Parts, body: Bytes) -> Answer {
     }
 }
 
-/// The whole body; without a copy when it comes in one piece, as nearly all do.
+/// Reads the whole body, without a copy if it comes in one piece, as nearly all do.
 async fn read_all(mut body: Incoming, bytes_max: usize) -> Result<Bytes, Fault> {
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(Fault::TooBig(bytes_max));
@@ -281,20 +281,20 @@ async fn read_into(mut body: Incoming, bytes_max: usize, whole: &mut BytesMut) -
     Ok(())
 }
 
-/// The gate shut after a connection was made and before the body left.
+/// Error for a dispatch gate that shut after a connection was made and before the body was sent.
 #[derive(Debug, thiserror::Error)]
 #[error("the gate is shut")]
 pub(crate) struct GateShut;
 
-/// A request's body, which asks the gate at the moment when the client takes it: only then is there a connection.
-/// A refusal leaves the request without its body, which no server can take for a request. Of an empty body the connection
-/// asks only whether it is at its end: while the gate is open it is, and the request leaves with its head; once it is shut
-/// a body is announced that never comes.
+/// Body of a request, which checks the dispatch gate at the moment when the client takes it: only then is there a
+/// connection. A refusal leaves the request without its body, which no server can take for a request. Of an empty
+/// body, the connection asks only if it is at its end: while the gate is open it is, and the request is sent with its
+/// head; once the gate is shut, a body is announced that never comes.
 pub(crate) struct GatedBody {
     bytes: Option<Bytes>,
-    /// None for calls that belong to no run.
+    /// Run and clock of the gate; `None` for calls that belong to no run.
     gate: Option<(Arc<RunContext>, Arc<dyn Clock>)>,
-    /// Whether a connection took it.
+    /// True once a connection took the body.
     has_left: Arc<AtomicBool>,
 }
 
@@ -311,7 +311,7 @@ impl GatedBody {
         gate.is_none_or(|(run, clock)| run.gate.is_open(clock.now()))
     }
 
-    /// A body that always leaves: of a hook or a ping.
+    /// Creates a body that is always sent, for a hook or a ping.
     pub(crate) fn free(bytes: Bytes) -> GatedBody {
         GatedBody {
             bytes: Some(bytes),
@@ -354,7 +354,7 @@ impl Body for GatedBody {
 
     fn size_hint(&self) -> SizeHint {
         match &self.bytes {
-            // Not "exactly nothing": that would leave without a question.
+            // Not exactly zero: such a body would be sent without a check.
             Some(bytes) if bytes.is_empty() => SizeHint::default(),
             bytes => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
         }

@@ -1,7 +1,8 @@
-//! The contract check: pings that show whether a handler keeps to the protocol.
+//! Contract check: pings that show if a handler follows the protocol.
 //!
-//! Unreachable, a ping that isn't answered with 2xx, and a crash on an unknown member fail; an unverified signature,
-//! another answer than one to a ping, connections that aren't kept and slow answers warn. With `require_signature` an unverified signature fails.
+//! The check fails if the handler is unreachable, if a ping isn't answered with 2xx, and if an unknown member causes
+//! a crash. It warns of an unverified signature, of a response that is none to a ping, of connections that aren't
+//! kept and of slow responses. With `require_signature` an unverified signature fails.
 
 use std::time::Duration;
 
@@ -23,13 +24,13 @@ use windrow_core::items::verdict::cut;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerChecker, HandlerFault};
 
-/// How long one ping may take.
+/// Timeout of one ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
-/// Pings that show whether connections are kept, and how fast answers come.
+/// Number of pings that show if connections are kept, and measure the latency.
 const PINGS: usize = 4;
-/// A slower answer to a ping warns: even a handler far away answers a ping faster.
+/// Latency of a ping above which the check warns: even a distant handler is faster.
 const SLOW: Duration = Duration::from_secs(1);
-/// A signature that no secret makes.
+/// Signature that no secret makes.
 const WRONG_SIGNATURE: &str = "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
 #[async_trait]
@@ -85,7 +86,7 @@ impl HandlerChecker for HookClient {
 }
 
 impl HookClient {
-    /// A caller with connections of its own, so that they can be counted.
+    /// Creates a caller with connections of its own, so that they can be counted.
     fn alone(&self, business: &Business, url: &str) -> Result<Caller, String> {
         let options: HttpOptions = self.options(business, url)?;
         let checked = options.check().map_err(|why| why.to_string())?;
@@ -153,7 +154,7 @@ impl HookClient {
     }
 }
 
-/// One business under the check.
+/// Business that is being checked.
 struct Probe<'a> {
     client: &'a HookClient,
     business: &'a Business,
@@ -180,7 +181,7 @@ impl Probe<'_> {
         self.pings(report).await;
     }
 
-    /// The body of a ping with more members.
+    /// Formats the body of a ping with more members.
     fn body(&self, more: &Value) -> String {
         let mut body = json!({"type": "ping", "business": self.business.slug});
         if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
@@ -217,7 +218,7 @@ impl Probe<'_> {
                 Some(answer)
             }
             Err(fault) => {
-                // Somebody is there, and may have broken on what was sent.
+                // Something is there, and may have broken on what was sent.
                 let broke = format!(
                     "answer the ping with 204; it was sent as POST {}",
                     self.body(&json!({}))
@@ -312,7 +313,7 @@ impl Probe<'_> {
     }
 }
 
-/// An API that knows nothing of Windrow has nothing that could be called for a try.
+/// Reports on an API that knows nothing of Windrow, and so has nothing that could be called for a test.
 fn request(own: &RequestHandlerSpec) -> CheckLine {
     let what = own.request.call.split('{').next().unwrap_or_default();
     let hint = "preview some items of a task: they are real calls";
@@ -325,7 +326,8 @@ fn request(own: &RequestHandlerSpec) -> CheckLine {
     }
 }
 
-/// Whether an answer is one of those that the protocol has for a ping: nothing, or a name. `pointer` is where answers lie.
+/// Checks that a response is one that the protocol has for a ping: nothing, or a name. `pointer` is the location of
+/// results.
 fn answers_ping(answer: &Answer, pointer: &str) -> CheckLine {
     if !answer.status.is_success() {
         let hint = "answer 2xx to a body of type ping, and 204 to any type that you don't know";

@@ -1,9 +1,10 @@
-//! Connections over HTTP/1.1, each driven by the call that uses it.
+//! HTTP/1.1 connections, each driven by the call that uses it.
 //!
-//! A connection of HTTP/1.1 serves one call at a time, so the call's own future reads and writes it: no task stands between
-//! a call and its socket, and nothing is woken across threads. (With a task for each connection, as a general client has it,
-//! a small call took 1.3 times the processor time: `docs/decisions/0051-calls-drive-their-connections.md`.) While nobody uses it, a
-//! connection is looked at now and then, and dropped once it was closed or has been idle for too long.
+//! An HTTP/1.1 connection serves one call at a time, so the call's own future reads and writes it: no task stands
+//! between a call and its socket, and nothing is woken across threads. (With a task for each connection, as in a
+//! general client, a small call took 1.3 times the processor time:
+//! `docs/decisions/0051-calls-drive-their-connections.md`.) An idle connection is checked from time to time, and
+//! dropped once it was closed or has been idle for too long.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -24,24 +25,24 @@ use super::fault::RequestError;
 use windrow_net::line::{LastRequest, Line, Lines};
 use windrow_tls::Trouble;
 
-/// How often idle connections are looked at, at most and at least.
+/// Shortest and longest interval between checks of idle connections.
 const LOOKS_EVERY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// A connection. It goes from hand to hand in a box: it is large.
+/// HTTP/1.1 connection. Passed on in a box, since it is large.
 pub(super) struct Wire {
     sender: SendRequest<GatedBody>,
-    /// None once it is over.
+    /// Future that reads and writes the connection; `None` once it is over.
     driver: Option<Connection<Line, GatedBody>>,
     host: Arc<str>,
     is_proxied: bool,
-    /// What each request says to the proxy, where that wants credentials.
+    /// Header that each request sends to a proxy that wants credentials.
     proxy_authorization: Option<HeaderValue>,
     last: Arc<LastRequest>,
     idle_for: Duration,
 }
 
 impl Wire {
-    /// What `work` comes to, while the connection is read and written.
+    /// Runs `work` while the connection is read and written; returns its output.
     pub(super) async fn drive<F: Future>(&mut self, work: F) -> F::Output {
         let mut work = pin!(work);
         poll_fn(|cx| {
@@ -58,21 +59,21 @@ impl Wire {
         }
     }
 
-    /// Whether another request may leave on it.
+    /// Returns true if another request may be sent on it.
     fn is_free(&mut self, cx: &mut Context<'_>) -> bool {
         self.poll_driver(cx);
         self.driver.is_some() && self.sender.is_ready()
     }
 }
 
-/// Which connection a request takes.
+/// Choice of connection for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Connect {
     IfNoneIsIdle,
     Anew,
 }
 
-/// The connections that nobody uses now, by host as it is written: an `Authority` is hashed and compared letter by letter, which
+/// Idle connections, by host as it is written: an `Authority` is hashed and compared character by character, which
 /// took a twentieth of a small call's instructions.
 #[derive(Default)]
 #[allow(clippy::vec_box, reason = "they come and go in their boxes")]
@@ -81,7 +82,7 @@ struct Idle {
     is_looked_after: bool,
 }
 
-/// See the module.
+/// Pool of HTTP/1.1 connections to handlers.
 pub(super) struct Direct {
     lines: Lines,
     idle_max: Duration,
@@ -89,7 +90,7 @@ pub(super) struct Direct {
 }
 
 impl Direct {
-    /// Connections are kept for so long when nobody uses them.
+    /// Creates a pool that keeps idle connections for `idle_max`.
     pub(super) fn new(lines: Lines, idle_max: Duration) -> Direct {
         Direct {
             lines,
@@ -98,11 +99,13 @@ impl Direct {
         }
     }
 
-    /// Sends a request over an idle connection, or over a new one; the connection stays in `used`, to be driven until the
-    /// answer was read. A request that a closed connection didn't take leaves over another. Dropping it closes the connection.
+    /// Sends a request over an idle connection, or over a new one. The connection stays in `used`, to be driven until
+    /// the response is read. A request that a closed connection didn't take is sent over another. Dropping it closes
+    /// the connection.
     ///
     /// # Errors
-    /// `Unheard` where an idle connection ended before any byte of the answer: the server closed it as the request left.
+    /// `Unheard` if an idle connection ended before any byte of the response: the server closed it as the request was
+    /// sent.
     pub(super) async fn send(
         &self,
         mut request: Request<GatedBody>,
@@ -122,7 +125,7 @@ impl Direct {
             };
             let (wire, is_fresh) = match idle {
                 Some(wire) => (wire, false),
-                // In a box: connecting is rare, and would make the future of every call large.
+                // Boxed: connecting is rare, and would make the future of every call large.
                 None => (Box::pin(self.connect(&target, &host)).await?, true),
             };
             let wire = used.insert(wire);
@@ -175,7 +178,7 @@ impl Direct {
         }))
     }
 
-    /// See [`super::transport::Pool::speaks_tls`].
+    /// Tests if TLS is spoken; see [`super::transport::Pool::speaks_tls`].
     pub(super) async fn speaks_tls(&self, plain: &Uri) -> bool {
         let mut parts = plain.clone().into_parts();
         parts.scheme = Some(Scheme::HTTPS);
@@ -191,9 +194,9 @@ impl Direct {
         }
     }
 
-    /// Takes a connection back whose answer was read; one that can't be used again is closed.
+    /// Takes back a connection whose response was read; closes one that can't be used again.
     pub(super) fn keep(&self, mut wire: Box<Wire>) {
-        // The end of an answer may be all that is still to be seen. Whoever takes it next is woken by it.
+        // Only the end of a response may still be missing; it wakes whoever takes the connection next.
         if !wire.is_free(&mut Context::from_waker(Waker::noop())) {
             return;
         }
@@ -209,7 +212,7 @@ impl Direct {
     }
 }
 
-/// Closes idle connections in time; ends when there is none left.
+/// Closes idle connections in time; ends when none is left.
 async fn look_after(idle: Weak<Mutex<Idle>>, idle_max: Duration) {
     let pause = (idle_max / 4).clamp(LOOKS_EVERY.0, LOOKS_EVERY.1);
     loop {
@@ -231,7 +234,7 @@ async fn look_after(idle: Weak<Mutex<Idle>>, idle_max: Duration) {
     }
 }
 
-/// The target as the first line of a request has it: whole for a proxy, else without the host.
+/// Returns the target as the first line of a request has it: complete for a proxy, otherwise without the host.
 fn written(target: &Uri, is_proxied: bool) -> Uri {
     match target.path_and_query() {
         Some(path) if !is_proxied => Uri::from(path.clone()),
@@ -239,7 +242,7 @@ fn written(target: &Uri, is_proxied: bool) -> Uri {
     }
 }
 
-/// The host and its port, unless it is the scheme's own.
+/// Returns the host with its port, unless that is the scheme's default.
 pub(super) fn host_header(target: &Uri, host: &Authority) -> HeaderValue {
     let own = if target.scheme() == Some(&Scheme::HTTPS) {
         443

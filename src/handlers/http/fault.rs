@@ -1,4 +1,4 @@
-//! What it means when a request has no usable answer.
+//! Faults of requests without a usable response.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -15,34 +15,34 @@ use windrow_net::connect::ConnectError;
 use windrow_net::line::LastRequest;
 use windrow_tls::{Trouble, causes, deepest};
 
-/// A guess, where no answer ever came to plain HTTP.
+/// Guess for plain HTTP that never got a response.
 const MAY_SPEAK_TLS: &str =
     "is it an HTTP server that listens there? If so, the server may speak TLS: try https://";
 
-/// A request without a usable answer.
+/// Reason why a request has no usable response.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The gate shut before the body could leave, or the handler was closed.
+    /// The gate shut before the body could be sent, or the handler was closed.
     NotSent,
     /// The call's time ran out.
     Late(String),
-    /// The call's time ran out before a connection stood.
+    /// The call's time ran out before a connection was established.
     Unsent(String),
-    /// No connection.
+    /// No connection could be made.
     Unconnected(ConnectError),
-    /// One side speaks TLS and the other doesn't, or no TLS session came about.
+    /// One side speaks TLS and the other doesn't, or the TLS handshake failed.
     Tls(Trouble),
-    /// The connection ended before a TLS session stood.
+    /// The connection ended before the TLS session was established.
     NoSession(String),
-    /// The connection broke before the answer was complete.
+    /// The connection broke before the response was complete.
     Reset(String),
-    /// What came back is not HTTP, or its headers are too long.
+    /// The response is not HTTP, or its headers are too large.
     Garbled(String),
-    /// The reply is longer than allowed. Unit: bytes.
+    /// The response is larger than this limit, in bytes.
     TooBig(usize),
 }
 
-/// Why no answer to a request began.
+/// Reason why no response to a request began.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     #[error("its url names no host")]
@@ -51,10 +51,10 @@ pub(crate) enum RequestError {
     Unconnected(#[source] Box<dyn Error + Send + Sync>),
     #[error("the connection broke")]
     Broken(#[source] hyper::Error),
-    /// A kept connection ended before any byte of the answer.
+    /// A kept connection ended before any byte of the response.
     #[error("the kept connection was closed")]
     Unheard(#[source] hyper::Error),
-    /// The same of a client that agrees with the server on its protocol, or the server said over HTTP/2 that it did nothing.
+    /// The same for a client that negotiates the protocol, or a server said over HTTP/2 that it did nothing.
     #[error("the request was not taken")]
     NotTaken(#[source] legacy::Error),
     #[error("no answer")]
@@ -62,7 +62,7 @@ pub(crate) enum RequestError {
 }
 
 impl RequestError {
-    /// The error of a client that agrees with the server on its protocol.
+    /// Converts the error of a client that negotiates the protocol.
     pub(super) fn negotiated(why: legacy::Error) -> RequestError {
         let is_not_taken = match why.connect_info() {
             Some(line) if line.is_negotiated_h2() => causes(&why)
@@ -82,7 +82,8 @@ impl RequestError {
         }
     }
 
-    /// The server did nothing with the request, or ended a kept connection before any byte of its answer: it may be sent again.
+    /// Returns true if the request may be sent again: the server did nothing with it, or ended a kept connection
+    /// before any byte of its response.
     pub(super) fn is_to_be_sent_again(&self) -> bool {
         matches!(self, RequestError::Unheard(_) | RequestError::NotTaken(_))
     }
@@ -108,7 +109,7 @@ impl RequestError {
     }
 }
 
-/// The server says that it did nothing with the stream (RFC 9113 §8.7).
+/// Returns true if the server says that it did nothing with the stream (RFC 9113 §8.7).
 fn is_not_processed(error: &h2::Error) -> bool {
     let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
     let is_behind_last = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
@@ -123,7 +124,7 @@ impl Fault {
         ))
     }
 
-    /// The same of a request in plain HTTP to a server that never answered.
+    /// Adds a guess about TLS, for plain HTTP to a server that never responded.
     pub(crate) fn guessing_tls(self) -> Fault {
         match self {
             Fault::Late(message) => Fault::Late(format!("{message}; {MAY_SPEAK_TLS}")),
@@ -139,7 +140,7 @@ impl Fault {
         ))
     }
 
-    /// The fault of a request that failed before its answer began.
+    /// Returns the fault of a request that failed before its response began.
     pub(crate) fn of_request(failed: &RequestError) -> Fault {
         let error = failed.cause();
         if let Some(why) = causes(error).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
@@ -165,7 +166,7 @@ impl Fault {
         }
     }
 
-    /// The fault of an answer whose body broke off.
+    /// Returns the fault of a response whose body broke off.
     pub(crate) fn of_body(error: &hyper::Error) -> Fault {
         Fault::Reset(deepest(error))
     }
@@ -197,7 +198,7 @@ impl From<Fault> for CallFailure {
                 format!("no secure connection: {why}; check the url's host and port"),
             ),
             Fault::Reset(why) => {
-                // The questions first: a line that is cut keeps its beginning.
+                // Questions first: a line that is cut keeps its beginning.
                 let message = format!(
                     "the connection broke before the reply was complete; did the handler crash, or close a connection \
                      that it promised to keep? ({why})"
@@ -217,13 +218,13 @@ impl From<Fault> for CallFailure {
     }
 }
 
-/// How an authority is named: for all handlers of a node, for those of this machine, for those of a business.
+/// Ways to name an authority: for all handlers of a node, for those of this machine, for those of a business.
 const TRUST: &str = "`ca_file` under [handler.http] (`windrow run` and `try`: --handler-ca-file FILE; of a business: \
      `windrow biz register --handler-ca-file FILE`)";
-/// How all are trusted, whatever their certificates say.
+/// Ways to trust all certificates, whatever they say.
 const TRUST_ANY: &str = "`insecure_skip_verify` there (or --insecure-skip-verify)";
 
-/// The trouble, and what to try.
+/// Describes a TLS problem, and what to try.
 fn trouble_words(trouble: &Trouble) -> String {
     match trouble {
         Trouble::WantsHttps => format!("{trouble}: use https in the url"),

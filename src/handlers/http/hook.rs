@@ -1,4 +1,4 @@
-//! Hooks: a business's calls beside its items, signed and guarded as those are.
+//! Hooks: calls of a business besides its items, signed and guarded like those.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -31,34 +31,34 @@ use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{CallFailure, OpenError};
 use windrow_engine::ports::handling::hook::{HookCall, HookCaller, HookReply};
 
-/// The largest reply of a hook that is read. Unit: bytes.
+/// Maximum size of a hook's reply, in bytes.
 const REPLY_BYTES_MAX: usize = 64 * 1024;
 
-/// What hooks are called with.
+/// Client for hooks, and for checks of handlers.
 pub struct HookClient {
-    /// `[handler.http]`
+    /// Settings of `[handler.http]`, for every call.
     pub http: HttpHandler,
-    /// `[handler.command]`, for checks.
+    /// Settings of `[handler.command]`, for checks.
     pub commands: CommandHandler,
     /// Handlers in this process, which need no check.
     pub in_process: InProcess,
-    /// What commands would inherit, for checks.
+    /// Environment that commands would inherit, for checks.
     pub environment: Vec<(OsString, OsString)>,
-    /// The name of this node, for `user-agent`.
+    /// Name of this node, for `user-agent`.
     pub node: String,
-    /// Opens the secrets of businesses.
+    /// Vault that opens the secrets of businesses.
     pub vault: Arc<dyn Vault>,
-    /// What time it is.
+    /// Source of the current time.
     pub clock: Arc<dyn Clock>,
     /// Connections, shared with runs.
     pub transports: Arc<Transports>,
 }
 
 impl HookClient {
-    /// How a business is called at a url now.
+    /// Returns the options for calling a business at a url now.
     ///
     /// # Errors
-    /// A sentence when its secrets can't be opened.
+    /// A sentence, if its secrets can't be opened.
     pub(super) fn options(&self, business: &Business, url: &str) -> Result<HttpOptions, String> {
         let secrets = match &business.sealed {
             None => BusinessSecrets::default(),
@@ -75,7 +75,7 @@ impl HookClient {
         Ok(options)
     }
 
-    /// A client for these options, with shared connections.
+    /// Creates a caller with these options and shared connections.
     fn client(&self, options: &HttpOptions) -> Result<Caller, OpenError> {
         let checked = options.check()?;
         let lease = self.transports.lease(&options.outbound, checked.is_https)?;
@@ -97,7 +97,7 @@ impl HookClient {
     }
 }
 
-/// Calls one url.
+/// Caller of one url, with checked settings.
 pub(super) struct Caller {
     pub(super) client: CallbackClient,
     pub(super) checked: Checked,
@@ -106,7 +106,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// Sends a body, signed by the business's secrets, and reads the answer.
+    /// Sends a body, signed with the business's secrets, and reads the response.
     pub(super) async fn post(&self, id: &str, body: &str, timeout: Duration) -> Result<Answer, Fault> {
         let timestamp = self.clock.wall().0.div_euclid(1000);
         let signature = self.checked.signer.signature(id, timestamp, body.as_bytes());
@@ -189,11 +189,11 @@ impl HookCaller for HookClient {
     }
 }
 
-/// What went wrong, in words.
+/// Describes a fault in words.
 pub(super) fn sentence(fault: Fault) -> String {
     match CallFailure::from(fault) {
         CallFailure::Failed { failure, .. }
-        | CallFailure::Abandoned(failure)
+        | CallFailure::Final(failure)
         | CallFailure::Unsendable(failure)
         | CallFailure::BadReply(failure)
         | CallFailure::Rejected(failure)
@@ -220,7 +220,7 @@ fn reply(answer: &Answer, checked: &Checked) -> HookReply {
     }
 }
 
-/// What the business says in its own words: `message`, or the `detail` of a problem.
+/// Returns the business's own words: `message`, or the `detail` of a problem.
 fn words(body: Option<&Value>) -> Option<String> {
     let text = ["message", "detail"]
         .iter()
@@ -229,7 +229,7 @@ fn words(body: Option<&Value>) -> Option<String> {
         .map(|text| cut(text, MESSAGE_BYTES_MAX))
 }
 
-/// The status and the beginning of the body.
+/// Formats the status and the beginning of the body.
 pub(super) fn described(answer: &Answer) -> String {
     let reason = answer.status.canonical_reason().unwrap_or_default();
     let said = if answer.body.is_empty() {

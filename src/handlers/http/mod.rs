@@ -12,7 +12,7 @@
 //!
 //! `client`, `transport` and `fault` serve the `request` handler too.
 //!
-//! What holds: nothing leaves once the gate is shut; a call ends by its deadline whatever the other side does;
+//! Invariants: nothing is sent once the gate is shut; a call ends by its deadline whatever the other side does;
 //! dropping the future of a call closes its connection.
 
 mod callable;
@@ -46,7 +46,7 @@ pub use hook::HookClient;
 pub use options::{HttpOptions, REPLY_BYTES_MAX_DEFAULT};
 pub use transport::Transports;
 
-/// Makes `http` handlers, one for each run.
+/// Factory of `http` handlers, one for each run.
 pub struct HttpHandlerFactory {
     options: HttpOptions,
     clock: Arc<dyn Clock>,
@@ -62,12 +62,12 @@ impl fmt::Debug for HttpHandlerFactory {
 }
 
 impl HttpHandlerFactory {
-    /// A factory for one business's handler. The options are checked when a run is opened.
+    /// Creates a factory for one business's handler. The options are checked when a run is opened.
     pub fn new(options: HttpOptions, clock: Arc<dyn Clock>) -> HttpHandlerFactory {
         HttpHandlerFactory::sharing(options, clock, Arc::default())
     }
 
-    /// The same, with connections that other factories may use too.
+    /// Creates a factory with connections that other factories may use too.
     pub fn sharing(
         options: HttpOptions,
         clock: Arc<dyn Clock>,
@@ -80,10 +80,10 @@ impl HttpHandlerFactory {
         }
     }
 
-    /// Looks whether a call can be made at all; makes none.
+    /// Checks that a call can be made at all, without making one.
     ///
     /// # Errors
-    /// When no call can ever succeed.
+    /// If no call can ever succeed.
     pub fn check(&self) -> Result<(), OpenError> {
         self.options.check().map(drop)
     }
@@ -109,7 +109,7 @@ impl HandlerFactory for HttpHandlerFactory {
     }
 }
 
-/// The handler of one run.
+/// Handler of one run, with its client.
 struct HttpHandler {
     context: Arc<RunContext>,
     clock: Arc<dyn Clock>,

@@ -1,4 +1,4 @@
-//! What a person may set for an `http` handler (`[handler.http]` and a business's own settings), and its check.
+//! Settings of an `http` handler (`[handler.http]` and a business's own settings), and their check.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -20,7 +20,7 @@ use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
 use windrow_net::idn::with_ascii_host;
 use windrow_net::{Outbound, is_port};
 
-/// The largest reply that is read. Unit: bytes.
+/// Default maximum size of a reply, in bytes.
 pub const REPLY_BYTES_MAX_DEFAULT: usize = 1 << 20;
 
 /// Headers that Windrow sets itself, or that belong to a connection.
@@ -40,38 +40,38 @@ const RESERVED_HEADERS: [&str; 14] = [
     "traceparent",
     "expect",
 ];
-/// The beginnings of names that Windrow keeps for itself.
+/// Prefixes of header names that are reserved for Windrow.
 const RESERVED_PREFIXES: [&str; 2] = ["webhook-", "windrow-"];
 
-/// The settings of an `http` handler. Its `Debug` shows neither secrets nor values of headers.
+/// Settings of an `http` handler. `Debug` shows neither secrets nor values of headers.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// Where the business listens, `http://` or `https://`.
+    /// Address at which the business listens, `http://` or `https://`.
     pub url: String,
-    /// The method, `POST` unless a business needs another.
+    /// HTTP method, `POST` unless a business needs another.
     pub method: String,
-    /// More headers to send, such as `authorization`; their values aren't shown.
+    /// Additional headers to send, such as `authorization`; their values aren't shown.
     pub headers: Vec<(String, String)>,
-    /// The names of those whose values are secrets, besides those that are secrets by name.
+    /// Names of headers whose values are secrets, besides those that are secret by name.
     pub secret_headers: Vec<String>,
-    /// Signing secrets `whsec_…`, newest first; two during rotation; none sends unsigned callbacks.
+    /// Signing secrets `whsec_…`, newest first; two during a rotation. Callbacks are unsigned if there are none.
     pub secrets: Vec<String>,
-    /// Signs instead of the secrets, where they may change while a run goes on.
+    /// Signer used instead of the secrets, if they may change during a run.
     pub ring: Option<Arc<KeyRing>>,
-    /// Where in a reply the result lies (RFC 6901); empty is the whole reply.
+    /// Location of the result in a reply (RFC 6901); empty means the whole reply.
     pub response_pointer: String,
-    /// How its connections are made.
+    /// Settings for making connections.
     pub outbound: Outbound,
-    /// The largest reply that is read. Unit: bytes.
+    /// Maximum size of a reply, in bytes.
     pub reply_bytes_max: usize,
-    /// The name of this node, for `user-agent`.
+    /// Name of this node, for `user-agent`.
     pub node: String,
-    /// Items of a call: above 1, every call is a batched one, whatever it holds.
+    /// Items per call: above 1, every call is a batched one, whatever it holds.
     pub batch: u32,
 }
 
 impl HttpOptions {
-    /// The defaults of `config.toml` for a url.
+    /// Returns the defaults of `config.toml` for a url.
     pub fn new(url: impl Into<String>) -> HttpOptions {
         HttpOptions {
             url: url.into(),
@@ -88,20 +88,20 @@ impl HttpOptions {
         }
     }
 
-    /// The same over connections of this kind.
+    /// Sets the settings for making connections.
     #[must_use]
     pub fn through(mut self, outbound: Outbound) -> HttpOptions {
         self.outbound = outbound;
         self
     }
 
-    /// What the configuration says of all handlers, for a url.
+    /// Returns the configuration's options for all handlers, with a url.
     pub fn of(config: &HttpHandler, url: impl Into<String>) -> HttpOptions {
         HttpOptions::new(url).through(Outbound::of(config))
     }
 
-    /// What a business says of its calls, over what the configuration says of all; for its own url or a hook's. A
-    /// business whose handler is a command says nothing. Secret headers go to the origin of its own url only.
+    /// Returns a business's options on top of the configuration's, for its own url or a hook's. A business whose
+    /// handler is a command has none of its own. Secret headers are sent only to the origin of its own url.
     pub fn for_business(
         config: &HttpHandler,
         url: &str,
@@ -116,7 +116,7 @@ impl HttpOptions {
         let HandlerSpec::Http(http) = &spec.handler else {
             return options;
         };
-        // Credentials belong to who was to get them: a hook elsewhere is told of by its signature.
+        // Credentials belong to their recipient: a hook elsewhere verifies the signature instead.
         let is_at_home = origin(url).is_some() && origin(url) == origin(&http.url);
         let secret = secrets.headers.iter().filter(|_| is_at_home);
         let own = http.headers.iter().chain(secret);
@@ -132,7 +132,7 @@ impl HttpOptions {
         options
     }
 
-    /// Parses what is text.
+    /// Parses the settings that are text.
     pub(super) fn check(&self) -> Result<Checked, OpenError> {
         let (uri, is_https) = uri(&self.url).map_err(refuse)?;
         self.outbound.proxies().map_err(refuse)?;
@@ -156,7 +156,7 @@ impl HttpOptions {
         })
     }
 
-    /// The values of headers that are secrets: by their names, or because a business calls them so.
+    /// Returns the header values that are secrets: by their names, or because a business says so.
     fn secret_values(&self) -> impl Iterator<Item = &str> {
         let is_secret = |name: &str| {
             is_secret_header(name)
@@ -185,14 +185,14 @@ impl HttpOptions {
     }
 }
 
-/// What a business says of its connections, over what the configuration says of all.
+/// Applies a business's settings for connections on top of the configuration's.
 pub(crate) fn connect(
     outbound: &mut Outbound,
     proxy: &Option<String>,
     ca_pem: &Option<String>,
     trusts_any: bool,
 ) {
-    // Who names an authority wants it looked at, whatever holds for the others.
+    // A business that names an authority wants it checked, whatever holds for the others.
     let by_config = outbound.insecure_skip_verify && ca_pem.is_none();
     outbound.insecure_skip_verify = trusts_any || by_config;
     outbound.ca_pem.clone_from(ca_pem);
@@ -215,7 +215,7 @@ impl fmt::Debug for HttpOptions {
     }
 }
 
-/// A handler's url, and whether it is https.
+/// Parses a handler's url. Returns true with it if it is https.
 ///
 /// # Errors
 /// A sentence for people, without passwords.
@@ -266,7 +266,7 @@ pub(crate) fn uri(url: &str) -> Result<(Uri, bool), String> {
     Ok((uri, is_https))
 }
 
-/// A header that a person may set.
+/// Parses a header that a person may set.
 ///
 /// # Errors
 /// A sentence for people, without the value.
@@ -288,7 +288,7 @@ pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue
     Ok((name, value))
 }
 
-/// The settings after their check.
+/// Settings that passed their check.
 pub(super) struct Checked {
     pub(super) uri: Uri,
     pub(super) is_https: bool,
@@ -296,7 +296,7 @@ pub(super) struct Checked {
     pub(super) headers: HeaderMap,
     pub(super) signer: Arc<KeyRing>,
     pub(super) pointer: Pointer,
-    /// Of the values of secret headers.
+    /// Scrubber of the values of secret headers.
     pub(super) scrubber: Arc<Scrubber>,
 }
 

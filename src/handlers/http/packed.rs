@@ -1,4 +1,4 @@
-//! Bodies that come packed although `identity` was asked for, as some servers send them whatever is asked.
+//! Bodies that are compressed although `identity` was asked for, as some servers send them regardless.
 
 use std::io::Read;
 
@@ -9,10 +9,10 @@ use hyper::http::response::Parts;
 
 use super::fault::Fault;
 
-/// The whole body of an answer, unpacked where it is gzip; what is packed otherwise is left to whoever reads it.
+/// Decompresses the whole body of a response if it is gzip; other encodings are left to the reader.
 ///
 /// # Errors
-/// When it can't be unpacked, or is more than so many bytes then.
+/// If it can't be decompressed, or is larger than `bytes_max` then.
 pub(super) fn unpacked(parts: &mut Parts, body: Bytes, bytes_max: usize) -> Result<Bytes, Fault> {
     if !is_gzip(parts) || body.is_empty() {
         return Ok(body);
@@ -26,7 +26,7 @@ pub(super) fn unpacked(parts: &mut Parts, body: Bytes, bytes_max: usize) -> Resu
     Ok(plain.into())
 }
 
-/// The beginning of a body that is only quoted, as much of it as can be unpacked.
+/// Decompresses as much as possible of the beginning of a body that is only quoted.
 pub(super) fn beginning(parts: &mut Parts, body: Bytes, bytes_max: usize) -> Bytes {
     if !is_gzip(parts) || body.is_empty() {
         return body;
@@ -51,7 +51,7 @@ fn is_gzip(parts: &Parts) -> bool {
     })
 }
 
-/// The headers are those of the plain body now.
+/// Changes the headers to those of the plain body.
 fn say_plain(parts: &mut Parts) {
     parts.headers.remove(CONTENT_ENCODING);
     parts.headers.remove(CONTENT_LENGTH);

@@ -1,7 +1,8 @@
-//! Pools of connections, shared by the runs whose options for connecting are equal.
+//! Pools of connections, shared by runs with equal options for connecting.
 //!
-//! Without it, each of ten thousand runs would have its own pool and its own copy of the trusted certificates. Over HTTP/2 a
-//! pool is shared by a few runs only: it is one connection a host, and a server bounds the calls of one.
+//! Otherwise each of ten thousand runs would have its own pool and its own copy of the trusted certificates. Over
+//! HTTP/2 only a few runs share a pool: it has one connection per host, and a server limits the calls of a
+//! connection.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,19 +26,19 @@ use windrow_engine::ports::handling::handler::OpenError;
 use windrow_net::line::Lines;
 use windrow_net::{Outbound, tls};
 
-/// Runs that share a pool over HTTP/2. (Servers allow 100 to 250 calls at a time on a connection of HTTP/2, and a run begins with
-/// 64 in flight.)
+/// Maximum number of runs that share a pool over HTTP/2. (Servers allow 100 to 250 calls at a time on an HTTP/2
+/// connection, and a run begins with 64 in flight.)
 const USERS_MAX: usize = 4;
 
-/// How requests reach their host.
+/// Way in which requests reach their host.
 enum Way {
-    /// Over HTTP/1.1.
+    /// Over HTTP/1.1, with connections that calls drive.
     Direct(Direct),
-    /// Over what the two agree on, which may be HTTP/2.
+    /// Over a negotiated protocol, which may be HTTP/2.
     Negotiated(Box<Client<Lines, GatedBody>>),
 }
 
-/// Connections, and how many were made.
+/// Connections, with the number that were made.
 pub(crate) struct Pool {
     way: Way,
     pub(crate) made: Arc<AtomicUsize>,
@@ -49,8 +50,8 @@ impl Pool {
         matches!(self.way, Way::Direct(_)) || Arc::strong_count(&self.users) <= USERS_MAX
     }
 
-    /// Whether a handshake of TLS is answered where this URL in plain HTTP leads. Nothing is sent of a request, and no
-    /// certificate is believed.
+    /// Returns true if a TLS handshake is answered at the address of this plain HTTP URL. No request is sent, and no
+    /// certificate is trusted.
     pub(super) async fn speaks_tls(&self, plain: &Uri) -> bool {
         match &self.way {
             Way::Direct(direct) => direct.speaks_tls(plain).await,
@@ -58,7 +59,7 @@ impl Pool {
         }
     }
 
-    /// Begins an exchange.
+    /// Begins an exchange over the pool.
     pub(super) fn exchange(&self) -> Exchange<'_> {
         Exchange {
             way: &self.way,
@@ -67,15 +68,15 @@ impl Pool {
     }
 }
 
-/// One request and its answer. Dropped before it is over, it closes its connection.
+/// One request and its response. Dropping it before the end closes its connection.
 pub(super) struct Exchange<'a> {
     way: &'a Way,
     used: Option<Box<Wire>>,
 }
 
 impl Exchange<'_> {
-    /// Sends the request. One that the server didn't take, or whose kept connection ended before any byte of an answer, is sent
-    /// once more, as `again` makes it.
+    /// Sends the request. If the server didn't take it, or if the kept connection ended before any byte of a
+    /// response, it is sent once more, as `again` makes it.
     pub(super) async fn send(
         &mut self,
         request: Request<GatedBody>,
@@ -86,7 +87,7 @@ impl Exchange<'_> {
             sent => return sent,
         };
         let request = again().ok_or(error)?;
-        // In a box: it is rare, and would make the future of every call large.
+        // Boxed: this is rare, and would make the future of every call large.
         Box::pin(self.send_once(request, Connect::Anew)).await
     }
 
@@ -101,7 +102,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Reads the answer, or a part of it.
+    /// Reads the response or a part of it, while driving the connection.
     pub(super) async fn read<F: Future>(&mut self, work: F) -> F::Output {
         match &mut self.used {
             Some(wire) => wire.drive(work).await,
@@ -109,7 +110,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// The answer was read: another may use the connection.
+    /// Ends the exchange once the response was read, so that another may use the connection.
     pub(super) fn end(self) {
         if let (Way::Direct(direct), Some(wire)) = (self.way, self.used) {
             direct.keep(wire);
@@ -117,19 +118,19 @@ impl Exchange<'_> {
     }
 }
 
-/// The right to use a pool; the pool's connections close with the last one.
+/// Right to use a pool; the pool's connections close with the last lease.
 pub(crate) struct Lease {
     pub(crate) pool: Arc<Pool>,
     _user: Arc<()>,
 }
 
-/// The pools of a node. Cheap to share behind an `Arc`.
+/// Connection pools of a node. Cheap to share behind an `Arc`.
 #[derive(Default)]
 pub struct Transports {
     pools: Mutex<HashMap<[u8; 32], Vec<Weak<Pool>>>>,
-    /// Settings with the system's certificates, or with those of a file: they are read once.
+    /// TLS settings with the system's certificates or those of a file, which are read once.
     trusts: Mutex<HashMap<Option<PathBuf>, ClientConfig>>,
-    /// The signers of businesses with live runs, by slug.
+    /// Signers of businesses with live runs, by slug.
     rings: Mutex<HashMap<String, Weak<KeyRing>>>,
 }
 
@@ -140,10 +141,11 @@ impl std::fmt::Debug for Transports {
 }
 
 impl Transports {
-    /// The ring of a business, which signs with these secrets from now on; all its runs share it.
+    /// Returns the key ring of a business, which signs with these secrets from now on; all runs of the business share
+    /// it.
     ///
     /// # Errors
-    /// When a secret is none.
+    /// If a secret is invalid.
     pub fn ring(&self, business: &str, secrets: &[String]) -> Result<Arc<KeyRing>, SecretError> {
         let signer = Signer::new(secrets)?;
         let mut rings = lock(&self.rings);
@@ -157,14 +159,14 @@ impl Transports {
         Ok(ring)
     }
 
-    /// A pool for these options that has room for another user.
+    /// Returns a lease on a pool for these options that has room for another user.
     ///
     /// # Errors
-    /// When there are no certificates to trust, or the proxy is none.
+    /// If there are no certificates to trust, or the proxy is invalid.
     pub(crate) fn lease(&self, outbound: &Outbound, is_https: bool) -> Result<Lease, OpenError> {
         let kind = kind(outbound, is_https);
         let mut pools = lock(&self.pools);
-        // The newest one is the likeliest to have room.
+        // The newest pool is the most likely to have room.
         let same = pools
             .get(&kind)
             .map(Vec::as_slice)
@@ -190,10 +192,10 @@ impl Transports {
         })
     }
 
-    /// A pool that nobody shares.
+    /// Returns a lease on a pool that nobody shares.
     ///
     /// # Errors
-    /// As [`Transports::lease`].
+    /// As for [`Transports::lease`].
     pub(crate) fn alone(&self, outbound: &Outbound, is_https: bool) -> Result<Lease, OpenError> {
         let pool = Arc::new(self.make(outbound, is_https)?);
         Ok(Lease {
@@ -248,8 +250,8 @@ fn negotiated(lines: Lines, outbound: &Outbound) -> Client<Lines, GatedBody> {
         .build(lines)
 }
 
-/// A digest of all of which a pool is made, and of the thread on which its connections are: used on another, each answer
-/// would wake it.
+/// Returns a digest of everything that a pool is made of, and of the thread that its connections are on: used on
+/// another thread, each response would wake it.
 fn kind(outbound: &Outbound, is_https: bool) -> [u8; 32] {
     let Outbound {
         connect_timeout,

@@ -1,10 +1,10 @@
-//! A redrive's handler: it works for positions `0, 1, 2 …` of the new task, while the business sees the indexes and
+//! Handler of a redrive: it works on positions `0, 1, 2 …` of the new task, while the business sees the indexes and
 //! keys under which it knows the items.
 //!
-//! A wrapper around any handler. Which index a position has in the first task comes with the rows
-//! (`RowChunk::origin`). On the way out positions become indexes, on the way back indexes become positions: verdicts by
-//! their order, log lines by the items that are out. `finish` with a total speaks of indexes, which are in no order
-//! here: from then on items at or above it are answered `skip` without a call.
+//! A wrapper around any handler. The rows contain the index that a position has in the first task
+//! (`RowChunk::origin`). On the way out, positions become indexes; on the way back, indexes become positions:
+//! verdicts by their order, log lines by the items in flight. `finish` with a total refers to indexes, which are in
+//! no order here: from then on, items at or above it are answered with `skip`, without a call.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,16 +17,16 @@ use tokio::sync::watch;
 use super::command::Sink;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLine,
     OpenError, Reply, RunContext,
 };
 
-/// The code of an item whose index in the first task isn't known: a mistake of this program.
+/// Code of an item whose index in the first task isn't known: a bug in this program.
 const NO_ORIGIN: &str = "NO_ORIGIN";
 
-/// Positions of the items that are out, by the index that the handler sees.
+/// Positions of the items in flight, by the index that the handler sees.
 #[derive(Debug, Default)]
 struct Out(Mutex<HashMap<ItemIndex, ItemIndex>>);
 
@@ -35,7 +35,7 @@ impl Out {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The same line about the item's position; one about an item that isn't out says so in its text.
+    /// Changes a line to the position of its item. If the item is not in flight, the text names its index instead.
     fn line(&self, mut line: LogLine) -> LogLine {
         let Some(origin) = line.index else { return line };
         line.index = self.with(|out| out.get(&origin).copied());
@@ -46,7 +46,7 @@ impl Out {
     }
 }
 
-/// Makes the handlers of a redrive.
+/// Factory of the handlers of a redrive.
 pub struct OriginHandlerFactory {
     inner: Arc<dyn HandlerFactory>,
     keys_of: Option<TaskId>,
@@ -54,7 +54,7 @@ pub struct OriginHandlerFactory {
     out: Arc<Out>,
 }
 
-/// Begins with what a worker's own log lines need, since a sink must be there before its factory is.
+/// Mapping of a redrive's items, created before its factory: a worker's log sink needs it, and must exist first.
 #[derive(Debug)]
 pub struct OriginView {
     keys_of: Option<TaskId>,
@@ -63,7 +63,7 @@ pub struct OriginView {
 }
 
 impl OriginView {
-    /// Items carry keys of `keys_of`; none gives them keys of the new task.
+    /// Creates a mapping whose items carry keys of `keys_of`, or of the new task if that is `None`.
     pub fn new(keys_of: Option<TaskId>) -> OriginView {
         OriginView {
             keys_of,
@@ -72,35 +72,35 @@ impl OriginView {
         }
     }
 
-    /// The same, where items of the first task succeeded with this handler, or didn't.
+    /// Sets if items of the first task succeeded with this handler.
     #[must_use]
     pub fn proven(self, is_proven: bool) -> OriginView {
         OriginView { is_proven, ..self }
     }
 
-    /// See [`HandlerFactory::is_proven`].
+    /// Returns the value for [`HandlerFactory::is_proven`].
     pub fn is_proven(&self) -> bool {
         self.is_proven
     }
 
-    /// The task whose keys its items carry; none are the new task's own.
+    /// Returns the task whose keys its items carry; `None` means the new task's own.
     pub fn keys_of(&self) -> Option<TaskId> {
         self.keys_of
     }
 
-    /// The same for another run: what is out belongs to one.
+    /// Returns the same for another run, since items in flight belong to one run.
     #[must_use]
     pub fn afresh(&self) -> OriginView {
         OriginView::new(self.keys_of).proven(self.is_proven)
     }
 
-    /// A sink for lines that name indexes of the first task.
+    /// Wraps a sink for lines that name indexes of the first task.
     pub fn sink(&self, inner: Sink) -> Sink {
         let out = self.out.clone();
         Arc::new(move |line| inner(out.line(line)))
     }
 
-    /// The factory whose handlers see indexes of the first task.
+    /// Wraps a factory so that its handlers see indexes of the first task.
     pub fn wrap(self, inner: Arc<dyn HandlerFactory>) -> Arc<dyn HandlerFactory> {
         Arc::new(OriginHandlerFactory {
             inner,
@@ -134,7 +134,7 @@ impl HandlerFactory for OriginHandlerFactory {
 struct OriginHandler {
     inner: Arc<dyn Handler>,
     out: Arc<Out>,
-    /// From this index of the first task on nothing is to be done any more.
+    /// First index of the first task for which nothing is to be done any more; lowered by `finish`.
     end: AtomicU64,
 }
 
@@ -186,7 +186,7 @@ impl OriginHandler {
         }
     }
 
-    /// Calls the handler for the items below `end` only; the others have nothing to do.
+    /// Calls the handler only for the items below `end`, and skips the others.
     fn process_below<'a>(&'a self, call: Call, mapping: Mapping, end: ItemIndex) -> BoxFuture<'a, Reply> {
         Box::pin(async move {
             let skipped = || ItemVerdict::Settled(Outcome::Skipped);
@@ -213,7 +213,7 @@ impl OriginHandler {
                         replies.verdicts = ok.collect();
                     }
                     Reply::Failed(failure) => {
-                        // What has nothing to do must not be charged for the others.
+                        // Items with nothing to do must not be charged for the others.
                         let Some(verdict) = verdict_of_each(&failure) else {
                             return Reply::Failed(failure);
                         };
@@ -230,7 +230,7 @@ impl OriginHandler {
         })
     }
 
-    /// Verdicts come in the call's order; whatever else names an index is translated.
+    /// Translates replies: verdicts by the call's order, everything else by the index it names.
     fn back(&self, replies: ItemReplies, mapping: &Mapping) -> ItemReplies {
         let ItemReplies {
             verdicts,
@@ -263,7 +263,7 @@ impl OriginHandler {
     }
 }
 
-/// What a failure of a whole call means for each of its items; none where it means more than that.
+/// Returns the meaning of a call's failure for each of its items; `None` if it means more than that.
 fn verdict_of_each(failure: &CallFailure) -> Option<ItemVerdict> {
     match failure {
         CallFailure::Failed {
@@ -272,16 +272,16 @@ fn verdict_of_each(failure: &CallFailure) -> Option<ItemVerdict> {
             after,
         } => Some(ItemVerdict::Failed {
             failure: failure.clone(),
-            wish: Wish::Retry { after: *after },
+            advice: RetryAdvice::Retry { after: *after },
         }),
         CallFailure::Failed {
             class: FailureClass::Unclear,
             failure,
             ..
         } => Some(ItemVerdict::Unclear(failure.clone())),
-        CallFailure::Abandoned(failure) | CallFailure::Unsendable(failure) => Some(ItemVerdict::Failed {
+        CallFailure::Final(failure) | CallFailure::Unsendable(failure) => Some(ItemVerdict::Failed {
             failure: failure.clone(),
-            wish: Wish::Abandon,
+            advice: RetryAdvice::Fail,
         }),
         _ => None,
     }
@@ -294,7 +294,7 @@ fn one(index: ItemIndex, attempt: windrow_core::ids::Attempt) -> Dispatch {
     }
 }
 
-/// Each position of a call with its index in the first task, in the call's order.
+/// Positions of a call with their indexes in the first task, in the call's order.
 struct Mapping {
     places: Vec<(ItemIndex, ItemIndex)>,
 }
@@ -308,7 +308,7 @@ impl Mapping {
         })
     }
 
-    /// The items as the handler sees them, in the call's order.
+    /// Returns the items as the handler sees them, in the call's order.
     fn items(&self, items: &CallItems) -> CallItems {
         let mut dispatches: Vec<Dispatch> = Vec::with_capacity(self.places.len());
         for ((_, origin), (_, attempt)) in self.places.iter().zip(items.iter()) {
@@ -335,7 +335,7 @@ impl Mapping {
     }
 }
 
-/// Lists a call's items as out until it is dropped.
+/// Guard that lists a call's items as in flight until it is dropped.
 struct Listed<'a> {
     out: &'a Out,
     origins: Vec<ItemIndex>,

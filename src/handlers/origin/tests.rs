@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use windrow_core::ids::{Attempt, Epoch, ItemCount, Moment, RunNo, ShardId, StoreId};
-use windrow_core::items::verdict::Wish;
+use windrow_core::items::verdict::RetryAdvice;
 use windrow_engine::ports::handling::handler::{LogLevel, Mode};
 use windrow_engine::ports::ownership::gate::Gate;
 use windrow_engine::ports::sources::source::RowChunk;
@@ -124,7 +124,7 @@ async fn the_handler_sees_indexes_and_keys_of_the_first_task_and_the_run_its_own
     let (scripted, handler) = opened(Some(TaskId(4)), |call| {
         let failed = ItemVerdict::Failed {
             failure: Failure::new("BUSY", "later"),
-            wish: Wish::Abandon,
+            advice: RetryAdvice::Fail,
         };
         let ok = ItemVerdict::Settled(Outcome::Succeeded);
         let verdicts = call.items.iter().map(|(index, _)| {

@@ -1,4 +1,4 @@
-//! What an answer of an API that knows nothing of Windrow means: the status table of `docs/handlers.md`.
+//! Interpretation of responses of an API that knows nothing of Windrow: the status table of `docs/handlers.md`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,20 +14,20 @@ use crate::wire::{BAD_REPLY, DEPTH_MAX, is_deeper_than, output_of, quote_most, s
 use windrow_core::business::request::{Meaning, Meanings};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{Failure, FailureClass, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, FailureClass, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply, RunContext};
 
-/// What is quoted of an answer that refuses. Unit: characters.
+/// Maximum number of characters quoted of a response that refuses.
 const HEAD_CHARS_MAX: usize = 400;
 
-/// Reads the answers of one run.
+/// Reader of the responses of one run.
 pub(super) struct Reader {
     statuses: Meanings,
     pointer: Pointer,
     has_pointer: bool,
     keeps_results: bool,
-    /// Whether the API was ever what it is taken for: until then 404 says that nothing is there, and 400 and the like may
-    /// find fault with every item.
+    /// True once the API has proven to be the right one: until then, 404 means that nothing is there, and 400 and the
+    /// like may blame every item.
     has_succeeded: AtomicBool,
 }
 
@@ -42,18 +42,18 @@ impl Reader {
         }
     }
 
-    /// Whether the body is wanted whole: it is the output.
+    /// Returns true if the whole body is needed, because it is the output.
     pub(super) fn needs_body(&self, status: StatusCode) -> bool {
         self.keeps_results && self.meaning(status) == Some(Meaning::Ok)
     }
 
-    /// What a status means by itself, where that is no failure of the call.
+    /// Returns the meaning of a status on its own, unless it is a failure of the call.
     fn meaning(&self, status: StatusCode) -> Option<Meaning> {
         let usual = status.is_success().then_some(Meaning::Ok);
         self.statuses.of(status.as_u16()).or(usual)
     }
 
-    /// What an answer means for its item.
+    /// Interprets a response for its item.
     pub(super) fn read(&self, answer: &Answer, index: ItemIndex, now: WallMs) -> Reply {
         let refusal = Refusal { answer };
         let after = retry_after(&answer.headers, now);
@@ -65,14 +65,14 @@ impl Reader {
             }
             Some(Meaning::Retry) => {
                 let failure = refusal.failure("its status is one that may pass");
-                let wish = Wish::Retry { after };
-                one(index, ItemVerdict::Failed { failure, wish })
+                let advice = RetryAdvice::Retry { after };
+                one(index, ItemVerdict::Failed { failure, advice })
             }
             None => failed(self.refused(refusal, after)),
         }
     }
 
-    /// An output that is too large to be read.
+    /// Handles an output that is too large to be read: a success without it, unless only a part of it is wanted.
     pub(super) fn too_big(&self, index: ItemIndex, bytes_max: usize) -> Result<Reply, Fault> {
         if self.has_pointer {
             return Err(Fault::TooBig(bytes_max));
@@ -146,12 +146,12 @@ impl Reader {
             415 => rejected("it takes no such body; set `content-type` with a header"),
             501 => rejected("it doesn't know what it was asked; check method and URL"),
             200..=399 => CallFailure::Rejected(refusal.redirected()),
-            // It may be the request that is wrong, for all items: ten of them before a success stop the task.
+            // The request itself may be wrong, for all items: ten of these before a success stop the task.
             _ if !self.has_succeeded.load(Ordering::Relaxed) => tried_again(
                 FailureClass::Faulty,
                 "it finds fault with this item, or with the request as such: nothing has succeeded yet",
             ),
-            _ => CallFailure::Abandoned(refusal.failure("it finds fault with this item")),
+            _ => CallFailure::Final(refusal.failure("it finds fault with this item")),
         }
     }
 }
@@ -163,14 +163,14 @@ fn one(index: ItemIndex, verdict: ItemVerdict) -> Reply {
     }))
 }
 
-/// An answer that is no success, in words.
+/// Response that is no success, to be described in words.
 #[derive(Clone, Copy)]
 struct Refusal<'a> {
     answer: &'a Answer,
 }
 
 impl Refusal<'_> {
-    /// A failure named by the status, which begins with what the API says.
+    /// Builds a failure that is named by the status and begins with the API's own words.
     fn failure(self, hint: &str) -> Failure {
         let status = self.answer.status;
         let reason = status
@@ -200,7 +200,7 @@ impl Refusal<'_> {
         }
     }
 
-    /// The body's encoding, unless it is plain.
+    /// Returns the body's encoding, unless it is plain.
     fn encoding(self) -> Option<String> {
         let value = self.answer.headers.get(CONTENT_ENCODING)?;
         let value = String::from_utf8_lossy(value.as_bytes())

@@ -1,4 +1,4 @@
-//! Requests of one run: what is the same for all items is bound once.
+//! Requests of one run: whatever is the same for all items is bound once.
 
 use std::sync::Arc;
 
@@ -22,17 +22,18 @@ use windrow_net::idn::with_ascii_host;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Builds the requests of one run.
+/// Builder of the requests of one run.
 pub(super) struct Requests {
     template: RequestTemplate,
     method: Method,
     /// Headers that all requests have.
     fixed: HeaderMap,
-    /// Names of those that differ, in the template's order.
+    /// Names of the headers that vary, in the template's order.
     names: Vec<HeaderName>,
-    /// Whether the item key goes out as `idempotency-key`.
+    /// True if the item key is sent as `idempotency-key`.
     sends_key: bool,
-    /// Whether a request without a body says so, as a server may insist for methods that have one.
+    /// True if a request without a body sends `content-length: 0`: servers may insist on it for methods that have
+    /// one.
     says_empty: bool,
     context: Arc<RunContext>,
     clock: Arc<dyn Clock>,
@@ -87,7 +88,7 @@ impl Requests {
         })
     }
 
-    /// The request of an item with this data.
+    /// Builds the request of an item with this data.
     pub(super) fn build(
         &self,
         data: Option<&str>,
@@ -125,7 +126,7 @@ impl Requests {
     }
 }
 
-/// Headers that a template may set in another way.
+/// Returns the headers that a template may override.
 fn usual_headers(node: &str) -> HeaderMap {
     let agent = format!("windrow/{} (+{node})", env!("CARGO_PKG_VERSION"));
     HeaderMap::from_iter([

@@ -7,7 +7,7 @@
 //! | `answer` | what an answer means, by its status alone; what of it is the output |
 //!
 //! Connections, time limits, the gate and faults are those of the `http` handler (`http::client`, `http::transport`,
-//! `http::fault`). An item whose data can't fill the templates is abandoned and never leaves.
+//! `http::fault`). An item whose data can't fill the templates fails and is never sent.
 
 mod answer;
 mod build;
@@ -37,12 +37,12 @@ use windrow_engine::ports::handling::handler::{
 pub use options::RequestOptions;
 pub(crate) use options::faults;
 
-/// The code of a call with several items.
+/// Code of a call with several items.
 const ONE_ITEM: &str = "ONE_ITEM";
-/// What to do about it.
+/// Advice for a call with several items.
 const ONE_ITEM_WHY: &str = "a templated request is made for one item: set `batch` to 1";
 
-/// Makes `request` handlers, one for each run.
+/// Factory of `request` handlers, one for each run.
 pub struct RequestHandlerFactory {
     options: RequestOptions,
     clock: Arc<dyn Clock>,
@@ -56,7 +56,8 @@ impl fmt::Debug for RequestHandlerFactory {
 }
 
 impl RequestHandlerFactory {
-    /// A factory whose connections other factories may use too. The options are checked when a run is opened.
+    /// Creates a factory with connections that other factories may use too. The options are checked when a run is
+    /// opened.
     pub fn sharing(
         options: RequestOptions,
         clock: Arc<dyn Clock>,
@@ -69,10 +70,10 @@ impl RequestHandlerFactory {
         }
     }
 
-    /// Looks whether a request can be made at all; makes none.
+    /// Checks that a request can be made at all, without making one.
     ///
     /// # Errors
-    /// When no request can ever succeed.
+    /// If no request can ever succeed.
     pub fn check(&self) -> Result<(), OpenError> {
         self.options.check().map(drop)
     }
@@ -108,14 +109,14 @@ impl HandlerFactory for RequestHandlerFactory {
     }
 }
 
-/// The handler of one run.
+/// Handler of one run, with its client.
 struct RequestHandler {
     context: Arc<RunContext>,
     clock: Arc<dyn Clock>,
     requests: Requests,
     reader: Reader,
     client: CallbackClient,
-    /// The client has it too: whatever comes back is clean.
+    /// Scrubber shared with the client, so that every response is clean.
     scrubber: Arc<Scrubber>,
     slots: watch::Sender<Option<u32>>,
 }
@@ -144,14 +145,14 @@ impl RequestHandler {
             .await;
         match answered {
             Ok(answer) => Ok(self.reader.read(&answer, index, self.clock.wall())),
-            // Only the body of a success is read whole.
+            // Only the body of a success is read in full.
             Err(Fault::TooBig(bytes_max)) => self.reader.too_big(index, bytes_max),
             Err(fault) => Err(fault),
         }
     }
 }
 
-/// The item of a call, if it has one only.
+/// Returns the item of a call that has only one.
 fn only(items: &CallItems) -> Option<(ItemIndex, Attempt)> {
     let mut all = items.iter();
     all.next().filter(|_| all.next().is_none())

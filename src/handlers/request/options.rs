@@ -1,4 +1,4 @@
-//! What a person may set for a `request` handler, and its check.
+//! Settings of a `request` handler, and their check.
 
 use std::fmt;
 
@@ -18,23 +18,23 @@ use windrow_core::template::request::{RequestFault, RequestTemplate};
 use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
 use windrow_net::Outbound;
 
-/// The longest pointer to an output. Unit: bytes.
+/// Maximum length of a pointer to an output, in bytes.
 const POINTER_BYTES_MAX: usize = 256;
 
-/// The settings of a `request` handler. Its `Debug` shows neither secrets nor templates.
+/// Settings of a `request` handler. `Debug` shows neither secrets nor templates.
 #[derive(Clone)]
 pub struct RequestOptions {
-    /// The request and what its answers mean.
+    /// Request, with the meaning of its responses.
     pub spec: RequestSpec,
-    /// The secrets that it writes.
+    /// Secrets that the request contains.
     pub secrets: Secrets,
-    /// How its connections are made.
+    /// Settings for making connections.
     pub outbound: Outbound,
-    /// The largest answer that is read. Unit: bytes.
+    /// Maximum size of a response, in bytes.
     pub reply_bytes_max: usize,
-    /// The name of this node, for `user-agent`.
+    /// Name of this node, for `user-agent`.
     pub node: String,
-    /// Items of a call; only 1 can be.
+    /// Items per call, which can only be 1.
     pub batch: u32,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Debug for RequestOptions {
     }
 }
 
-/// The settings after their check.
+/// Settings that passed their check.
 pub(super) struct Checked {
     pub(super) template: RequestTemplate,
     pub(super) method: Method,
@@ -56,7 +56,7 @@ pub(super) struct Checked {
 }
 
 impl RequestOptions {
-    /// The defaults for a request.
+    /// Returns the defaults for a request.
     pub fn new(spec: RequestSpec) -> RequestOptions {
         RequestOptions {
             spec,
@@ -68,7 +68,7 @@ impl RequestOptions {
         }
     }
 
-    /// What a business says of its request, over what the configuration says of all.
+    /// Returns a business's options for its request on top of the configuration's.
     pub fn for_business(
         config: &HttpHandler,
         own: &RequestHandlerSpec,
@@ -88,7 +88,7 @@ impl RequestOptions {
         options
     }
 
-    /// Parses what is text.
+    /// Parses the settings that are text.
     pub(super) fn check(&self) -> Result<Checked, OpenError> {
         if self.batch != 1 {
             return Err(refuse(ONE_ITEM_WHY));
@@ -112,14 +112,14 @@ impl RequestOptions {
     }
 }
 
-/// A secret that is too short to be told from other text.
+/// Returns the name of a secret that is too short to be told from other text.
 pub(super) fn short(secrets: &Secrets) -> Option<&str> {
     let mut all = secrets.0.iter();
     all.find(|(_, value)| value.len() < SECRET_BYTES_MIN)
         .map(|(name, _)| name.as_str())
 }
 
-/// What in a business's request no call could be made with, with pointers into the business.
+/// Returns the faults with which no call of a business's request could be made, with pointers into the business.
 pub(crate) fn faults(spec: &RequestSpec, secrets: &Secrets) -> Vec<RequestFault> {
     let fault = |pointer: String, what: String| RequestFault { pointer, what };
     let template = match checked(spec) {
@@ -137,7 +137,7 @@ pub(crate) fn faults(spec: &RequestSpec, secrets: &Secrets) -> Vec<RequestFault>
         .collect()
 }
 
-/// A request that can be made.
+/// Checks that a request can be made, and parses it.
 pub(super) fn checked(spec: &RequestSpec) -> Result<Checked, Vec<RequestFault>> {
     let fault = |pointer: &str, what: String| RequestFault {
         pointer: pointer.to_owned(),

@@ -1,9 +1,9 @@
-//! Takes secrets out of what comes back: a server that says what it was sent must not make a failure, a log line or an output
-//! of it.
+//! Removal of secrets from responses: if a server repeats what it was sent, that must not get into a failure, a log
+//! line or an output.
 //!
-//! What holds: of a secret no eight bytes in a row are left, however they are written: as they are, with the escapes of JSON,
-//! URLs and HTML (two of them over one another too), in base64 and in hexadecimal digits. A secret that is shorter is found
-//! whole. What remains is text and JSON where it was: no character and no escape is cut in two.
+//! Invariants: no eight consecutive bytes of a secret are left, however they are written: as they are, with the
+//! escapes of JSON, URLs and HTML (also two of them nested), in base64 and in hexadecimal digits. A secret that is
+//! shorter is only found as a whole. Text and JSON remain valid: no character and no escape is cut in two.
 
 mod needles;
 mod views;
@@ -20,22 +20,22 @@ use windrow_core::items::verdict::Failure;
 use windrow_core::template::MASK;
 use windrow_engine::ports::handling::handler::CallFailure;
 
-/// The shortest secret. Unit: bytes. A shorter one would be taken for a part of any text, and no message could be kept
+/// Minimum length of a secret, in bytes. A shorter one would match parts of any text, so no message could be kept
 /// free of it.
 pub(crate) const SECRET_BYTES_MIN: usize = 4;
-/// How many escapes may lie over one another.
+/// Maximum depth of nested escapes.
 const DEPTH_MAX: usize = 2;
 
-/// Finds the secrets of one handler.
+/// Finder of the secrets of one handler.
 pub(crate) struct Scrubber(Needles);
 
 impl Scrubber {
-    /// Looks for these secrets.
+    /// Creates a scrubber for these secrets.
     pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a str>) -> Scrubber {
         Scrubber(Needles::new(secrets))
     }
 
-    /// The answer with a mask for each secret.
+    /// Masks each secret in a response.
     pub(crate) fn answer(&self, mut answer: Answer) -> Answer {
         if self.0.is_empty() {
             return answer;
@@ -43,7 +43,7 @@ impl Scrubber {
         if let Cow::Owned(clean) = self.bytes(&answer.body) {
             answer.body = Bytes::from(clean);
         }
-        // Those that are quoted.
+        // These headers are quoted in messages.
         for name in [LOCATION, CONTENT_ENCODING, CONTENT_TYPE] {
             let value = answer.headers.get(&name).map(HeaderValue::as_bytes);
             if let Some(Cow::Owned(clean)) = value.map(|value| self.bytes(value))
@@ -55,12 +55,12 @@ impl Scrubber {
         answer
     }
 
-    /// The text with a mask for each secret.
+    /// Masks each secret in a text.
     pub(crate) fn text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 
-    /// The bytes with a mask for each secret.
+    /// Masks each secret in bytes.
     fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut marks = Vec::new();
         let mut layer = vec![View::of(bytes)];
@@ -78,7 +78,7 @@ impl Scrubber {
         Cow::Owned(masked(bytes, marks))
     }
 
-    /// The failure with a mask for each secret.
+    /// Masks each secret in a failure.
     pub(crate) fn failure(&self, failure: CallFailure) -> CallFailure {
         let clean = |failure: Failure| Failure {
             message: self.text(&failure.message),
@@ -98,7 +98,7 @@ impl Scrubber {
                 after,
                 failure: clean(failure),
             },
-            CallFailure::Abandoned(failure) => CallFailure::Abandoned(clean(failure)),
+            CallFailure::Final(failure) => CallFailure::Final(clean(failure)),
             CallFailure::BadReply(failure) => CallFailure::BadReply(clean(failure)),
             CallFailure::Rejected(failure) => CallFailure::Rejected(clean(failure)),
             CallFailure::Unstarted(failure) => CallFailure::Unstarted(clean(failure)),
@@ -109,7 +109,7 @@ impl Scrubber {
     }
 }
 
-/// The bytes with one mask in place of all that was marked without a gap.
+/// Replaces each stretch that is marked without a gap by one mask.
 fn masked(bytes: &[u8], mut marks: Vec<(usize, usize)>) -> Vec<u8> {
     for (from, to) in &mut marks {
         (*from, *to) = views::whole(bytes, *from, *to);

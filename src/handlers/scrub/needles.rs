@@ -1,4 +1,4 @@
-//! What is looked for of secrets: all windows of eight bytes, of each way to write them that isn't an escape.
+//! Search for secrets by all their windows of eight bytes, in each encoding that isn't an escape.
 
 use std::collections::HashSet;
 
@@ -8,12 +8,12 @@ use memchr::memmem::Finder;
 
 use super::views::View;
 
-/// How much of a secret may not be left. Unit: bytes.
+/// Length of a secret's part that must not be left, in bytes.
 const WINDOW: usize = 8;
-/// How many bits the filter before the set has: few windows of other texts pass it.
+/// Number of bits of the filter before the set; few windows of other texts pass it.
 const FILTER_BITS: usize = 1 << 16;
 
-/// Windows of all secrets.
+/// Windows of all secrets, with a filter.
 pub(super) struct Needles {
     windows: HashSet<u64>,
     filter: Box<[u64]>,
@@ -54,11 +54,11 @@ impl Needles {
         }
     }
 
-    /// What no escape is, but a text of its own.
+    /// Adds the encodings that are not escapes but texts of their own.
     fn add_encoded(&mut self, secret: &[u8]) {
         for before in 0..3 {
-            // Where it begins within three bytes decides how base64 writes it; what of the text depends on its
-            // neighbours is none of it.
+            // The position within three bytes decides how base64 encodes a text; characters that depend on its
+            // neighbors are left out.
             let padded = [&[0; 2][..before.min(2)], secret].concat();
             let padded = &padded[..padded.len() / 3 * 3];
             let skipped = [0, 2, 3][before];
@@ -76,7 +76,7 @@ impl Needles {
         self.filter[bit / 64] >> (bit % 64) & 1 == 1 && self.windows.contains(&number)
     }
 
-    /// Marks where the source of a view holds a part of a secret.
+    /// Marks the places where the source of a view holds a part of a secret.
     pub(super) fn mark(&self, view: &View<'_>, marks: &mut Vec<(usize, usize)>) {
         let bytes = view.bytes();
         let mut add = |from: usize, len: usize| {
@@ -100,7 +100,7 @@ impl Needles {
     }
 }
 
-/// The name and password of `Basic …`, which servers say back decoded.
+/// Returns the name and password of `Basic …`, which servers repeat in decoded form.
 fn of_basic(secret: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(secret).ok()?;
     let (scheme, pair) = text.trim().split_once(' ')?;

@@ -1,23 +1,23 @@
-//! A text as somebody reads it who undoes an escape, with the place of each byte in the source.
+//! View of a text after undoing escapes, with the place of each byte in the source.
 
 use std::borrow::Cow;
 
-/// The bytes of one reading.
+/// Bytes of a text after undoing some escapes.
 pub(super) struct View<'a> {
     bytes: Cow<'a, [u8]>,
-    /// Where each byte comes from, and up to where; none for the source itself.
+    /// Start and end in the source of each byte; `None` for the source itself.
     spans: Option<Vec<(u32, u32)>>,
 }
 
-/// What undoes one way of escaping: of what begins at a byte, the bytes that are meant and how many stand for them. None
-/// where nothing is escaped.
+/// Decoder of one kind of escape: returns the bytes meant by an escape at the beginning of the input, and the
+/// escape's length. `None` if nothing is escaped.
 type Decoder = fn(&[u8]) -> Option<(Vec<u8>, usize)>;
 
-/// What an escape begins with, and what undoes it.
+/// First byte of each kind of escape, with its decoder.
 const DECODERS: [(u8, Decoder); 3] = [(b'\\', backslash), (b'%', percent), (b'&', entity)];
 
 impl<'a> View<'a> {
-    /// The source as it is.
+    /// Returns the view of the source as it is.
     pub(super) fn of(bytes: &'a [u8]) -> View<'a> {
         View {
             bytes: Cow::Borrowed(bytes),
@@ -29,7 +29,7 @@ impl<'a> View<'a> {
         &self.bytes
     }
 
-    /// The stretch of the source that a stretch of it stands for. Not empty.
+    /// Returns the stretch of the source that a stretch of the view stands for, which must not be empty.
     pub(super) fn source_of(&self, from: usize, to: usize) -> (usize, usize) {
         match &self.spans {
             None => (from, to),
@@ -37,7 +37,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The readings that undo one more escape each, where there is one.
+    /// Returns the views that undo one more kind of escape each, where there is one.
     pub(super) fn decoded(&self) -> impl Iterator<Item = View<'static>> + '_ {
         DECODERS
             .into_iter()
@@ -67,13 +67,13 @@ impl<'a> View<'a> {
     }
 }
 
-/// Answers are far shorter than that.
+/// Converts a position; responses are far shorter than the limit.
 fn place(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// A stretch widened to whole characters and whole escapes with a backslash, without a bare quote at its ends: so what was
-/// JSON stays it.
+/// Widens a stretch to whole characters and whole backslash escapes, without a bare quote at its ends, so that JSON
+/// remains JSON.
 pub(super) fn whole(bytes: &[u8], mut from: usize, mut to: usize) -> (usize, usize) {
     let is_within = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
     while from > 0 && is_within(from) {
@@ -90,15 +90,15 @@ pub(super) fn whole(bytes: &[u8], mut from: usize, mut to: usize) -> (usize, usi
     )
 }
 
-/// Whether an odd number of backslashes stands before it.
+/// Returns true if an odd number of backslashes comes before this byte.
 fn is_escaped(bytes: &[u8], at: usize) -> bool {
     let backslashes = bytes[..at].iter().rev().take_while(|byte| **byte == b'\\');
     backslashes.count() % 2 == 1
 }
 
-/// The escape in the midst of which a place is; else the place alone.
+/// Returns the escape that contains a position, or the position alone.
 fn escape_around(bytes: &[u8], at: usize) -> (usize, usize) {
-    // The longest is a pair of surrogates.
+    // The longest escape is a surrogate pair.
     for begin in at.saturating_sub(11)..at {
         if bytes[begin] != b'\\' || is_escaped(bytes, begin) {
             continue;
@@ -111,7 +111,7 @@ fn escape_around(bytes: &[u8], at: usize) -> (usize, usize) {
     (at, at)
 }
 
-/// An escape of a JSON string, or `\xNN` as programs show bytes.
+/// Decodes an escape of a JSON string, or `\xNN` as programs show bytes.
 fn backslash(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     let meant = match text.get(1)? {
         letter @ (b'"' | b'\\' | b'/' | b'\'') => *letter,
@@ -146,7 +146,7 @@ fn percent(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     Some((vec![byte], 3))
 }
 
-/// `&amp;`, `&#47;`, `&#x2F;`.
+/// Decodes an HTML entity: `&amp;`, `&#47;`, `&#x2F;`.
 fn entity(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     let end = text.iter().take(12).position(|byte| *byte == b';')?;
     let name = std::str::from_utf8(&text[1..end]).ok()?;

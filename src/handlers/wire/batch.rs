@@ -1,4 +1,4 @@
-//! The reply about several items at once.
+//! Reply about several items at once.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,13 +10,13 @@ use windrow_core::ids::ItemIndex;
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::handling::handler::{CallItems, ItemReplies, ItemVerdict, Reply};
 
-/// Reads the reply about the items of a call: one verdict per item, in the call's order. An item absent from
-/// `results` takes `default`; with neither it is a retry with code [`super::MISSING_RESULT`]. Plain success of
-/// all becomes [`Reply::AllOk`].
+/// Parses the reply about the items of a call: one verdict per item, in the call's order. An item absent from
+/// `results` takes `default`; with neither it is a retry with code [`super::MISSING_RESULT`]. Plain success of all
+/// becomes [`Reply::AllOk`].
 ///
 /// # Errors
-/// A failure with code [`super::BAD_REPLY`]; also when `results` names an index that isn't in the call, or one
-/// twice: then it is unknown what the business meant.
+/// A failure with code [`super::BAD_REPLY`], also if `results` names an index that isn't in the call, or one twice:
+/// then it is unknown what the business meant.
 pub fn parse_batch(bytes: &[u8], items: &CallItems) -> Result<Reply, Failure> {
     let body: BatchBody<'_> = parse_object(bytes)?;
     let commands = command::checked(body.command.map(|object| object.0), bytes)?;
@@ -40,7 +40,8 @@ pub fn parse_batch(bytes: &[u8], items: &CallItems) -> Result<Reply, Failure> {
     }))
 }
 
-/// Whether each item is said to be done, and nothing else: nearly every reply is like this, and needs no verdicts.
+/// Returns true if each item is reported as done, and nothing else is said: nearly every reply is like this, and
+/// needs no verdicts.
 fn is_all_ok(results: &[Object<ResultBody<'_>>], default: Option<Word>, places: &Places) -> bool {
     let mut seen = vec![0_u64; places.len.div_ceil(64)];
     let is_new = |result: &Object<ResultBody<'_>>| {
@@ -115,10 +116,10 @@ fn fill(
     items.iter().zip(verdicts).map(pair).collect()
 }
 
-/// Where each index of a call stands in it.
+/// Place of each index in a call.
 struct Places {
     len: usize,
-    /// First index, end and place of the first, ordered by index.
+    /// First index, end, and place of the first, sorted by index.
     runs: Vec<(u64, u64, usize)>,
 }
 
@@ -164,7 +165,7 @@ struct ResultBody<'a> {
 }
 
 impl ResultBody<'_> {
-    /// Success that leaves nothing to be kept: a code or a message beside it says no more.
+    /// Returns true for a success with nothing to keep: a code or a message adds nothing to it.
     fn is_plain_ok(&self) -> bool {
         self.result == Some(Word::Ok) && self.output.is_none() && self.logs.is_none()
     }

@@ -1,4 +1,4 @@
-//! Bytes of programs and APIs as text: what is no UTF-8 is never changed without a word.
+//! Bytes of programs and APIs as text: invalid UTF-8 is never changed silently.
 
 use std::borrow::Cow;
 
@@ -7,15 +7,15 @@ use base64::engine::general_purpose::STANDARD;
 
 use windrow_core::items::output::Output;
 
-/// What some programs put before UTF-8 (RFC 3629, section 6); no part of the text.
+/// Byte order mark that some programs put before UTF-8 (RFC 3629, section 6); not part of the text.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Bytes without the byte order mark before them.
+/// Strips the byte order mark from the beginning of bytes.
 pub(crate) fn unmarked(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(MARK).unwrap_or(bytes)
 }
 
-/// The byte order mark that bytes begin with, for people.
+/// Names the byte order mark at the beginning of bytes, for people.
 pub(crate) fn mark_of(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xef, 0xbb, 0xbf, ..] => Some("a byte order mark (EF BB BF)"),
@@ -24,7 +24,7 @@ pub(crate) fn mark_of(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Text for people: a byte that is no UTF-8 is `\xNN`.
+/// Converts bytes to text for people; a byte that is not UTF-8 becomes `\xNN`.
 pub(crate) fn shown(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -39,7 +39,7 @@ pub(crate) fn shown(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The output that these bytes are: a text, or in base64 what is none, so that it can be had back.
+/// Converts bytes to an output: a text, or base64 if they are not one, so that they can be recovered.
 pub(crate) fn output_of(bytes: &[u8]) -> Output {
     match std::str::from_utf8(bytes) {
         Ok(text) => Output::of_text(text),

@@ -1,4 +1,4 @@
-//! The commands that a business may send along: `stop`, `finish`, `pause_for`, `slow_down`.
+//! Commands that a business may include: `stop`, `finish`, `pause_for`, `slow_down`.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use super::{Span, bad_reply, parse_object};
 use windrow_core::ids::{INDEX_MAX, ItemCount};
 use windrow_core::items::verdict::{Failure, HandlerCommand, MESSAGE_BYTES_MAX, cut};
 
-/// Reads the `command` line of a worker.
+/// Parses the `command` line of a worker.
 ///
 /// # Errors
 /// A failure with code [`super::BAD_REPLY`].
@@ -15,7 +15,7 @@ pub fn parse_command(bytes: &[u8]) -> Result<HandlerCommand, Failure> {
     body.check().map_err(|why| bad_reply(why, bytes))
 }
 
-/// The command of a reply, if there is one.
+/// Returns the command of a reply, if there is one.
 pub(super) fn checked(body: Option<CommandBody>, bytes: &[u8]) -> Result<Vec<HandlerCommand>, Failure> {
     let command = body
         .map(CommandBody::check)

@@ -1,8 +1,8 @@
-//! The one JSON vocabulary in which a business answers, whatever the transport.
+//! JSON vocabulary of a business's replies, the same for every transport.
 //!
-//! Called by the `http` and `command` adapters with the bytes of one reply; it never performs I/O and never
-//! decides what a verdict leads to. What holds:
-//! - an item counts as done only when a reply says `ok` or `skip` for it, never because something is missing;
+//! The `http` and `command` adapters call it with the bytes of one reply. Never performs I/O, and never decides the
+//! consequences of a verdict. Invariants:
+//! - an item counts as done only if a reply says `ok` or `skip` for it, never because something is missing;
 //! - unknown members are ignored, unknown words (`result`, `default`, `command`) make the reply a bad one;
 //! - whatever is kept of a reply is bounded and free of control characters.
 
@@ -22,39 +22,39 @@ use serde_json::value::RawValue;
 
 use windrow_core::ids::ItemIndex;
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{Failure, OUTPUT_BYTES_MAX, Outcome, Wish, cut};
+use windrow_core::items::verdict::{Failure, OUTPUT_BYTES_MAX, Outcome, RetryAdvice, cut};
 use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
 
 pub use batch::parse_batch;
 pub(crate) use bytes::{mark_of, output_of, shown, unmarked};
 pub use command::parse_command;
 
-/// The plainest reply.
+/// Plainest reply about one item.
 pub(crate) const OK: &str = r#"{"result":"ok"}"#;
-/// The code of a reply that is none.
+/// Code of a reply that can't be understood.
 pub const BAD_REPLY: &str = "BAD_REPLY";
-/// The code of an item that a reply says nothing about.
+/// Code of an item that a reply says nothing about.
 pub const MISSING_RESULT: &str = "MISSING_RESULT";
-/// The code of a `retry` that names none.
+/// Code of a `retry` that names none.
 pub const RETRY: &str = "RETRY";
-/// The code of an `abandon` that names none.
-pub const ABANDONED: &str = "ABANDONED";
+/// Code of a `fail` that names none.
+pub const FAILED: &str = "FAILED";
 
-/// The log lines kept of one reply; one more line says how many were left out. (A reply of 1 MiB could hold
-/// 30,000 of them; a batch of 100 items with 10 lines each still fits.)
+/// Maximum number of log lines kept of one reply; one more line reports how many were dropped. (A reply of 1 MiB
+/// could hold 30,000 of them; a batch of 100 items with 10 lines each still fits.)
 pub const LOG_LINES_MAX: usize = 1000;
-/// The deepest nesting of `output` and `extra`.
+/// Deepest nesting of `output` and `extra`.
 pub const DEPTH_MAX: usize = 64;
-/// What is quoted of a reply that could not be understood. Unit: characters.
+/// Maximum number of characters quoted of a reply that could not be understood.
 const QUOTE_CHARS_MAX: usize = 80;
-/// How far the title of a page is looked for. Unit: bytes.
+/// Number of bytes within which the title of a page is searched.
 const TITLE_WITHIN: usize = 4096;
-/// What pages begin with.
+/// Tags with which web pages begin.
 const PAGES: [&str; 8] = ["doctype", "html", "head", "body", "center", "div", "h1", "p"];
-/// Tags within a line of a page.
+/// Tags that don't end a line of a page.
 const WITHIN_LINES: [&str; 8] = ["a", "b", "code", "em", "i", "span", "strong", "tt"];
 
-/// Reads the reply about a single item. Plain success becomes [`Reply::AllOk`].
+/// Parses the reply about a single item. Plain success becomes [`Reply::AllOk`].
 ///
 /// # Errors
 /// A failure with code [`BAD_REPLY`] that quotes the reply and says what to try.
@@ -62,9 +62,9 @@ pub fn parse_single(bytes: &[u8], index: ItemIndex) -> Result<Reply, Failure> {
     item_result(bytes, index).map(into_reply)
 }
 
-/// Reads the reply about a single item, or the `result` line of a worker, whose other members are ignored.
-/// The answer has exactly one verdict. A command without a `result` is a retry with code [`MISSING_RESULT`]; any other reply
-/// without one is a bad one.
+/// Parses the reply about a single item, or the `result` line of a worker, whose other members are ignored. Returns
+/// exactly one verdict. A command without a `result` is a retry with code [`MISSING_RESULT`]; any other reply without
+/// one is a bad one.
 ///
 /// # Errors
 /// See [`parse_single`].
@@ -79,7 +79,7 @@ pub fn item_result(bytes: &[u8], index: ItemIndex) -> Result<ItemReplies, Failur
     let commands = command::checked(body.command.map(|object| object.0), bytes)?;
     let verdict = match body.result {
         Some(word) => body.about.verdict(word),
-        // A command may come alone; whatever else is said without a result is an answer in another form.
+        // A command may come alone; anything else without a result is an answer in another form.
         None if commands.is_empty() => Err("it has no `result`"),
         None => Ok(missing_result(index)),
     };
@@ -91,7 +91,7 @@ pub fn item_result(bytes: &[u8], index: ItemIndex) -> Result<ItemReplies, Failur
     })
 }
 
-/// Reads the `log` line of a worker; its index counts.
+/// Parses the `log` line of a worker; its own index is used.
 ///
 /// # Errors
 /// See [`parse_single`].
@@ -100,7 +100,7 @@ pub fn parse_log(bytes: &[u8]) -> Result<LogLine, Failure> {
     body.line(None).map_err(|why| bad_reply(why, bytes))
 }
 
-/// [`Reply::AllOk`] where every verdict is `ok` and nothing else was said.
+/// Returns [`Reply::AllOk`] if every verdict is `ok` and nothing else was said.
 pub fn into_reply(replies: ItemReplies) -> Reply {
     let plain =
         |(_, verdict): &(ItemIndex, ItemVerdict)| *verdict == ItemVerdict::Settled(Outcome::Succeeded);
@@ -110,7 +110,7 @@ pub fn into_reply(replies: ItemReplies) -> Reply {
     Reply::Items(Box::new(replies))
 }
 
-/// The failure of a reply that could not be understood.
+/// Returns the failure of a reply that could not be understood.
 pub fn bad_reply(why: impl fmt::Display, bytes: &[u8]) -> Failure {
     let example = r#"{"result":"ok"}, {"result":"retry","code":"BUSY"} or nothing at all"#;
     Failure::new(
@@ -119,12 +119,12 @@ pub fn bad_reply(why: impl fmt::Display, bytes: &[u8]) -> Failure {
     )
 }
 
-/// The beginning of a reply in quotes, fit for a message; of a web page its title.
+/// Quotes the beginning of a reply for a message; of a web page, its title.
 pub fn quote(bytes: &[u8]) -> String {
     quote_most(bytes, QUOTE_CHARS_MAX)
 }
 
-/// The same with so many characters.
+/// Quotes at most `chars_max` characters of a reply.
 pub(crate) fn quote_most(bytes: &[u8], chars_max: usize) -> String {
     if let Some(title) = title(bytes) {
         return format!("`{}` (the title of a page)", cut(&title, QUOTE_CHARS_MAX * 4));
@@ -143,11 +143,11 @@ pub(crate) fn quote_most(bytes: &[u8], chars_max: usize) -> String {
     format!("`{}{more}`", cut(&kept, chars_max * 4))
 }
 
-/// What stands between the first `<title>` and the next tag near the beginning of a page.
+/// Returns the text between the first `<title>` and the next tag near the beginning of a page.
 fn title(bytes: &[u8]) -> Option<String> {
     let bytes = bytes.trim_ascii_start();
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(TITLE_WITHIN)]);
-    // Lengths stay as they are: only ASCII letters change.
+    // Lengths stay the same: only ASCII letters change.
     let lower = head.to_ascii_lowercase();
     let tag = lower.starts_with('<').then(|| lower.find("<title"))??;
     let from = tag + lower[tag..].find('>')? + 1;
@@ -158,7 +158,7 @@ fn title(bytes: &[u8]) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// The first line of text near the beginning of a page that has no title.
+/// Returns the first line of text near the beginning of a page without a title.
 fn first_line(bytes: &[u8]) -> Option<String> {
     let bytes = bytes.trim_ascii_start();
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(TITLE_WITHIN)]);
@@ -184,7 +184,7 @@ fn first_line(bytes: &[u8]) -> Option<String> {
     Some(line.chars().take(QUOTE_CHARS_MAX).collect())
 }
 
-/// The text that HTML writes like this, of the entities that titles have: `&amp;`, `&#39;`. Others stay.
+/// Decodes the HTML entities that titles contain: `&amp;`, `&#39;`. Others stay.
 fn unescaped(html: &str) -> String {
     let mut parts = html.split('&');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -232,10 +232,10 @@ enum Word {
     Ok,
     Skip,
     Retry,
-    Abandon,
+    Fail,
 }
 
-/// What may stand beside `result`.
+/// Members that may accompany `result`.
 struct About<'a> {
     retry_after: Option<Span>,
     code: Option<String>,
@@ -252,24 +252,29 @@ impl About<'_> {
             Word::Retry => self.failed(
                 RETRY,
                 "the handler asked for another attempt",
-                Wish::Retry { after },
+                RetryAdvice::Retry { after },
             ),
-            Word::Abandon => self.failed(ABANDONED, "the handler gave the item up", Wish::Abandon),
+            Word::Fail => self.failed(FAILED, "the handler gave the item up", RetryAdvice::Fail),
         }
     }
 
-    fn failed(self, code: &'static str, message: &str, wish: Wish) -> Result<ItemVerdict, &'static str> {
+    fn failed(
+        self,
+        code: &'static str,
+        message: &str,
+        advice: RetryAdvice,
+    ) -> Result<ItemVerdict, &'static str> {
         let code = match self.code.filter(|given| !given.trim().is_empty()) {
             Some(given) => Cow::Owned(given),
             None => Cow::Borrowed(code),
         };
         let mut failure = Failure::new(code, self.message.as_deref().unwrap_or(message));
         failure.output = kept_json(self.output, "output")?;
-        Ok(ItemVerdict::Failed { failure, wish })
+        Ok(ItemVerdict::Failed { failure, advice })
     }
 }
 
-/// A reply about one item.
+/// Reply about one item, with its members checked.
 #[derive(Deserialize)]
 #[serde(from = "SingleMembers<'a>", bound(deserialize = "'de: 'a"))]
 struct SingleBody<'a> {
@@ -330,7 +335,7 @@ impl<'a> From<SingleMembers<'a>> for SingleBody<'a> {
     }
 }
 
-/// A line of `logs`.
+/// Entry of `logs`, or a worker's `log` line.
 #[derive(Deserialize)]
 struct LogBody<'a> {
     level: Option<String>,
@@ -341,7 +346,7 @@ struct LogBody<'a> {
 }
 
 impl LogBody<'_> {
-    /// A level that Windrow doesn't know must not cost the item its verdict: the line is kept at `info` and
+    /// Converts it to a log line. An unknown level must not cost the item its verdict: the line is kept at `info` and
     /// names the level.
     fn line(self, item: Option<ItemIndex>) -> Result<LogLine, &'static str> {
         let message = self.message.unwrap_or_default();
@@ -363,7 +368,7 @@ impl LogBody<'_> {
     }
 }
 
-/// The log lines of one reply, up to [`LOG_LINES_MAX`].
+/// Log lines of one reply, up to [`LOG_LINES_MAX`].
 #[derive(Default)]
 struct Logs {
     lines: Vec<LogLine>,
@@ -408,11 +413,11 @@ fn missing_result(index: ItemIndex) -> ItemVerdict {
     );
     ItemVerdict::Failed {
         failure: Failure::new(MISSING_RESULT, message),
-        wish: Wish::Retry { after: None },
+        advice: RetryAdvice::Retry { after: None },
     }
 }
 
-/// A success, with its output if it has one.
+/// Returns a success, with its output if it has one.
 fn succeeded(output: Option<&RawValue>) -> Result<ItemVerdict, &'static str> {
     let Some(output) = output else {
         return Ok(ItemVerdict::Settled(Outcome::Succeeded));
@@ -421,7 +426,7 @@ fn succeeded(output: Option<&RawValue>) -> Result<ItemVerdict, &'static str> {
     Ok(ItemVerdict::SucceededWith(Output::of_json(output.get())))
 }
 
-/// JSON as text, cut to its limit.
+/// Returns JSON as text, cut to its limit.
 fn kept_json(value: Option<&RawValue>, member: &'static str) -> Result<Option<String>, &'static str> {
     let Some(value) = value else { return Ok(None) };
     check_depth(value, member)?;
@@ -460,7 +465,7 @@ fn parse_object<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
         .map_err(|why| bad_reply(why, bytes))
 }
 
-/// A duration as people write it: `5s`.
+/// Duration as people write it: `5s`.
 struct Span(Duration);
 
 impl<'de> Deserialize<'de> for Span {
@@ -469,7 +474,7 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
-/// A JSON object; serde would read a struct from an array too, and `["ok"]` is not a result.
+/// JSON object: serde would read a struct from an array too, and `["ok"]` is not a result.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

@@ -17,10 +17,10 @@ fn only(json: &str) -> ItemVerdict {
     single(json).verdicts.remove(0).1
 }
 
-fn failed(code: &'static str, message: &str, wish: Wish) -> ItemVerdict {
+fn failed(code: &'static str, message: &str, advice: RetryAdvice) -> ItemVerdict {
     ItemVerdict::Failed {
         failure: Failure::new(code, message),
-        wish,
+        advice,
     }
 }
 
@@ -44,7 +44,7 @@ fn batch(json: &str, parts: &[(u64, u32)]) -> ItemReplies {
 
 #[test]
 fn each_word_of_result_has_its_verdict() {
-    let again = Wish::Retry { after: None };
+    let again = RetryAdvice::Retry { after: None };
     let table = [
         (r#"{"result":"ok"}"#, ItemVerdict::Settled(Outcome::Succeeded)),
         (
@@ -61,26 +61,26 @@ fn each_word_of_result_has_its_verdict() {
             failed(
                 "BUSY",
                 "later",
-                Wish::Retry {
+                RetryAdvice::Retry {
                     after: Some(Duration::from_secs(5)),
                 },
             ),
         ),
         (
-            r#"{"result":"abandon"}"#,
-            failed("ABANDONED", "the handler gave the item up", Wish::Abandon),
+            r#"{"result":"fail"}"#,
+            failed("FAILED", "the handler gave the item up", RetryAdvice::Fail),
         ),
         (
-            r#"{"result":"abandon","code":"NO_USER","message":"gone","unknown":[1,{"a":2}]}"#,
-            failed("NO_USER", "gone", Wish::Abandon),
+            r#"{"result":"fail","code":"NO_USER","message":"gone","unknown":[1,{"a":2}]}"#,
+            failed("NO_USER", "gone", RetryAdvice::Fail),
         ),
         (
             r#"{"type":"result","id":17,"result":"skip"}"#,
             ItemVerdict::Settled(Outcome::Skipped),
         ),
         (
-            r#"{"result":"abandon","code":" ","message":null}"#,
-            failed("ABANDONED", "the handler gave the item up", Wish::Abandon),
+            r#"{"result":"fail","code":" ","message":null}"#,
+            failed("FAILED", "the handler gave the item up", RetryAdvice::Fail),
         ),
     ];
     for (json, verdict) in table {
@@ -150,11 +150,11 @@ fn a_reply_that_says_something_but_no_result_is_a_bad_one_unless_it_is_a_command
         assert!(failure.message.contains("no `result`"), "{failure:?}");
     }
     let json = r#"{"command":{"command":"stop","reason":"enough"}}"#;
-    let ItemVerdict::Failed { failure, wish } = only(json) else {
+    let ItemVerdict::Failed { failure, advice } = only(json) else {
         panic!("{json} succeeded")
     };
-    let expected = (MISSING_RESULT, Wish::Retry { after: None });
-    assert_eq!((failure.code.as_ref(), wish), expected);
+    let expected = (MISSING_RESULT, RetryAdvice::Retry { after: None });
+    assert_eq!((failure.code.as_ref(), advice), expected);
     let replies = single(json);
     assert_eq!(
         replies.commands,
@@ -168,7 +168,7 @@ fn a_reply_that_says_something_but_no_result_is_a_bad_one_unless_it_is_a_command
 fn texts_of_the_business_are_cut_and_cleaned() {
     let long = "x".repeat(5000);
     let json =
-        format!(r#"{{"result":"abandon","code":"{long}","message":"\u001b[31m{long}","output":"{long}"}}"#);
+        format!(r#"{{"result":"fail","code":"{long}","message":"\u001b[31m{long}","output":"{long}"}}"#);
     let ItemVerdict::Failed { failure, .. } = only(&json) else {
         panic!("succeeded")
     };
@@ -192,14 +192,14 @@ fn texts_of_the_business_are_cut_and_cleaned() {
 #[test]
 fn output_is_kept_as_written_and_not_too_deep() {
     let ItemVerdict::Failed { failure, .. } =
-        only(r#"{"result":"abandon","output":{"push_id":null, "n":1.50}}"#)
+        only(r#"{"result":"fail","output":{"push_id":null, "n":1.50}}"#)
     else {
         panic!("succeeded")
     };
     assert_eq!(failure.output.as_deref(), Some(r#"{"push_id":null, "n":1.50}"#));
     for (depth, fits) in [(DEPTH_MAX, true), (DEPTH_MAX + 1, false), (400_000, false)] {
         let json = format!(
-            r#"{{"result":"abandon","output":{}"[\""{}}}"#,
+            r#"{{"result":"fail","output":{}"[\""{}}}"#,
             "[".repeat(depth),
             "]".repeat(depth)
         );
@@ -314,7 +314,7 @@ fn a_batch_has_a_verdict_for_each_item_in_the_calls_order() {
     let busy = failed(
         "BUSY",
         "the handler asked for another attempt",
-        Wish::Retry {
+        RetryAdvice::Retry {
             after: Some(Duration::from_secs(5)),
         },
     );
@@ -340,24 +340,24 @@ fn an_item_without_result_and_default_is_missing_not_ok() {
         r#"{"result":"ok"}"#,
     ] {
         for (index, verdict) in batch(json, &[(0, 2)]).verdicts {
-            let ItemVerdict::Failed { failure, wish } = verdict else {
+            let ItemVerdict::Failed { failure, advice } = verdict else {
                 panic!("{json}: {index:?} succeeded")
             };
             assert_eq!(
-                (failure.code.as_ref(), wish),
-                (MISSING_RESULT, Wish::Retry { after: None }),
+                (failure.code.as_ref(), advice),
+                (MISSING_RESULT, RetryAdvice::Retry { after: None }),
                 "{json}"
             );
         }
     }
     let replies = batch(
-        r#"{"results":[{"index":1,"result":"ok"}],"default":"abandon"}"#,
+        r#"{"results":[{"index":1,"result":"ok"}],"default":"fail"}"#,
         &[(0, 2)],
     );
     assert!(matches!(
         &replies.verdicts[0].1,
         ItemVerdict::Failed {
-            wish: Wish::Abandon,
+            advice: RetryAdvice::Fail,
             ..
         }
     ));
@@ -426,7 +426,7 @@ fn near_replies() -> impl proptest::strategy::Strategy<Value = String> {
         "\"ok\"",
         "\"skip\"",
         "\"retry\"",
-        "\"abandon\"",
+        "\"fail\"",
         "\"logs\"",
         "\"command\"",
         "\"output\"",

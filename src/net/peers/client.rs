@@ -1,4 +1,4 @@
-//! One exchange with a peer.
+//! Client for a single exchange with a peer.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -22,25 +22,25 @@ use windrow_engine::ports::ownership::peers::{
 };
 use windrow_tls::{Trouble, deepest};
 
-/// How long an exchange may take. People wait for what is made of it.
+/// Timeout for an exchange. People wait for its result.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a connection may take to be made.
+/// Timeout for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long an unused connection is kept. (A peer closes idle ones after 10 s.)
+/// Time for which an unused connection is kept. (A peer closes idle ones after 10 s.)
 const IDLE: Duration = Duration::from_secs(5);
 
-/// Whom to trust when a peer's address begins with `https`.
+/// Trust settings for peers whose address begins with `https`.
 #[derive(Clone, Debug, Default)]
 pub struct PeerTls {
-    /// Certificates (PEM) of authorities; without it those of the system.
+    /// File with authorities' certificates (PEM); `None` means the system's.
     pub ca_file: Option<PathBuf>,
 }
 
 impl PeerTls {
-    /// Whether there is somebody to trust in `ca_file`, where one is named.
+    /// Checks that `ca_file`, if set, contains something to trust.
     ///
     /// # Errors
-    /// A sentence when there isn't.
+    /// A sentence if it does not.
     pub fn look(&self) -> Result<(), String> {
         if self.ca_file.is_some() {
             tls::config(&self.options()).map(drop)
@@ -59,22 +59,22 @@ impl PeerTls {
 
 type Pool = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// Asks peers over HTTP.
+/// Client that asks peers over HTTP.
 pub struct PeerClient {
     node: String,
     seal: Arc<dyn PeerSeal>,
     clock: Arc<dyn Clock>,
     tls: PeerTls,
     plain: Pool,
-    /// Made with the first question to such an address: the system's certificates take a while to be read.
+    /// Created with the first request to such an address, since reading the system's certificates takes a while.
     secure: OnceLock<Pool>,
 }
 
 impl PeerClient {
-    /// A client of the node of this name.
+    /// Creates a client of the node of this name.
     ///
     /// # Errors
-    /// A sentence when there is nobody to trust in `tls.ca_file`.
+    /// A sentence if `tls.ca_file` contains nothing to trust.
     pub fn new(
         node: &str,
         seal: Arc<dyn PeerSeal>,
@@ -105,7 +105,7 @@ impl PeerClient {
         }
         if self.secure.get().is_none() {
             let made = self.make_secure()?;
-            // Another question may have been quicker; its pool is as good.
+            // Another request may have been quicker; its pool is as good.
             drop(self.secure.set(made));
         }
         self.secure
@@ -185,7 +185,7 @@ fn header(response: &Response<Incoming>, name: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The trouble with TLS, or the innermost cause, which says most.
+/// Returns the TLS problem, or the innermost cause, which says most.
 fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     Trouble::of(error).map_or_else(|| deepest(error), |trouble| trouble.to_string())
 }

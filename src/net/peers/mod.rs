@@ -1,4 +1,4 @@
-//! Asks other nodes over HTTP, and proves who asks.
+//! Requests to other nodes over HTTP, with proof of the sender.
 //!
 //! | part | does |
 //! |---|---|

@@ -1,10 +1,10 @@
-//! What questions between nodes are sealed with. The key comes from the one of `auth.key_file`, so nodes that share a
-//! store and can open its secrets believe one another, and nobody else is believed.
+//! Seals on questions between nodes. The key is derived from that of `auth.key_file`, so nodes that share a store and
+//! can open its secrets trust one another, and nobody else.
 //!
-//! Authenticated are the path, for which session and from whom it is, the time, the nonce and the body. A question is
-//! believed within a minute of its time, once: nonces are remembered for as long as they could be used again. Answers
-//! are authenticated with the nonce of their question, so that whoever listens at an old address of a node isn't
-//! believed either.
+//! Authenticated are the path, the target session, the sender, the time, the nonce and the body. A question is
+//! accepted within a minute of its time, once: nonces are remembered as long as they could be used again. Answers are
+//! authenticated with the nonce of their question, so that a listener at an old address of a node isn't trusted
+//! either.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,21 +17,21 @@ use subtle::ConstantTimeEq;
 use windrow_core::ids::{SessionId, WallMs};
 use windrow_engine::ports::ownership::peers::{PATH, PeerSeal, SKEW_MAX, Seal, SealError};
 
-/// Nonces that are remembered in each of two spans of time; more questions than that are not believed. A node with
-/// hundreds of peers stays far below it.
+/// Maximum nonces remembered in each of two time spans; questions above that are rejected. A node with hundreds of
+/// peers stays far below it.
 const NONCES_MAX: usize = 200_000;
-/// Unit: bytes.
+/// Length of a nonce in bytes.
 const NONCE: usize = 16;
-/// The longest text of a nonce or a name that is looked at. Unit: bytes.
+/// Maximum length of a nonce or a name that is examined, in bytes.
 const TEXT_MAX: usize = 128;
 
-/// The key of the nodes of a store.
+/// Key shared by the nodes of a store.
 pub struct PeerKey {
     mac: Hmac<Sha256>,
     heard: Mutex<Heard>,
 }
 
-/// Nonces, in two spans: the older one is forgotten when the newer one is as long as a seal is believed.
+/// Nonces seen, in two spans: the older one is dropped when the newer one is as long as a seal is valid.
 #[derive(Debug, Default)]
 struct Heard {
     since: i64,
@@ -46,7 +46,7 @@ impl fmt::Debug for PeerKey {
 }
 
 impl PeerKey {
-    /// The key that comes from the one which seals secrets.
+    /// Creates the key from one derived from the key that seals secrets.
     pub fn new(derived: &[u8; 32]) -> PeerKey {
         let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(derived);
         PeerKey {
@@ -58,7 +58,7 @@ impl PeerKey {
     fn proof(&self, parts: &[&str], body: &[u8]) -> String {
         let mut mac = self.mac.clone();
         for part in parts {
-            // With its length, so that no two lists of parts are written alike.
+            // With its length, so that no two lists of parts look alike.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part.as_bytes());
         }
@@ -125,7 +125,7 @@ impl PeerSeal for PeerKey {
 
 impl Heard {
     fn hear(&mut self, nonce: &str, now: WallMs) -> Result<(), SealError> {
-        // Believed from a minute before its time to a minute after it: a nonce may come back two minutes later.
+        // Valid from a minute before its time to a minute after: a nonce may return two minutes later.
         let span = 2 * i64::try_from(SKEW_MAX.as_millis()).unwrap_or(i64::MAX);
         if now.0.saturating_sub(self.since) > span || now.0 < self.since {
             self.before = std::mem::take(&mut self.now);
@@ -142,7 +142,7 @@ impl Heard {
     }
 }
 
-/// In a time that says nothing about where they differ.
+/// Compares in constant time.
 fn is_same(one: &str, other: &str) -> bool {
     one.as_bytes().ct_eq(other.as_bytes()).into()
 }

@@ -1,6 +1,6 @@
-//! Spares peers, and those who ask: who asks what is being asked shares the answer, a fresh answer is given again, and a
-//! peer that didn't answer isn't asked for a while. After that it is tried again, and nobody waits for the trial: of a
-//! dead peer only the first question costs its patience.
+//! Sharing of questions, to spare peers and callers: callers of the same question share its answer, a fresh answer is
+//! returned again, and a peer that didn't answer isn't asked for a while. Then it is tried again, and nobody waits
+//! for that trial: of a dead peer, only the first question costs its timeout.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,19 +15,19 @@ use tokio::time::Instant;
 use windrow_core::ids::SessionId;
 use windrow_engine::ports::ownership::peers::{Peer, PeerReply, Peers, Question, Unreachable};
 
-/// How long an answer may be given again: streams look up to ten times a second, and a peer is asked four times.
+/// Time for which an answer is returned again: streams look up to ten times a second, and a peer is asked four times.
 const FRESH: Duration = Duration::from_millis(240);
-/// How long a peer that gave no answer isn't asked.
+/// Time for which a peer that didn't answer isn't asked.
 const REST: Duration = Duration::from_secs(1);
-/// How long it is taken for silent while it is tried again.
+/// Time for which a peer counts as silent while it is tried again.
 const DOUBT: Duration = Duration::from_secs(5);
-/// Answers that are kept at most; more are forgotten at once.
+/// Maximum number of answers kept; above it, finished ones are dropped at once.
 const KEPT_MAX: usize = 1_000;
 
 type Answered = Result<PeerReply, Unreachable>;
 type Asking = SharedFuture<BoxFuture<'static, Answered>>;
 
-/// A question, asked by a task of its own: nobody has to wait for its answer.
+/// Question asked by a task of its own: nobody has to wait for its answer.
 struct Asked {
     answer: Asking,
     since: Instant,
@@ -40,7 +40,7 @@ impl Asked {
     }
 }
 
-/// A way to ask peers that spares them.
+/// Client that shares questions to spare peers.
 pub struct Shared {
     inner: Arc<dyn Peers>,
     board: Arc<Mutex<Board>>,
@@ -49,12 +49,12 @@ pub struct Shared {
 #[derive(Default)]
 struct Board {
     asking: HashMap<(SessionId, String), Asked>,
-    /// Since when each has been silent, as was noted last.
+    /// Time of the last failure of each silent peer, with its reason.
     silent: HashMap<SessionId, (Instant, Unreachable)>,
 }
 
 impl Shared {
-    /// Spares those whom `inner` asks.
+    /// Creates a client that spares the peers of `inner`.
     pub fn new(inner: Arc<dyn Peers>) -> Shared {
         Shared {
             inner,
@@ -62,7 +62,7 @@ impl Shared {
         }
     }
 
-    /// The question under way, or a new one.
+    /// Returns the question under way, or a new one.
     fn asking(&self, peer: &Peer, question: &Question) -> Asking {
         let key = (peer.session, format!("{question:?}"));
         let now = Instant::now();
@@ -114,7 +114,7 @@ impl Board {
         }
     }
 
-    /// What is said of a peer that was silent just now, and whether it is to be tried again.
+    /// Returns the reason why a peer was silent just now, and true if it is to be tried again.
     fn doubted(&mut self, peer: &Peer) -> Option<(Unreachable, bool)> {
         self.silent.retain(|_, (since, _)| since.elapsed() < DOUBT);
         self.silent
@@ -132,7 +132,7 @@ impl Board {
 #[async_trait]
 impl Peers for Shared {
     async fn ask(&self, peer: &Peer, question: &Question) -> Answered {
-        // A change is worth a try of its own, and is never made for two.
+        // A change is worth an attempt of its own, and is never shared.
         if !question.only_reads() {
             let answered = self.inner.ask(peer, question).await;
             lock(&self.board).note(peer, &answered);
@@ -141,7 +141,7 @@ impl Peers for Shared {
         let doubted = lock(&self.board).doubted(peer);
         if let Some((silent, is_rested)) = doubted {
             if is_rested {
-                // Its task goes on by itself.
+                // The task continues on its own.
                 drop(self.asking(peer, question));
             }
             return Err(silent);

@@ -1,4 +1,4 @@
-//! The store of a configuration: opened for a node, and its file looked at by people who look after it.
+//! Store of a configuration: opened for a node, or inspected for maintenance.
 
 pub mod restore;
 
@@ -16,7 +16,7 @@ pub use windrow_store::sql::inspect::sessions::Heartbeat;
 pub use windrow_store::sql::inspect::{BackupError, Finding, Inspection, Schema};
 pub use windrow_store::sql::restored::{Restored, STEP, restoring};
 
-/// The file with the password of a server, whichever it is.
+/// Rules for a database server's password file.
 const PASSWORD: SecretFile = SecretFile {
     what: "password file",
     setting: "store.password_file",
@@ -24,10 +24,10 @@ const PASSWORD: SecretFile = SecretFile {
     refused: 0o006,
 };
 
-/// Opens the store of a node, but for its folders.
+/// Opens the store of a node, without its directories for results and archive.
 ///
 /// # Errors
-/// See [`Store::open`] and [`Store::connect`]; `Refused` when the password can't be read.
+/// See [`Store::open`] and [`Store::connect`]; `Refused` if the password can't be read.
 pub async fn open(config: &Config) -> Result<Store, StoreError> {
     match address(config)? {
         None => Store::open(&path(config)).await,
@@ -35,10 +35,10 @@ pub async fn open(config: &Config) -> Result<Store, StoreError> {
     }
 }
 
-/// Refuses a data directory whose database is gone: an empty one in its place would be taken for all that there ever was.
+/// Refuses a data directory whose database has disappeared: a new, empty one would pass for the complete data.
 ///
 /// # Errors
-/// `Lost`.
+/// `Lost` if the database is missing.
 pub(crate) fn refuse_lost(config: &Config) -> Result<(), ServeError> {
     let (directory, database) = (&config.node.data_dir, path(config));
     let is_file = !config.store.url.is_server();
@@ -52,7 +52,7 @@ pub(crate) fn refuse_lost(config: &Config) -> Result<(), ServeError> {
     }
 }
 
-/// Has the store keep the bytes of results, and write tasks before they are deleted, where the configuration says.
+/// Sets the configured directories for results and for the archive of deleted tasks.
 ///
 /// # Errors
 /// See [`Store::keep_results_in`] and [`Store::archive_in`].
@@ -66,10 +66,10 @@ pub async fn place(store: &mut Store, config: &Config) -> Result<(), StoreError>
     Ok(())
 }
 
-/// The database server of a configuration; none for a file.
+/// Returns the configured database server, or `None` for a database file.
 ///
 /// # Errors
-/// `Refused` when the password can't be read.
+/// `Refused` if the password can't be read.
 pub fn address(config: &Config) -> Result<Option<ServerAddress>, StoreError> {
     let (kind, url) = match &config.store.url {
         StoreUrl::Auto | StoreUrl::Sqlite(_) => return Ok(None),
@@ -85,7 +85,7 @@ pub fn address(config: &Config) -> Result<Option<ServerAddress>, StoreError> {
     )))
 }
 
-/// The first line of a file that not everybody can read.
+/// Reads the password from the first line of a file, which must not be readable by everyone.
 fn password(file: &Path) -> Result<String, StoreError> {
     let text = PASSWORD.read(file);
     let line = text.and_then(|text| match text.lines().next() {
@@ -95,18 +95,18 @@ fn password(file: &Path) -> Result<String, StoreError> {
     line.map_err(|error| StoreError::Refused(error.to_string()))
 }
 
-/// The database file that a node with this configuration has.
+/// Returns the path of the node's database file.
 pub fn path(config: &Config) -> PathBuf {
     match &config.store.url {
         StoreUrl::Sqlite(path) => path.clone(),
-        // A server's node has no file; its directory is where one would be.
+        // With a database server there is no file; this path is used for its directory.
         StoreUrl::Auto | StoreUrl::Postgres(_) | StoreUrl::MySql(_) => {
             StateDir::database_in(&config.node.data_dir)
         }
     }
 }
 
-/// Brings the schema of a server up to date, whatever `store.migrate_on_start` says; safe while others do it.
+/// Migrates the schema of a database server, regardless of `store.migrate_on_start`. Safe to run concurrently.
 ///
 /// # Errors
 /// `NewerSchema` before anything is written; see [`Store::connect`].
@@ -114,15 +114,15 @@ pub async fn migrate_server(server: &ServerAddress) -> Result<(), StoreError> {
     Store::connect(server, true).await?.close().await
 }
 
-/// Brings the schema of a database file up to date. The caller holds its state directory.
+/// Migrates the schema of a database file. The caller holds its state directory.
 ///
 /// # Errors
-/// `NewerSchema` before anything is written; `Refused` when it can't be written or is no database.
+/// `NewerSchema` before anything is written; `Refused` if it can't be written or is not a database.
 pub async fn migrate(database: &Path, _held: &StateDir) -> Result<(), StoreError> {
     Store::open(database).await?.close().await
 }
 
-/// Marks a database file that was put in its place by hand as one that was restored. The caller holds its state directory.
+/// Marks a database file that was copied into place by hand as restored. The caller holds its state directory.
 ///
 /// # Errors
 /// As [`migrate`].
@@ -134,7 +134,7 @@ pub async fn mark(
     marked(Store::open(database).await?, (pauses, now)).await
 }
 
-/// Marks the database of a server as one that was restored. No node may use it meanwhile.
+/// Marks the database of a server as restored. No node may use it at the same time.
 ///
 /// # Errors
 /// `OlderSchema`, `NewerSchema` before anything is written; see [`Store::connect`].
@@ -151,19 +151,19 @@ async fn marked(store: Store, (pauses, now): (bool, WallMs)) -> Result<Restored,
     marked
 }
 
-/// How much room there is where something lies.
+/// Space on a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// What may still be written. Unit: bytes.
+    /// Space available for writing, in bytes.
     pub free: u64,
-    /// The whole file system. Unit: bytes.
+    /// Size of the whole file system, in bytes.
     pub total: u64,
 }
 
-/// The room on the file system of a path.
+/// Returns the space on the file system of a path.
 ///
 /// # Errors
-/// When the path isn't there, or may not be looked at.
+/// Fails if the path doesn't exist or can't be accessed.
 pub fn room(path: &Path) -> io::Result<Room> {
     let found = rustix::fs::statvfs(path)?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);

@@ -1,4 +1,4 @@
-//! A backup of the embedded database put in its place: checked and marked first, then whole or not at all.
+//! Restore of an embedded database from a backup: checked and marked first, then replaced as a whole or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -12,53 +12,53 @@ use windrow_engine::ports::StoreError;
 use windrow_host::secret_file::SecretFileError;
 use windrow_host::vault::KeyVault;
 
-/// What SQLite keeps beside a database that was not closed.
+/// Suffixes of the files that SQLite leaves beside a database that was not closed.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// A backup can't be put in place. What was there is there still.
+/// Error that keeps a backup from being restored. Existing data is still there.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The file is no sound database of this program.
+    /// The file is not an intact database of this program.
     #[error("{} can't be restored: {why}", file.display())]
     Unusable {
-        /// The backup.
+        /// Path of the backup.
         file: PathBuf,
-        /// Why.
+        /// Description of the fault.
         why: String,
     },
-    /// A newer program wrote it.
+    /// The file was written by a newer program.
     #[error("{} was written by a newer windrow (schema step {step})", file.display())]
     Newer {
-        /// The backup.
+        /// Path of the backup.
         file: PathBuf,
-        /// The first step that this program doesn't know.
+        /// First migration step that this program doesn't know.
         step: String,
     },
-    /// Something can't be written.
+    /// A file can't be written.
     #[error("{} can't be written: {cause}", path.display())]
     Io {
-        /// What.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         cause: io::Error,
     },
-    /// The copy can't be brought up to date or marked.
+    /// The copy can't be migrated or marked.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// A backup that was copied beside the database, checked and marked: nothing was replaced yet.
+/// A backup that was copied next to the database, checked and marked. Nothing is replaced yet.
 #[derive(Debug)]
 pub struct Prepared {
     copy: PathBuf,
-    /// What the marks came to.
+    /// Outcome of marking the copy.
     pub restored: Restored,
 }
 
-/// Looks at a backup without changing anything.
+/// Checks a backup without changing anything.
 ///
 /// # Errors
-/// `Unusable`, `Newer`.
+/// `Unusable` or `Newer`, if it can't be restored.
 pub async fn look(file: &Path) -> Result<(), RestoreError> {
     let unusable = |why: String| RestoreError::Unusable {
         file: file.to_owned(),
@@ -82,7 +82,7 @@ pub async fn look(file: &Path) -> Result<(), RestoreError> {
     if let Some(fault) = faults.first() {
         return Err(unusable(format!("it is damaged: {fault}")));
     }
-    // It would act with the node's rights, whenever a row is written or read.
+    // A foreign trigger or view would run with the node's rights whenever a row is written or read.
     if let Some(stranger) = strangers.first() {
         return Err(unusable(format!("it has {stranger}")));
     }
@@ -92,10 +92,10 @@ pub async fn look(file: &Path) -> Result<(), RestoreError> {
     }
 }
 
-/// Whether two databases are of one store.
+/// True if two databases belong to the same store.
 ///
 /// # Errors
-/// `Unusable` when one of them can't be read.
+/// `Unusable` if one of them can't be read.
 pub async fn is_same_store(one: &Path, other: &Path) -> Result<bool, RestoreError> {
     Ok(store_id(one).await? == store_id(other).await?)
 }
@@ -111,10 +111,10 @@ async fn store_id(file: &Path) -> Result<Option<String>, RestoreError> {
     id.map_err(read)
 }
 
-/// Copies a backup beside the database of a directory that the caller holds, brings its schema up to date and marks it.
+/// Copies a backup next to the database, migrates its schema and marks it. The caller holds the directory.
 ///
 /// # Errors
-/// See [`RestoreError`]; no copy is left then.
+/// See [`RestoreError`]; the copy is removed then.
 pub async fn prepare(
     file: &Path,
     (database, _held): (&Path, &StateDir),
@@ -156,13 +156,14 @@ async fn marked_copy(
 }
 
 impl Prepared {
-    /// Puts the copy in the place of the database. What was there gets another name, whole, with what wasn't merged.
+    /// Replaces the database with the copy. The old database is kept as a whole under another name, including
+    /// unmerged changes.
     ///
     /// # Errors
-    /// `Io`; then what was there is there still, or has its other name.
+    /// `Io`; the old database is then still there, or under its other name.
     pub fn put(self, database: &Path, kept: &Path) -> Result<(), RestoreError> {
         self.try_put(database, kept).inspect_err(|_| {
-            // The first fault is the one that people have to know of.
+            // People need to know the first fault.
             discard(&self.copy).ok();
         })
     }
@@ -181,17 +182,17 @@ impl Prepared {
         synced.map_err(|cause| io_fault(folder, cause))
     }
 
-    /// Leaves all as it was.
+    /// Discards the copy and leaves everything as it was.
     ///
     /// # Errors
-    /// `Io` when the copy can't be removed.
+    /// `Io` if the copy can't be removed.
     pub fn give_up(self) -> Result<(), RestoreError> {
         discard(&self.copy)
     }
 }
 
-/// Gives a database a second name beside the first. The first stays until the new one is renamed over it, so that at no
-/// moment there is none, where the file system has links.
+/// Gives a database a second name. With hard links, the first name stays until the new database is renamed over it,
+/// so that there is always a database in place.
 fn keep(database: &Path, kept: &Path) -> Result<(), RestoreError> {
     for end in COMPANIONS.into_iter().filter(|end| *end != "-shm") {
         second_name(&named(database, end), &named(kept, end))?;
@@ -208,7 +209,7 @@ fn second_name(of: &Path, name: &Path) -> Result<(), RestoreError> {
     }
 }
 
-/// Removes what an earlier try left of a copy.
+/// Removes the remains of an earlier copy.
 fn discard(copy: &Path) -> Result<(), RestoreError> {
     for end in COMPANIONS {
         remove(&named(copy, end))?;
@@ -223,7 +224,7 @@ fn remove(path: &Path) -> Result<(), RestoreError> {
     }
 }
 
-/// The same path with another end of its name.
+/// Returns the path with a suffix appended.
 fn named(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
@@ -237,7 +238,7 @@ fn io_fault(path: &Path, cause: io::Error) -> RestoreError {
     }
 }
 
-/// Whether a file holds a key under which secrets can be sealed.
+/// Checks that a file has a key for encrypting secrets.
 ///
 /// # Errors
 /// See [`SecretFileError`].
@@ -245,10 +246,10 @@ pub fn look_at_key(file: &Path) -> Result<(), SecretFileError> {
     KeyVault::look(Some(file), Path::new("."))
 }
 
-/// Copies a key to where the node looks for it. One that was there gets another name.
+/// Copies a key to the path used by the node, and keeps an existing one under another name.
 ///
 /// # Errors
-/// `Io`.
+/// `Io` if a file can't be written.
 pub fn put_key(file: &Path, key: &Path, kept: &Path) -> Result<(), RestoreError> {
     let text = fs::read(file).map_err(|cause| io_fault(file, cause))?;
     let copy = named(key, ".restoring");

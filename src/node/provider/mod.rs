@@ -1,7 +1,7 @@
-//! Handlers and sources of the tasks of registered businesses.
+//! Handlers and sources for the tasks of registered businesses.
 //!
-//! A business is looked up for each run, so that what was changed of it (URL, secrets, limits, TLS) holds from its next
-//! run on. Connections, trusted certificates and the list of live workers are shared by all runs of the node.
+//! A business is looked up for each run, so that its changes (URL, secrets, limits, TLS) apply from the next run on.
+//! All runs of the node share connections, trusted certificates and the list of live workers.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -43,35 +43,31 @@ pub(crate) use windrow_handlers::exec::Records;
 pub(crate) use windrow_handlers::http::{HookClient, Transports};
 pub(crate) use windrow_host::vault::KeyVault;
 
-/// What handlers and sources are made with.
+/// Provider of handlers and sources for a serving node.
 pub(crate) struct ServiceProvider {
-    /// Businesses.
     pub(crate) businesses: Arc<dyn BusinessStore>,
-    /// Opens their secrets.
+    /// Opens the encrypted secrets of businesses.
     pub(crate) vault: Arc<dyn Vault>,
-    /// The configuration.
     pub(crate) config: Arc<Config>,
-    /// The handlers of the program that the node is part of.
+    /// Handlers of the program that embeds the node.
     pub(crate) in_process: InProcess,
-    /// The node's name, which handlers are told.
+    /// Name of the node, passed to handlers.
     pub(crate) node: String,
-    /// This process's environment: commands get `PATH`, `HOME` and `LANG` of it.
+    /// Environment of this process, of which commands get `PATH`, `HOME` and `LANG`.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// Time.
     pub(crate) clock: Arc<dyn Clock>,
-    /// Where handlers' own lines go.
+    /// Destination of handlers' own log lines.
     pub(crate) data_log: Arc<dyn DataLog>,
-    /// Connections.
+    /// Connections shared by all runs.
     pub(crate) transports: Arc<Transports>,
-    /// Live workers.
+    /// Record of live workers.
     pub(crate) workers: Arc<Leftovers>,
-    /// Live processes of items.
+    /// Record of live item processes.
     pub(crate) processes: Arc<Records>,
-    /// Sources of tasks.
     pub(crate) sources: Arc<StoredSources>,
-    /// Where handlers in this process work, and lines are written down.
+    /// Runtime of in-process handlers, and of writing log lines.
     pub(crate) work: Runtime,
-    /// Where other handlers work.
+    /// Threads of all other handlers.
     pub(crate) calls: CallThreads,
 }
 
@@ -101,19 +97,19 @@ impl BusinessHandlers for ServiceProvider {
 #[async_trait]
 impl TaskItems for ServiceProvider {
     async fn source(&self, task: &TaskView) -> Result<Arc<dyn Source>, ProvisionError> {
-        // Over a database server another node may have the file that this one hasn't.
+        // With a database server, another node may have the file that is missing here.
         let is_alone = self.config.store.url.is_file();
         open_stored(&self.sources, task, (!is_alone).then_some(self.node.as_str())).await
     }
 }
 
-/// The limits of a task's items: its business's own, which may come to limit something at any time, those that the
-/// business names, and those that it names itself.
+/// Returns the limits of a task's items: its business's own (even if empty now, since it can change), those that the
+/// business names, and those that the task names.
 fn limits(business: &Business, task: &TaskView) -> Vec<LimitOf> {
     let own = &business.spec.limits;
     let is_limited = own.rate.is_some() || own.concurrency.is_some();
     let names: BTreeSet<&String> = own.named.iter().chain(&task.spec.limits).collect();
-    // A named limit always limits something.
+    // A named limit always has a bound.
     let named = names.into_iter().map(|name| LimitOf {
         name: LimitKey::Named(name).text(),
         is_limited: true,
@@ -125,7 +121,7 @@ fn limits(business: &Business, task: &TaskView) -> Vec<LimitOf> {
     iter::once(own).chain(named).collect()
 }
 
-/// Makes the factory of a run's handler, with a sink for the handler's own lines.
+/// Builds the factory of a run's handler, given a sink for the handler's log lines.
 type Maker = Box<dyn Fn(Sink) -> Arc<dyn HandlerFactory> + Send + Sync>;
 
 impl ServiceProvider {
@@ -141,7 +137,7 @@ impl ServiceProvider {
         })
     }
 
-    /// What opens handlers of a business, each on a thread for calls unless it works in this process.
+    /// Returns a factory for handlers of a business. Each runs on a call thread, unless it is in-process.
     fn handlers(
         &self,
         business: &Business,
@@ -265,7 +261,7 @@ impl ServiceProvider {
 }
 
 impl ServiceProvider {
-    /// Whether a command is started for each item.
+    /// True if the command is started for each item.
     fn starts_each(&self, name: &str) -> bool {
         let command = self.config.command_handler.commands.get(name);
         command.is_some_and(|command| matches!(command.recipe(), Ok(Some(_))))
@@ -302,10 +298,10 @@ fn unusable(error: OpenError) -> ProvisionError {
     ProvisionError::HandlerUnusable(error.to_string())
 }
 
-/// Opens the handlers of a task's runs.
+/// Factory of the handlers of a task's runs.
 struct RunHandlers {
     make: Maker,
-    /// Of a redrive.
+    /// View of the original task; only for a redrive.
     view: Option<OriginView>,
     kind: &'static str,
     data_log: Arc<dyn DataLog>,
@@ -335,7 +331,7 @@ impl HandlerFactory for RunHandlers {
 }
 
 impl RunHandlers {
-    /// Where the handler's own lines go: of a preview, nothing is recorded.
+    /// Returns the sink for the handler's log lines. A preview records nothing.
     fn sink(&self, context: &RunContext) -> Sink {
         if context.mode == Mode::Preview {
             return Arc::new(|line| tracing::debug!(target: "windrow::handler", "{}", line.message));

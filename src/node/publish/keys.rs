@@ -1,4 +1,4 @@
-//! By which keys items of a generation are found: worked out from the results, some at a time.
+//! Index of a generation by key, built from the results in batches.
 
 use windrow_core::dataset::{key_hash, key_of};
 use windrow_core::ids::ItemIndex;
@@ -6,7 +6,7 @@ use windrow_engine::ports::datasets::publication::{KEYS_AT_ONCE, OwnClaim, Prepa
 use windrow_engine::ports::ownership::run_store::CheckpointAck;
 use windrow_server::service::results::Reader;
 
-/// Writes the keys of all results that have one.
+/// Writes the key of each result that has one.
 pub(super) async fn write(
     store: &dyn PublicationStore,
     mut results: Reader,

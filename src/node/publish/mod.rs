@@ -1,5 +1,5 @@
-//! What stands in a generation beside its results: worked out by the node that owns the publication, from the results as
-//! they are stored.
+//! Additions to a generation beside its results, computed from the stored results by the node that owns the
+//! publication.
 
 mod keys;
 pub(crate) mod sink;
@@ -31,7 +31,7 @@ use windrow_host::start_token;
 use windrow_server::http::answer::result_rows::{Columns, Form, Rows};
 use windrow_server::service::results::{Keys, Reader, Results};
 
-/// Of a node whose tasks publish nothing.
+/// Preparer of a node whose tasks publish nothing.
 pub(crate) struct Nothing;
 
 #[async_trait]
@@ -44,21 +44,20 @@ impl Preparer for Nothing {
     }
 }
 
-/// Of a node that serves.
+/// Preparer of a serving node.
 pub(crate) struct Publisher {
-    /// The results, and where keys go.
+    /// Store of the results and keys.
     pub(crate) store: Arc<Store>,
-    /// Calls the business.
+    /// Caller of the business's hooks.
     pub(crate) hooks: Arc<dyn HookCaller>,
-    /// The commands that reduce.
+    /// Configuration with the reduce commands.
     pub(crate) config: Arc<Config>,
-    /// This process's environment: commands get `PATH`, `HOME` and `LANG` of it.
+    /// Environment of this process, of which commands get `PATH`, `HOME` and `LANG`.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// Live processes.
+    /// Record of live processes.
     pub(crate) leftovers: Arc<Leftovers>,
-    /// Time.
     pub(crate) clock: Arc<dyn Clock>,
-    /// How the façade is reached from outside.
+    /// External base URL of the API server.
     pub(crate) url: String,
 }
 
@@ -90,7 +89,7 @@ impl Publisher {
         reader.map_err(|why| PrepareError::Unavailable(why.to_string()))
     }
 
-    /// Asks the business, which reads the results itself.
+    /// Calls the reduce hook of the business, which reads the results itself.
     async fn hook(
         &self,
         task: &TaskView,
@@ -137,7 +136,7 @@ impl Publisher {
         }
     }
 
-    /// Runs a command of the configuration over the results.
+    /// Runs a configured command over the results.
     async fn command(
         &self,
         task: &TaskView,
@@ -189,7 +188,7 @@ fn unavailable(error: StoreError) -> PrepareError {
     PrepareError::Unavailable(error.text())
 }
 
-/// Results as the lines that `windrow task results` writes.
+/// Results in the line format of `windrow task results`.
 struct ResultLines {
     reader: Reader,
     rows: Rows,

@@ -1,4 +1,4 @@
-//! Copies what is current to the Redis of readers: as it is stored, some at a time.
+//! Copy of the current generation in the readers' Redis, exactly as stored, written in batches.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use windrow_engine::ports::tasks::results::ItemOutput;
 use windrow_server::service::results::Reader;
 use windrow_store::redis::{Begun, CopyPlace, Finished, RedisOptions, RedisSink};
 
-/// Results of one call: what Redis, which does one thing at a time, is done with within a millisecond or so.
+/// Maximum results per call. Redis is single-threaded and handles this many within about a millisecond.
 const ITEMS_AT_ONCE: usize = 500;
-/// Their bytes. One output has at most 64 KiB.
+/// Maximum bytes per call. One output has at most 64 KiB.
 const BYTES_AT_ONCE: usize = 256 << 10;
 
-/// What copying needs; none where the configuration names no Redis of readers.
+/// Returns the parts needed for copying, or `None` if no readers' Redis is configured.
 ///
 /// # Errors
-/// `Refused` when its URL can't be read.
+/// `Refused` if its URL can't be read.
 pub(crate) fn parts(
     config: &Datasets,
     (store, id): (&Arc<Store>, StoreId),
@@ -43,7 +43,7 @@ pub(crate) fn parts(
     }))
 }
 
-/// See the module.
+/// Copies the current generation to the readers' Redis.
 struct Copier {
     store: Arc<Store>,
     redis: RedisSink,
@@ -87,7 +87,7 @@ impl SinkCopier for Copier {
 }
 
 impl Copier {
-    /// Copies the results of a generation from an index on.
+    /// Copies the results of a generation, starting at an index.
     async fn fill(&self, own: (&SinkJob, &str), reading: &Reading, from: ItemIndex) -> Result<(), SinkError> {
         let (generation, mut at) = (&reading.generation, from);
         let mut reader = Reader::new(self.store.clone(), generation.shards.clone().into(), from);
@@ -108,7 +108,7 @@ impl Copier {
     }
 }
 
-/// Outputs with their keys, so many as one call takes.
+/// Splits outputs, with their keys, into batches that fit one call.
 fn portions(page: Vec<ItemOutput>, member: Option<&str>) -> Vec<Vec<(ItemOutput, Option<String>)>> {
     let mut portions: Vec<Vec<(ItemOutput, Option<String>)>> = Vec::new();
     let mut bytes = usize::MAX;

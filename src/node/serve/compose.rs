@@ -1,4 +1,4 @@
-//! The parts of a node that serves: adapters behind the ports, the tree over them, and what the service works with.
+//! Assembly of a serving node: adapters behind the ports, the tree on top, and the parts of the service.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use windrow_server::service::Parts;
 use windrow_server::service::access::Everybody;
 use windrow_server::service::cluster::ClusterParts;
 
-/// What a node is composed over.
+/// Basis on which a node is composed.
 pub(super) struct Base<'a> {
     options: &'a ServeOptions,
     name: String,
@@ -39,16 +39,16 @@ pub(super) struct Base<'a> {
     store: Arc<Store>,
     key: Arc<KeyVault>,
     clock: Arc<dyn Clock>,
-    /// Where the façade listens.
+    /// Address on which the API server listens.
     pub(super) address: SocketAddr,
-    /// The base of its URL, as other nodes reach it.
+    /// Base URL of the API server, as other nodes reach it.
     url: String,
-    /// Which lines of the data log are kept.
+    /// Minimum level of stored data log lines.
     pub(super) min_level: MinLevel,
 }
 
 impl Base<'_> {
-    /// Takes the state directory, the key and the store, which agrees with the other nodes.
+    /// Locks the state directory and opens the key and the store, after agreeing on the witness with the other nodes.
     pub(super) async fn of<'a>(
         options: &'a ServeOptions,
         listener: &TcpListener,
@@ -94,7 +94,7 @@ impl Base<'_> {
     }
 }
 
-/// Has the store use its folders.
+/// Sets the store's directories, retrying while the database is unavailable.
 async fn place(store: &mut Store, config: &Config) -> Result<(), ServeError> {
     let mut asking = Asking::default();
     loop {
@@ -105,7 +105,7 @@ async fn place(store: &mut Store, config: &Config) -> Result<(), ServeError> {
     }
 }
 
-/// A folder of the store can't be used; where the database is what stays away, that isn't the folder's fault.
+/// Classifies a failure to set the directories: if the database is unavailable, they are not at fault.
 fn of_folder(error: StoreError) -> ServeError {
     match error.class() {
         ErrorClass::Transient => ServeError::Store(error),
@@ -113,7 +113,7 @@ fn of_folder(error: StoreError) -> ServeError {
     }
 }
 
-/// Where tests want a node whose clock is wrong. Not in what is released.
+/// Sets a wrong clock for tests; not in release builds.
 #[cfg(debug_assertions)]
 fn misdate(options: &ServeOptions) {
     for (name, file) in &options.environment {
@@ -129,7 +129,7 @@ fn misdate(_: &ServeOptions) {}
 /// Composes a node and starts its tree.
 ///
 /// # Errors
-/// When the other nodes can't be trusted as they are configured, or the tree doesn't come up.
+/// Fails if the configured trust in other nodes is unusable, or if the tree doesn't start.
 pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), ServeError> {
     let config = &from.options.config;
     let cluster = cluster(&from)?;
@@ -179,11 +179,11 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), Serv
     Ok((node, parts))
 }
 
-/// Where sources of tasks are looked at and taken in.
+/// Returns the resolver, which checks and stores task sources.
 fn resolver(from: &Base<'_>) -> Arc<Resolver> {
     let config = &from.options.config;
     let public = config.http.public_url.clone();
-    // What a source of a business may not be.
+    // Limits on the source URLs of a business.
     let guard = Guard {
         networks: config.http_handler.source_networks.clone(),
         own_port: from.address.port(),
@@ -196,7 +196,7 @@ fn resolver(from: &Base<'_>) -> Arc<Resolver> {
     })
 }
 
-/// How other nodes of the store are known and asked.
+/// Builds the parts that find and query other nodes of the store.
 fn cluster(from: &Base<'_>) -> Result<ClusterParts, ServeError> {
     let config = &from.options.config;
     let seal: Arc<dyn PeerSeal> = Arc::new(PeerKey::new(from.key.peers_key()));
@@ -216,7 +216,7 @@ fn cluster(from: &Base<'_>) -> Result<ClusterParts, ServeError> {
     })
 }
 
-/// Whom a node believes to be another one.
+/// Returns the certificates by which other nodes are trusted.
 pub(super) fn peer_tls(config: &Config) -> PeerTls {
     PeerTls {
         ca_file: config.cluster.ca_file.clone(),

@@ -1,4 +1,4 @@
-//! Why a node can't begin to serve.
+//! Errors that keep a node from serving.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,53 +11,53 @@ use windrow_engine::ports::StoreError;
 use windrow_host::secret_file::SecretFileError;
 use windrow_server::http::server::BadTls;
 
-/// See the module. Nothing runs then.
+/// Error that keeps a node from serving. Nothing runs then.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The node's name isn't one.
+    /// The node's name is invalid.
     #[error("{0:?} is no name of a node: 1 to 64 letters, digits, dots, - and _ are; set node.id")]
     Name(String),
-    /// The certificate or its key.
+    /// The certificate or its key can't be used.
     #[error(transparent)]
     Tls(#[from] BadTls),
-    /// The port can't be had.
+    /// The port can't be listened on.
     #[error("{address} can't be listened on: {cause}")]
     Listen {
-        /// `http.listen`.
+        /// Address to listen on, from `http.listen`.
         address: SocketAddr,
-        /// What the system said.
+        /// Error of the operating system.
         cause: io::Error,
     },
-    /// The state directory can't be had.
+    /// The state directory can't be locked.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// A node worked here and left its key; its database is gone.
+    /// The directory has the key of an earlier node, but its database has disappeared.
     #[error("{} has the key and the lock of a node, but its database {} is gone", directory.display(), database.display())]
     Lost {
-        /// The data directory.
+        /// Path of the data directory.
         directory: PathBuf,
-        /// Where the database was.
+        /// Expected path of the database.
         database: PathBuf,
     },
     /// The database can't be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The folder of results, or of archived tasks, can't be used.
+    /// The directory of results or of archived tasks can't be used.
     #[error("{}", .0.text())]
     Folder(StoreError),
-    /// The key that seals secrets can't be used.
+    /// The key that encrypts secrets can't be used.
     #[error(transparent)]
     Key(#[from] SecretFileError),
-    /// Nobody can be trusted to be another node.
+    /// The certificates for trusting other nodes can't be used.
     #[error("cluster.ca_file: {0}")]
     PeerTrust(String),
-    /// The first token can't be made or read.
+    /// The first token can't be created or read.
     #[error(transparent)]
     Token(BootstrapError),
-    /// The other nodes of the store live on another witness.
+    /// The other nodes of the store use another witness.
     #[error(transparent)]
     Witness(#[from] WitnessError),
-    /// The tree did not come up.
+    /// The supervision tree failed to start.
     #[error(transparent)]
     Start(#[from] StartError),
 }

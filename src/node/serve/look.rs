@@ -1,8 +1,9 @@
-//! Everything that a start refuses because of the files and places that its configuration names. `windrow config check`
-//! looks at them without a start, and a start before it begins anything: through the same functions that then use them.
+//! Checks of the files and paths named by a configuration, as far as a start would refuse them. `windrow config
+//! check` runs them without a start, and a start runs them before anything else, through the same functions that
+//! later use the files.
 //!
-//! What depends on the moment stands apart: another process may hold the port or the data directory, and a running node
-//! does both while its configuration is checked.
+//! Conditions of the moment are separate: another process may hold the port or the data directory, and a running node
+//! holds both while its configuration is checked.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
@@ -15,16 +16,16 @@ use windrow_config::Config;
 use windrow_engine::ports::StoreError;
 use windrow_host::vault::KeyVault;
 
-/// Whether a port can be had.
+/// Availability of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
-    /// Nobody has it.
+    /// No process listens on it.
     Free,
-    /// Somebody listens there now.
+    /// Another process listens on it now.
     Taken,
 }
 
-/// Everything that is wrong, in the order in which a start meets it, each with the key of the configuration.
+/// Returns all faults in the order in which a start meets them, each with its configuration key.
 pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
     let (auth, data_dir) = (&config.auth, &config.node.data_dir);
     let tls = acceptor(config).map(drop);
@@ -69,7 +70,7 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
         .collect()
 }
 
-/// Whether the folder of a setting is one, or can be made.
+/// Checks that a configured directory exists or can be created.
 fn folder(setting: &str, folder: Option<&Path>) -> Result<(), ServeError> {
     folder.map_or(Ok(()), StateDir::could_be).map_err(|error| {
         let text = format!("{setting} can't be used: {error}");
@@ -77,10 +78,10 @@ fn folder(setting: &str, folder: Option<&Path>) -> Result<(), ServeError> {
     })
 }
 
-/// The same for a start, which says only the first.
+/// Runs the checks for a start, which reports only the first fault.
 ///
 /// # Errors
-/// That one.
+/// Returns the first fault.
 pub(super) fn refuse(config: &Config) -> Result<(), ServeError> {
     faults(config)
         .into_iter()
@@ -88,10 +89,10 @@ pub(super) fn refuse(config: &Config) -> Result<(), ServeError> {
         .map_or(Ok(()), |(_, fault)| Err(fault))
 }
 
-/// Whether the façade could listen now.
+/// Checks if the API server could listen on the address now.
 ///
 /// # Errors
-/// `Listen` where no process at all could: the address isn't this machine's, or the port needs rights.
+/// `Listen` if no process could: the address isn't this machine's, or the port needs privileges.
 pub fn port(address: SocketAddr) -> Result<Port, ServeError> {
     match TcpListener::bind(address) {
         Ok(_) => Ok(Port::Free),

@@ -1,5 +1,5 @@
-//! `windrow serve`: the composition of a long-lived node. The state directory's lock, the store, the tree, the service
-//! and the façade, begun in this order and ended in the reverse one.
+//! `windrow serve`: composition of a long-lived node. Starts the state directory's lock, the store, the tree, the
+//! service and the API server in this order, and ends them in reverse.
 
 mod compose;
 mod error;
@@ -36,35 +36,35 @@ use windrow_server::http::{App, Front, facade};
 use windrow_server::service::{Service, stats};
 use windrow_server::telemetry::{Filter, LogControl};
 
-/// Beside the drain, until the last actor has ended.
+/// Time beyond the drain timeout for the last actor to end.
 const DRAIN_MARGIN: Duration = Duration::from_secs(10);
-/// How often it is looked whether the tree has ended by itself.
+/// Interval for checking if the tree has ended on its own.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long a start waits until the node is ready, and how often it looks.
+/// Maximum time that a start waits for readiness. Below, the interval of its checks.
 const READY_PATIENCE: Duration = Duration::from_secs(10);
 const READY_LOOK_EVERY: Duration = Duration::from_millis(10);
-/// The longest name of a node. (The session row's column.)
+/// Maximum length of a node's name, that of the session table's column.
 const NAME_MAX: usize = 64;
 
-/// How a node is made.
+/// Options of a serving node.
 pub struct ServeOptions {
-    /// The checked configuration.
+    /// Configuration that was already checked.
     pub config: Config,
-    /// What command handlers inherit.
+    /// Environment inherited by command handlers.
     pub environment: Vec<(OsString, OsString)>,
-    /// The handlers of the program that the node is part of.
+    /// Handlers of the program that embeds the node.
     pub in_process: InProcess,
-    /// Where work runs.
+    /// Runtimes for the node's work.
     pub runtimes: Arc<Runtimes>,
-    /// The log of this process.
+    /// Control of this process's log.
     pub log: Option<LogControl>,
-    /// The files of the dashboard.
+    /// Files of the dashboard.
     pub pages: Pages,
-    /// Begins with an empty database also where one was lost.
+    /// True to start with an empty database even if an earlier one was lost.
     pub begins_anew: bool,
 }
 
-/// A node that serves.
+/// A serving node with its API server.
 pub struct Serve {
     node: Node,
     service: Arc<Service>,
@@ -79,13 +79,13 @@ pub struct Serve {
 }
 
 impl Serve {
-    /// Starts it; the caller's runtime runs the actors.
+    /// Starts the node; the caller's runtime runs the actors.
     ///
     /// # Errors
-    /// See [`ServeError`]. What was begun is given back.
+    /// See [`ServeError`]. Everything started is shut down again.
     pub async fn start(options: ServeOptions) -> Result<Serve, ServeError> {
         let (config, runtimes) = (&options.config, &options.runtimes);
-        // Whatever can be refused is refused before the first task is touched.
+        // Refuse everything that can be refused before the first task is touched.
         look::refuse(config)?;
         let tls = acceptor(config)?;
         let listener = listen(config.http.listen).await?;
@@ -103,7 +103,7 @@ impl Serve {
         let front = front.with_log(options.log).with_pages(options.pages);
         let front = Arc::new(front.with_token_file(bootstrap.as_deref()));
         let (stop, stopped) = oneshot::channel();
-        // The sender going away is the end as well.
+        // A dropped sender also ends it.
         let ending = async move { drop(stopped.await) };
         let app = App {
             service: service.clone(),
@@ -133,40 +133,41 @@ impl Serve {
         })
     }
 
-    /// Where the façade is.
+    /// Returns the URL of the API server.
     pub fn url(&self) -> String {
         url(self.address, self.is_tls)
     }
 
-    /// The node's name.
+    /// Returns the node's name.
     pub fn name(&self) -> &str {
         &self.front.node
     }
 
-    /// The file that holds the first administrator's token; none where tokens are not used.
+    /// Returns the file with the first administrator's token; `None` if tokens are not used.
     pub fn bootstrap_file(&self) -> Option<&std::path::Path> {
         self.bootstrap.as_deref()
     }
 
-    /// What people can do to it, for who is in the same process.
+    /// Returns the service, for callers in the same process.
     pub fn service(&self) -> &Service {
         &self.service
     }
 
-    /// The configuration in force.
+    /// Returns the configuration in force.
     pub fn config(&self) -> Arc<Config> {
         self.service.config()
     }
 
-    /// The tree of actors, as people read it.
+    /// Returns the actor tree as text.
     pub fn tree(&self) -> String {
         self.node.tree().render("")
     }
 
-    /// Takes over what may be changed of a configuration that was read anew; says what was and what needs a restart.
+    /// Applies the reloadable values of a newly read configuration. Returns the applied keys and those that need a
+    /// restart.
     ///
     /// # Errors
-    /// When the log's filter can't be read: nothing is changed then.
+    /// Fails if the log filter is invalid; nothing is changed then.
     pub fn reload(&self, new: &Config) -> Result<(Vec<String>, Vec<String>), String> {
         let reload = self.service.config().reloaded(new);
         if reload.applied.iter().any(|key| key == "log.filter") {
@@ -186,24 +187,25 @@ impl Serve {
         Ok((applied, ignored))
     }
 
-    /// Ends when the tree has ended without being asked, or the façade has.
+    /// Completes when the tree or the API server has ended unexpectedly.
     pub async fn failed(&self) {
         while !self.node.is_over() && !self.server.is_finished() {
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
-    /// Whether the actors live: what the service manager is told.
+    /// True while the actors are alive, as reported to the service manager.
     pub fn is_alive(&self) -> bool {
         !self.node.is_over()
     }
 
-    /// Refuses changes, drains, then ends the façade; says whether all ended in time. Reads go on until the end.
+    /// Refuses changes, drains, then ends the API server, which serves reads until the end. True if all of it ended
+    /// in time.
     pub async fn drain(self) -> bool {
         self.drain_and(async |_| ()).await.0
     }
 
-    /// The same, with a last look at what came of it once nothing moves any more.
+    /// Same as `drain`, and calls `look` on the final state once nothing moves any more.
     pub async fn drain_and<T>(self, look: impl AsyncFnOnce(&Service) -> T) -> (bool, T) {
         self.front.end();
         let patience = self.service.config().node.drain_timeout + DRAIN_MARGIN;
@@ -225,7 +227,7 @@ impl Serve {
     }
 }
 
-/// What clients may take of the façade.
+/// Returns the limits on clients of the API server.
 fn limits(config: &Config) -> Limits {
     let (http, usual) = (&config.http, Limits::default());
     let most = http.max_connections.get();
@@ -247,14 +249,14 @@ fn limits(config: &Config) -> Limits {
     }
 }
 
-/// What looks at the runs again and again: for metrics, and for the recent past of tasks.
+/// Starts the periodic samplers of runs, for metrics and for the recent statistics of tasks.
 fn watchers(runtimes: &Runtimes, app: App) -> [JoinHandle<()>; 2] {
     let samples = stats::watch(app.service.stats.clone());
     [runtimes.work().spawn(watch(app)), runtimes.work().spawn(samples)]
 }
 
-/// Waits for the session's first heartbeat, so that who hears of the node finds it ready. A store that is slow delays the
-/// news, not for ever: `/readyz` says what is missing.
+/// Waits for the session's first heartbeat, so that the node is ready when its start is reported. The wait is limited
+/// if the store is slow; `/readyz` says what is missing.
 async fn await_ready(service: &Service) {
     let ready = async {
         while !service.health.not_ready().await.is_empty() {
@@ -266,7 +268,7 @@ async fn await_ready(service: &Service) {
     }
 }
 
-/// The name of the node: the host's, unless one is given.
+/// Returns the node's name: the configured one, or the host name.
 fn name(config: &Config) -> Result<String, ServeError> {
     let name = match &config.node.id {
         Auto::Fixed(name) => name.clone(),
@@ -285,7 +287,7 @@ fn url(address: SocketAddr, is_tls: bool) -> String {
     format!("{}://{address}", if is_tls { "https" } else { "http" })
 }
 
-/// Everything that is wrong with a configuration itself, whatever this machine has.
+/// Returns all faults of the configuration itself, independent of this machine.
 pub fn faults(config: &Config) -> Vec<Fault> {
     let mut faults = config.faults();
     if let Err(error) = config.log.filter.parse::<Filter>() {
@@ -299,7 +301,7 @@ pub fn faults(config: &Config) -> Vec<Fault> {
     faults
 }
 
-/// TLS of the façade, where the configuration names a certificate.
+/// Returns the API server's TLS acceptor if a certificate is configured.
 fn acceptor(config: &Config) -> Result<Option<TlsAcceptor>, BadTls> {
     match (&config.http.tls_cert_file, &config.http.tls_key_file) {
         (Some(certificates), Some(key)) => server::acceptor(certificates, key).map(Some),
@@ -313,7 +315,7 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
         .map_err(|cause| ServeError::Listen { address, cause })
 }
 
-/// What answers on the listener until the node serves.
+/// Starts the server that responds on the listener until the node serves.
 fn begin(
     listener: &TcpListener,
     tls: Option<TlsAcceptor>,

@@ -1,5 +1,5 @@
-//! Looks at the start whether the key is the one that the stored secrets were sealed with: a lost key is heard of then,
-//! and not when the first call of each business fails.
+//! Check at startup that the key matches the stored secrets. A lost key is reported then, and not when the first call
+//! of each business fails.
 
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_engine::actors::runtime::begin;
@@ -9,11 +9,11 @@ use windrow_engine::ports::access::vault::Unopenable;
 use windrow_server::service::Parts;
 use windrow_store::sql::Store;
 
-/// Businesses read at once.
+/// Number of businesses read per page.
 const PAGE: u32 = 200;
 
-/// Says in the log which businesses can't be called with this key. The node begins all the same: others' tasks can run,
-/// and the way to mend it leads through its API.
+/// Logs the businesses that can't be called with this key. The node starts nevertheless: tasks of others can run, and
+/// its API is needed for the repair.
 pub(super) async fn check(parts: &Parts<Store>) -> Result<(), StoreError> {
     let mut lost: Vec<String> = Vec::new();
     let mut after: Option<String> = None;

@@ -1,5 +1,5 @@
-//! What answers on the node's port until its façade does, where that takes long. Who asks a node that is about to serve is
-//! answered by the façade a moment later: many wait for any answer, and go on as if it served.
+//! Server that responds on the node's port during a slow start. During a quick one, requests simply wait for the API
+//! server: many clients take any response as a sign that the node serves.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use windrow_config::Config;
 use windrow_server::http::server::{Limits, Listener};
 use windrow_server::http::starting;
 
-/// A start that takes no longer needs nobody to answer. (Probes wait for a second at least.)
+/// Length of a start during which nobody needs to respond. Probes wait for at least a second.
 const QUIET: Duration = Duration::from_millis(800);
-/// How long a request of this time may keep the façade from its port.
+/// Time for which a request to this server may delay the API server.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Answers as long as it is kept, once that is long.
+/// Server that responds during a slow start, until it is ended.
 pub(super) struct Starting {
     stop: oneshot::Sender<()>,
     server: JoinHandle<bool>,
 }
 
 impl Starting {
-    /// Answers on another handle of the listener.
+    /// Starts responding on a copy of the listener.
     ///
     /// # Errors
-    /// When there can be none.
+    /// Fails if the listener can't be copied.
     pub(super) fn begin(
         listener: &TcpListener,
         tls: Option<TlsAcceptor>,
@@ -46,7 +46,7 @@ impl Starting {
         };
         let (stop, mut stopped) = oneshot::channel();
         let server = runtimes.front().spawn(async move {
-            // The sender going away is the end as well.
+            // A dropped sender also ends it.
             match tokio::time::timeout(QUIET, &mut stopped).await {
                 Ok(_) => true,
                 Err(_) => server.serve(async move { drop(stopped.await) }).await,
@@ -55,7 +55,7 @@ impl Starting {
         Ok(Starting { stop, server })
     }
 
-    /// Leaves the port to the façade.
+    /// Ends the server and leaves the port to the API server.
     pub(super) async fn end(self) {
         drop(self.stop);
         if let Err(error) = self.server.await {

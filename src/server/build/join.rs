@@ -1,21 +1,23 @@
-//! Makes one script of the dashboard's modules: forty small files pack half as well as one, and each is a request.
+//! Bundler that joins the dashboard's modules into one script: forty small files compress half as well as one, and
+//! each costs a request.
 //!
-//! Knows the modules as they are written here, no others: an import or export is a line of its own, and begins it. What it
-//! doesn't understand ends the build. Names, lines and texts stay as they are, so that a fault in a browser can be found.
+//! Understands modules only as they are written here: each import or export begins a line and has it to itself.
+//! Anything else fails the build. Names, lines and strings stay unchanged so that errors can be debugged in a
+//! browser.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Below it are the modules.
+/// Path prefix of the dashboard's own modules.
 const OWN: &str = "app/";
 
 /// Modules by their path from `ui/`, as text.
 pub(crate) type Modules = BTreeMap<String, String>;
 
-/// What is imported of files that aren't among the modules: names by path. All modules of the script see them.
+/// Names imported from files outside the bundle, by path; visible to all modules of the script.
 type Outside = BTreeMap<String, BTreeSet<String>>;
 
-/// One script that does what `entry` does with all of `modules`, each of which runs once, when another first uses it.
-/// It stands where `entry` stands.
+/// Joins `modules` into one script that behaves like `entry` and takes its place. Each module runs once, on first
+/// use.
 pub(crate) fn joined(modules: &Modules, entry: &str) -> Result<String, String> {
     let (mut outside, mut script) = (Outside::new(), String::new());
     for (name, text) in modules.iter().filter(|(name, _)| *name != entry) {
@@ -34,7 +36,7 @@ pub(crate) fn joined(modules: &Modules, entry: &str) -> Result<String, String> {
     Ok(format!("{head}{script}{body}"))
 }
 
-/// A text without the comments and the indentation that stand in lines of their own.
+/// Strips blank lines, indentation and comments that occupy whole lines.
 pub(crate) fn stripped(text: &str) -> String {
     let (mut is_comment, mut kept) = (false, String::new());
     for line in text.lines().map(str::trim_start) {
@@ -49,7 +51,8 @@ pub(crate) fn stripped(text: &str) -> String {
     kept
 }
 
-/// A module's text with its imports as constants, and what it exports. Files that aren't `modules` are added to `outside`.
+/// Rewrites a module's imports as constants; returns the text and the exported names. Imports of files outside
+/// `modules` go to `outside`.
 fn rewritten(
     name: &str,
     text: &str,
@@ -73,7 +76,8 @@ fn rewritten(
     Ok((body, exports))
 }
 
-/// `import { a as b } from './x.js';` as `const{a:b}=use('app/x.js');`; nothing for what comes from outside.
+/// Rewrites `import { a as b } from './x.js';` as `const{a:b}=use('app/x.js');`; returns an empty string for files
+/// outside the bundle.
 fn imported(name: &str, line: &str, modules: &Modules, outside: &mut Outside) -> Option<String> {
     let (what, path) = line
         .strip_prefix("import ")?
@@ -97,7 +101,7 @@ fn imported(name: &str, line: &str, modules: &Modules, outside: &mut Outside) ->
     Some(format!("const {taken}=use('{path}');"))
 }
 
-/// The name of what is exported.
+/// Returns the name that an export statement declares.
 fn exported(what: &str) -> Option<String> {
     let what = what.strip_prefix("async ").unwrap_or(what);
     let (kind, rest) = what.split_once(' ')?;
@@ -106,7 +110,8 @@ fn exported(what: &str) -> Option<String> {
     (is_known && end > 0).then(|| rest[..end].to_owned())
 }
 
-/// A line in which a module is fetched only when it is wanted: from what is here already, or from where it is.
+/// Rewrites dynamic imports in a line: bundled modules are taken from the bundle, others imported from their own
+/// path.
 fn fetched(name: &str, line: &str, modules: &Modules) -> String {
     let Some((before, rest)) = line.split_once("import(`") else {
         return line.to_owned();
@@ -122,7 +127,7 @@ fn fetched(name: &str, line: &str, modules: &Modules) -> String {
     }
 }
 
-/// What a path means beside a file.
+/// Resolves a relative path against the file that contains it.
 fn joined_path(beside: &str, path: &str) -> String {
     let mut parts: Vec<&str> = beside.split('/').collect();
     parts.pop();
@@ -136,7 +141,7 @@ fn joined_path(beside: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// How a file in [`OWN`] calls another one.
+/// Returns the relative path by which a file in [`OWN`] imports another file.
 fn between(own: &str, path: &str) -> String {
     debug_assert!(own.starts_with(OWN), "{own}");
     path.strip_prefix(OWN)

@@ -1,4 +1,4 @@
-//! `GET /v1/audit`: who changed what, and why.
+//! `GET /v1/audit`: changes with actor and reason.
 
 use axum::extract::State;
 use serde::Deserialize;
@@ -14,30 +14,31 @@ use windrow_core::ids::NotATaskId;
 use windrow_engine::ports::access::audit_object::NotAnObject;
 use windrow_engine::ports::tasks::list::AuditFilter;
 
-/// Which entries.
+/// Filters of the audit list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct AuditQuery {
-    /// About this task, also one that was deleted.
+    /// Only entries about this task, even if it is deleted.
     #[param(pattern = "^t[1-9][0-9]{0,17}$")]
     task: Option<String>,
-    /// About this business itself.
+    /// Only entries about the business itself.
     #[param(pattern = "^[a-z0-9-]{1,40}$")]
     business: Option<String>,
-    /// By this actor.
+    /// Only entries by this actor.
     #[param(max_length = 190)]
     actor: Option<String>,
-    /// This action, such as `task.start`.
+    /// Only this action, such as `task.start`.
     #[param(max_length = 32)]
     action: Option<String>,
-    /// About this object, also one that was deleted: its kind and name, such as `task:t12`, `schedule:shop/nightly`,
-    /// `limit:vendor`, `token:ops`, `session:7`, `business:shop`, `dataset:shop.users`, `node:n1`.
+    /// Only entries about this object, even if it is deleted. Given as kind and name, such as `task:t12`,
+    /// `schedule:shop/nightly`, `limit:vendor`, `token:ops`, `session:7`, `business:shop`, `dataset:shop.users`,
+    /// `node:n1`.
     #[param(max_length = 220)]
     object: Option<String>,
-    /// At or after this time.
+    /// Only entries at or after this time.
     #[param(format = "date-time")]
     since: Option<String>,
-    /// Before this time.
+    /// Only entries before this time.
     #[param(format = "date-time")]
     until: Option<String>,
 }
@@ -59,7 +60,7 @@ impl AuditQuery {
     }
 }
 
-/// List changes, newest first.
+/// List audit entries, newest first.
 #[utoipa::path(
     get, path = "/v1/audit", tag = "access", operation_id = "list_audit", params(AuditQuery, PageQuery),
     security(("bearer" = ["viewer"])), responses((status = 200, body = api::Page<api::AuditEntry>))

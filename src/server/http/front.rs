@@ -1,4 +1,4 @@
-//! What the façade knows of the process around it: whether it ends, and since when it is there.
+//! API server's view of its process: start time, shutdown, drain state and shared limits.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,51 +16,51 @@ use crate::telemetry::{Filter, LogControl};
 use windrow_config::Config;
 use windrow_core::ids::{Moment, WallMs};
 
-/// Streams of the node; one caller may have a quarter.
+/// Event streams per node; a single caller may hold a quarter.
 const STREAMS_MAX: u64 = 256;
-/// Readers of the node that wait for a publication; one caller may have a quarter.
+/// Clients per node that wait for a publication; a single caller may hold a quarter.
 const WAITERS_MAX: u64 = 1024;
 
-/// State that every handler of a request is given.
+/// State passed to every request handler.
 #[derive(Clone)]
 pub struct App {
-    /// The verbs.
+    /// Operations behind the API.
     pub service: Arc<Service>,
-    /// The process around it.
+    /// Process that serves the API.
     pub front: Arc<Front>,
 }
 
-/// The process as its façade sees it: shared by every request, changed by whoever runs the process.
+/// Process as seen by its API server. Shared by all requests; changed by whoever runs the process.
 pub struct Front {
-    /// The node's name, as it is in paths of actors and of `/v1/nodes`.
+    /// Node name, as in paths of actors and of `/v1/nodes`.
     pub node: String,
-    /// When the process began to serve.
+    /// Time at which the process started serving.
     pub since: Moment,
-    /// The files of the dashboard.
+    /// Files of the dashboard.
     pub(super) pages: Pages,
     pub(super) hub: Hub,
     pub(super) meter: Meter,
-    /// Bytes of bodies, by caller.
+    /// Memory for bodies, in bytes, shared out by caller.
     pub(super) bodies: Arc<Shares<String>>,
-    /// Uploads that arrive, by caller.
+    /// Running uploads, shared out by caller.
     pub(super) uploads: Arc<Shares<String>>,
-    /// Streams of events, by caller.
+    /// Open event streams, shared out by caller.
     pub(super) streams: Arc<Shares<String>>,
-    /// Who waits for a publication, by caller.
+    /// Clients waiting for a publication, shared out by caller.
     pub(super) waiters: Arc<Shares<String>>,
     ending: watch::Sender<bool>,
     drained: AtomicBool,
-    /// The file with the first administrator's token.
+    /// File with the first administrator's token.
     token_file: Option<PathBuf>,
     log: Option<LogControl>,
-    /// The log's filter, once it was changed.
+    /// Log filter; `None` until it is changed.
     log_filter: Mutex<Option<String>>,
 }
 
 impl Front {
-    /// A façade that serves from now on.
+    /// Creates the state of an API server that starts now.
     pub fn new(node: impl Into<String>, since: Moment, now: WallMs, config: &Config) -> Front {
-        // Ids of events grow through restarts: a node tells fewer than a thousand in a millisecond.
+        // Event ids must increase across restarts; a node sends fewer than 1,000 events per millisecond.
         let hub = Hub::new(now.0.unsigned_abs().saturating_mul(1000));
         let uploads = u64::from(config.http.max_uploads.get());
         Front {
@@ -81,22 +81,22 @@ impl Front {
         }
     }
 
-    /// The same with the log of this process.
+    /// Sets the control of this process's log.
     #[must_use]
     pub fn with_log(self, log: Option<LogControl>) -> Front {
         Front { log, ..self }
     }
 
-    /// The same with other files of the dashboard.
+    /// Replaces the files of the dashboard.
     #[must_use]
     pub fn with_pages(self, pages: Pages) -> Front {
         Front { pages, ..self }
     }
 
-    /// The same, and it knows in which file the first administrator's token is.
+    /// Sets the file with the first administrator's token.
     #[must_use]
     pub fn with_token_file(self, file: Option<&Path>) -> Front {
-        // A relative one means nothing to who stands elsewhere.
+        // Readers may have another working directory, so a relative path would mean nothing to them.
         let token_file = file.and_then(|file| std::path::absolute(file).ok());
         Front { token_file, ..self }
     }
@@ -105,10 +105,10 @@ impl Front {
         self.token_file.as_deref()
     }
 
-    /// Reads a filter of the log.
+    /// Parses a log filter.
     ///
     /// # Errors
-    /// A sentence when it is none, or the log is not ours to change.
+    /// A sentence if the filter is invalid or this process's log can't be changed.
     pub(super) fn check_log(&self, filter: &str) -> Result<Filter, String> {
         if self.log.is_none() {
             return Err("the log of this process can't be changed".to_owned());
@@ -116,28 +116,28 @@ impl Front {
         filter.parse::<Filter>().map_err(|error| error.to_string())
     }
 
-    /// Changes which lines the log has.
+    /// Applies a log filter that was checked before.
     pub(super) fn set_log(&self, text: &str, filter: Filter) {
         if self.log.as_ref().is_some_and(|log| log.change(filter)) {
             *self.log_filter.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
         }
     }
 
-    /// Changes which lines the log has.
+    /// Parses and applies a log filter.
     ///
     /// # Errors
-    /// A sentence when the filter can't be read; nothing is changed then.
+    /// A sentence if the filter can't be applied; nothing is changed then.
     pub fn change_log(&self, text: &str) -> Result<(), String> {
         self.check_log(text).map(|filter| self.set_log(text, filter))
     }
 
-    /// The log's filter, if it was changed.
+    /// Returns the log filter, `None` if it was never changed.
     pub(super) fn log_filter(&self) -> Option<String> {
         let filter = self.log_filter.lock();
         filter.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// `serving`, `drained` or `draining`.
+    /// Returns `serving`, `drained` or `draining`.
     pub fn state(&self) -> &'static str {
         match (self.is_ending(), self.is_drained()) {
             (true, _) => "draining",
@@ -146,36 +146,36 @@ impl Front {
         }
     }
 
-    /// From now on changes are refused, streams say goodbye, and the node isn't ready.
+    /// Begins the shutdown: changes are refused, streams say goodbye, and the node is no longer ready.
     pub fn end(&self) {
         self.ending.send_replace(true);
     }
 
-    /// Ends everything that works beside requests.
+    /// Stops all background work of the API server.
     pub fn close(&self) {
         self.hub.close();
     }
 
-    /// Whether the process ends.
+    /// Returns true once the shutdown has begun.
     pub fn is_ending(&self) -> bool {
         *self.ending.borrow()
     }
 
-    /// Waits until the process ends. Cancel safe.
+    /// Waits until the shutdown begins. Cancel safe.
     pub async fn ended(&self) {
         let mut ending = self.ending.subscribe();
         if ending.wait_for(|ending| *ending).await.is_err() {
-            // The sender is ours, so this can't be; a stream that never hears of the end would hold it up.
+            // Impossible, because we hold the sender. Report it: a stream that misses the shutdown would delay it.
             tracing::error!("the end of the process can't be heard of");
         }
     }
 
-    /// Remembers that an administrator drained the node, or took that back.
+    /// Records that an administrator drained or undrained the node.
     pub(super) fn set_drained(&self, drained: bool) {
         self.drained.store(drained, Ordering::Release);
     }
 
-    /// Whether an administrator drained the node: it takes no tasks, and goes on to serve.
+    /// Returns true if an administrator drained the node: it accepts no tasks but still serves requests.
     pub fn is_drained(&self) -> bool {
         self.drained.load(Ordering::Acquire)
     }

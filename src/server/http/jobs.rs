@@ -1,4 +1,4 @@
-//! The router of a node of jobs, and the same on a port of this machine for one browser.
+//! Router of a job node, and its restricted form for a single browser on a local port.
 
 use axum::extract::Request;
 use axum::http::header::{COOKIE, LOCATION, SET_COOKIE};
@@ -13,19 +13,20 @@ use tower::ServiceExt;
 
 use crate::http::answer::html;
 
-/// The path that lists the jobs of a node: an array of [`BegunJob`].
+/// Path that lists the jobs of a node, as an array of [`BegunJob`].
 pub const PATH: &str = "/jobs";
 
-/// A job that a process has begun.
+/// Job started by a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BegunJob {
-    /// The task's number, `t42`.
+    /// Id of the task, such as `t42`.
     pub task: String,
-    /// The job's name.
+    /// Name of the job in its program.
     pub name: String,
 }
 
-/// [`PATH`] answers `jobs`; all else is the façade, which is asked for when the first such request comes.
+/// Serves `jobs` at [`PATH`] and passes everything else to the API server, which is created on the first such
+/// request.
 pub fn router<J, F>(jobs: J, facade: F) -> Router
 where
     J: Fn() -> Vec<BegunJob> + Clone + Send + Sync + 'static,
@@ -45,32 +46,32 @@ where
     Router::new().route(PATH, get(list)).fallback(other)
 }
 
-/// The member of a query that holds a [`Token`].
+/// Query parameter that holds a [`Token`].
 const TOKEN: &str = "token";
-/// Random bytes of a token.
+/// Random bytes in a token.
 const TOKEN_BYTES: usize = 24;
 
-/// A secret that lets one browser in.
+/// Secret that grants access to a single browser.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// Another one.
+    /// Creates a random token.
     ///
     /// # Errors
-    /// When the system has no random numbers.
+    /// If the system can't provide random numbers.
     pub fn random() -> std::io::Result<Token> {
         let mut bytes = [0; TOKEN_BYTES];
         getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
         Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// The query of an address by which a browser is let in.
+    /// Returns the URL query that lets a browser in.
     pub fn query(&self) -> String {
         format!("{TOKEN}={}", self.0)
     }
 
-    /// The cookie that stands for the token. Cookies know no ports, so each page has a name of its own.
+    /// Returns the cookie for the token. Cookies don't distinguish ports, so each page has its own cookie name.
     fn cookie(&self) -> String {
         format!("windrow_page_{}={}", &self.0[..8], self.0)
     }
@@ -85,12 +86,12 @@ impl Token {
     }
 }
 
-/// Compares two secrets in a time that says nothing of the place where they differ.
+/// Compares two secrets in a time that doesn't reveal where they differ.
 fn is_same(one: &str, other: &str) -> bool {
     Sha256::digest(one) == Sha256::digest(other)
 }
 
-/// Lets nobody to a router but the browser that brought the token once: it is known by a cookie from then on.
+/// Restricts a router to the browser that presented the token once, which is then recognized by a cookie.
 pub fn for_one_browser(router: Router, token: Token) -> Router {
     router.layer(from_fn(move |request: Request, next: Next| {
         let token = token.clone();
@@ -107,7 +108,8 @@ pub fn for_one_browser(router: Router, token: Token) -> Router {
     }))
 }
 
-/// The same address without the token, which is neither in the history nor told to other pages then.
+/// Sets the cookie and redirects to the same path without the token, which keeps it out of the history and of
+/// `Referer` headers.
 fn let_in(path: &str, token: &Token) -> Response {
     let cookie = format!("{}; Path=/; HttpOnly; SameSite=Strict", token.cookie());
     let headers = [(LOCATION, path), (SET_COOKIE, cookie.as_str())];
@@ -119,6 +121,6 @@ fn let_in(path: &str, token: &Token) -> Response {
     response
 }
 
-/// The page of a visitor without the token.
+/// Page for a visitor without the token.
 const STRANGER: &str =
     "<h1>The page of a job</h1>\n<p>Open the whole address that <code>windrow run --page</code> printed.</p>";

@@ -1,5 +1,5 @@
-//! `/v1/limits`: limits with a name, which several businesses and tasks share. Changes are for administrators; a business
-//! sees those that it uses.
+//! `/v1/limits`: named limits, shared by several businesses and tasks. Only administrators make changes; a business
+//! sees the limits it uses.
 
 use std::num::NonZeroU32;
 
@@ -21,7 +21,7 @@ use windrow_engine::ports::ownership::limit_store::PartView;
 
 impl Of<&PartView> for api::LimitPart {
     fn of(part: &PartView) -> Self {
-        // To millionths: low rates are rates too.
+        // Round to millionths, so that low rates don't become zero.
         let per_second = |nanos: u64| (nanos as f64 / NANOS_PER_ITEM as f64 * 1e6).round() / 1e6;
         api::LimitPart {
             node: part.node.clone(),
@@ -67,9 +67,9 @@ impl Of<LimitPicture> for api::LimitInUse {
     }
 }
 
-/// Make a limit.
+/// Create a limit.
 ///
-/// Businesses and tasks that name it share it, on all nodes.
+/// All businesses and tasks that name it share it, across all nodes.
 #[utoipa::path(
     post, path = "/v1/limits", operation_id = "create_limit", tag = "limits", params(DryRunQuery),
     request_body = api::CreateLimit, security(("bearer" = ["admin"])),
@@ -92,7 +92,7 @@ pub(crate) async fn create(call: Call, Body(body): Body<api::CreateLimit>) -> Ht
     )?)
 }
 
-/// List limits in the order of their names; a business sees those that it uses.
+/// List limits by name. A business sees those it uses.
 #[utoipa::path(
     get, path = "/v1/limits", operation_id = "list_limits", tag = "limits", params(PageQuery),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::Page<api::Limit>))
@@ -104,7 +104,7 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<
     Ok(paging.answer(page.map(|limit| api::Limit::of(&limit))))
 }
 
-/// Look at a limit: what it allows, who uses it, and what each node has of it.
+/// Get a limit: its bounds, its users, and the share of each node.
 #[utoipa::path(
     get, path = "/v1/limits/{limit}", operation_id = "show_limit", tag = "limits",
     security(("bearer" = ["viewer", "business"])),
@@ -117,9 +117,9 @@ pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Pat
     Ok(([tag], Json(api::LimitInUse::of(picture))).into_response())
 }
 
-/// Change what a limit allows.
+/// Change the bounds of a limit.
 ///
-/// All nodes obey within seconds. With `If-Match` it is refused when the limit was changed meanwhile.
+/// All nodes apply the change within seconds. With `If-Match`, fails if the limit was changed in the meantime.
 #[utoipa::path(
     patch, path = "/v1/limits/{limit}", operation_id = "change_limit", tag = "limits", params(DryRunQuery),
     request_body = api::EditLimit, security(("bearer" = ["admin"])),
@@ -142,9 +142,9 @@ pub(crate) async fn edit(
     Ok(call.changed(api::Limit::of(&changed), |limit| ([tag], limit))?)
 }
 
-/// Delete a limit that nobody uses.
+/// Delete an unused limit.
 ///
-/// While a business names it, or a task that hasn't ended, it is refused, and says who.
+/// Fails while a business or an unfinished task uses it, and names them.
 #[utoipa::path(
     delete, path = "/v1/limits/{limit}", operation_id = "delete_limit", tag = "limits", params(ReasonQuery, DryRunQuery),
     security(("bearer" = ["admin"])),

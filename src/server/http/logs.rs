@@ -1,4 +1,4 @@
-//! `/v1/logs` and `/v1/tasks/{task}/logs`: lines about tasks and items.
+//! `/v1/logs` and `/v1/tasks/{task}/logs`: log lines about tasks and items.
 
 use axum::Json;
 use axum::extract::State;
@@ -25,7 +25,7 @@ use windrow_engine::ports::handling::data_log::{LogOrigin, LogQuery, NumberedLin
 use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// The longest message of a line that is sent. Unit: characters; stored are [`MESSAGE_BYTES_MAX`] bytes.
+/// Longest message in a submitted line, in characters; up to [`MESSAGE_BYTES_MAX`] bytes are stored.
 const MESSAGE_CHARS_MAX: usize = 1024;
 
 impl Of<NumberedLine> for api::LogLine {
@@ -51,25 +51,25 @@ impl Of<NumberedLine> for api::LogLine {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchParams {
-    /// This level or above.
+    /// Minimum level of the lines.
     #[param(value_type = Option<String>, pattern = "^(debug|info|warn|error)$")]
     level: Option<LogLevel>,
-    /// Lines about this item.
+    /// Only lines about this item.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     index: Option<u64>,
-    /// A text in the message, whatever the case of its letters.
+    /// Text to find in the message, ignoring case.
     #[param(min_length = 1, max_length = 200)]
     q: Option<String>,
-    /// Who wrote it.
+    /// Author of the lines: the business or the system.
     #[param(value_type = Option<String>, pattern = "^(business|system)$")]
     origin: Option<LogOrigin>,
-    /// A code of windrow's own lines.
+    /// Code of Windrow's own lines.
     #[param(max_length = 64)]
     code: Option<String>,
-    /// Written at or after (RFC 3339).
+    /// Only lines at or after this time (RFC 3339).
     #[param(format = DateTime)]
     from: Option<String>,
-    /// Written before (RFC 3339).
+    /// Only lines before this time (RFC 3339).
     #[param(format = DateTime)]
     to: Option<String>,
 }
@@ -100,9 +100,9 @@ fn query(
     })
 }
 
-/// Lines of a task.
+/// List the log lines of a task.
 ///
-/// The data log of a task, newest first.
+/// Newest lines of the task's data log come first.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/logs", tag = "logs", operation_id = "task_logs",
     security(("bearer" = ["viewer", "business"])), params(SearchParams, PageQuery),
@@ -139,7 +139,7 @@ pub(crate) async fn of_task(
     Ok(Json(page))
 }
 
-/// Says of errors whom they are about.
+/// Adds the data of the items that error lines are about.
 async fn add_data(app: &App, task: &TaskView, lines: &mut [api::LogLine]) -> HttpResult<()> {
     let mut errors: Vec<(&mut api::LogLine, ItemIndex)> = lines
         .iter_mut()
@@ -167,9 +167,9 @@ async fn search(app: &App, query: &LogQuery) -> HttpResult<api::LogPage> {
     })
 }
 
-/// Lines of all tasks.
+/// List the log lines of all tasks.
 ///
-/// The data log, newest first; a business sees its own tasks' lines.
+/// Newest lines come first. A business sees only its own tasks.
 #[utoipa::path(
     get, path = "/v1/logs", tag = "logs", operation_id = "all_logs",
     security(("bearer" = ["viewer", "business"])), params(SearchParams, PageQuery),
@@ -183,15 +183,15 @@ pub(crate) async fn of_all(
 ) -> HttpResult<Json<api::LogPage>> {
     let is_business = caller.role == Role::Business;
     let own = is_business.then(|| caller.business.unwrap_or_default());
-    // A start token is for its task only.
+    // A start token sees only its own task.
     Ok(Json(
         search(&app, &query(params, &paging, caller.task, own)?).await?,
     ))
 }
 
-/// Append lines.
+/// Append log lines.
 ///
-/// The business writes about its task or items.
+/// For a business to log about its task or items.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/logs", tag = "logs", operation_id = "append_logs",
     security(("bearer" = ["operator", "business"])), request_body = api::AppendLines,

@@ -1,8 +1,8 @@
-//! The façade: HTTP in front of the [`Service`](crate::service::Service). Decides nothing; translates.
+//! The API server: HTTP in front of the [`Service`](crate::service::Service). Translates and makes no decisions.
 //!
-//! Each resource is one file that holds its routes, bodies and conversions. A route is registered together with its
-//! OpenAPI description, and that description is where [`guard::access`] reads who may call it: a route that doesn't say so
-//! can't be called by anybody.
+//! Each resource is one file with its routes, bodies and conversions. A route is registered together with its OpenAPI
+//! description, from which [`guard::access`] reads the allowed callers: a route that doesn't state them can't be
+//! called by anybody.
 
 pub mod answer;
 mod audit;
@@ -64,7 +64,7 @@ use crate::service::ServiceError;
 )]
 struct Description;
 
-/// The routes of the paths of tasks.
+/// Returns the routes below `/v1/tasks`, and the log.
 fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
     vec![
         routes!(tasks::list, tasks::changes::create),
@@ -80,7 +80,7 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(tasks::commands::recover),
         routes!(tasks::commands::relocate),
         routes!(tasks::commands::ready),
-        routes!(tasks::failures::abandon::abandon),
+        routes!(tasks::failures::fail::fail),
         routes!(tasks::skips::skip),
         routes!(tasks::view::history::runs),
         routes!(tasks::view::history::run),
@@ -102,7 +102,7 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
     ]
 }
 
-/// The routes of businesses.
+/// Returns the routes below `/v1/businesses`.
 fn business_paths() -> Vec<UtoipaMethodRouter<App>> {
     vec![
         routes!(businesses::register, businesses::list),
@@ -116,7 +116,7 @@ fn business_paths() -> Vec<UtoipaMethodRouter<App>> {
     ]
 }
 
-/// The routes of all other paths.
+/// Returns the routes of all other resources.
 fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
     vec![
         routes!(tokens::whoami::whoami),
@@ -162,7 +162,7 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
     ]
 }
 
-/// The routes of datasets.
+/// Returns the routes below `/v1/datasets`.
 fn dataset_paths() -> Vec<UtoipaMethodRouter<App>> {
     vec![
         routes!(datasets::list),
@@ -179,7 +179,7 @@ fn dataset_paths() -> Vec<UtoipaMethodRouter<App>> {
     ]
 }
 
-/// Every route with its description.
+/// Builds the router of all routes with their descriptions.
 fn routes() -> OpenApiRouter<App> {
     let begin = OpenApiRouter::with_openapi(Description::openapi());
     let paths = [task_paths(), business_paths(), dataset_paths(), other_paths()]
@@ -188,7 +188,7 @@ fn routes() -> OpenApiRouter<App> {
     paths.fold(begin, OpenApiRouter::routes)
 }
 
-/// The façade: a router, and the document that describes it.
+/// Builds the API server: the router, and the OpenAPI document that describes it.
 pub fn facade(app: App) -> (Router, Arc<Document>) {
     let (router, mut document) = routes().split_for_parts();
     guard::idempotency::describe(&mut document);
@@ -200,7 +200,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
     ));
     let router = router
         .layer(Extension(Arc::new(written)))
-        // What a body may be is for `intake` and for uploads to say.
+        // Body sizes are limited by `intake` and by the upload route.
         .layer(DefaultBodyLimit::disable())
         .fallback(dashboard::other)
         .method_not_allowed_fallback(problem::no_such_method)
@@ -212,7 +212,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .route_layer(from_fn_with_state(rules, guard::parameters::hold))
         .route_layer(from_fn_with_state((app.clone(), policy), guard::access::guard))
         .layer(from_fn_with_state(app.clone(), turn_away))
-        // Other nodes ask also while this one ends, and are known by no token.
+        // After the other layers: peers have no token, and must get replies during shutdown too.
         .merge(nodes::internal::router())
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(
             problem::on_panic,
@@ -223,7 +223,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
     (router, document)
 }
 
-/// What is refused before anybody looks at it: changes while the process ends, and what comes over too many connections.
+/// Rejects requests before any other check: changes during shutdown, and requests on surplus connections.
 async fn turn_away(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     if !is_read && app.front.is_ending() {

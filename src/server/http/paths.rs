@@ -1,8 +1,8 @@
-//! Paths that guards treat apart.
+//! Paths that the guards handle specially.
 
-/// Bytes of an upload are limited by the route itself.
+/// Uploads limit the size of their bodies themselves.
 pub(crate) const UPLOADS: &str = "/v1/uploads";
-/// Whoever signs in is nobody yet, who could have a key.
+/// A caller that signs in has no identity yet, so it can't have a key.
 pub(crate) const SESSION: &str = "/v1/session";
-/// Appended items are kept once a key by the store itself.
+/// Appended items are deduplicated by key in the store itself.
 pub(crate) const APPENDS: &str = "/v1/tasks/{task}/items";

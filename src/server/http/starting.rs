@@ -1,5 +1,5 @@
-//! The façade of a node that starts. It listens before it has its database, so that a port that is taken is told before anything
-//! is touched; whoever asks meanwhile hears what it waits for, and not nothing.
+//! API server of a starting node. Listens before the database is connected, so that a port conflict is reported
+//! before anything is touched, and clients learn what the node waits for.
 
 use axum::Router;
 use axum::extract::Request;
@@ -10,7 +10,8 @@ use super::answer::response;
 use super::guard::outside;
 use super::problem::{Problem, Slug};
 
-/// What is answered until the node serves: 200 from `/healthz`, 503 from everything else. `base` is `http.public_url`.
+/// Builds the router used until the node serves: 200 from `/healthz`, 503 for everything else. `base` is
+/// `http.public_url`.
 pub fn facade(base: String) -> Router {
     let wait = || async { Problem::new(Slug::StoreUnavailable, outside::STARTS) };
     let complete = move |request: Request, next: Next| {

@@ -1,4 +1,4 @@
-//! `/v1/statistics`: what was done in each day, over years. A business sees its own.
+//! `/v1/statistics`: items and tasks per day, over years. A business sees only its own.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -10,20 +10,20 @@ use crate::http::front::App;
 use crate::http::guard::{Caller, Params, time_option};
 use crate::service::statistics::{About, By, Row, RowKey};
 
-/// Which statistics.
+/// Filters and grouping of the statistics.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct StatisticsQuery {
-    /// Of this business.
+    /// Only statistics of this business.
     #[param(pattern = "^[a-z0-9-]{1,40}$")]
     business: Option<String>,
-    /// From the day (in UTC) of this time on; without it the 30 days before the end.
+    /// From the UTC day of this time; default: 30 days before the end.
     #[param(format = "date-time")]
     since: Option<String>,
-    /// Up to this time, with its day; without it up to now.
+    /// Up to and including the UTC day of this time; default: now.
     #[param(format = "date-time")]
     until: Option<String>,
-    /// What a row is about: a day, newest first; a business; or a task that is still kept, newest first.
+    /// Grouping of the rows: `day`, newest first; `business`; or `task` (only tasks that still exist), newest first.
     #[param(pattern = "^(day|business|task)$")]
     by: Option<String>,
 }
@@ -43,7 +43,7 @@ pub(crate) fn show_statistics(row: Row, asked: Option<&str>) -> api::Statistics 
         items: api::StatisticsItems {
             succeeded: row.items.succeeded,
             skipped: row.items.skipped,
-            abandoned: row.items.abandoned,
+            failed: row.items.failed,
         },
     };
     match row.about {
@@ -62,7 +62,7 @@ pub(crate) fn show_statistics(row: Row, asked: Option<&str>) -> api::Statistics 
     json
 }
 
-/// The cursor of a row.
+/// Cursor that points to a row.
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Place {
@@ -88,10 +88,10 @@ impl Place {
     }
 }
 
-/// What was done in each day.
+/// List daily totals of items and tasks.
 ///
-/// Counted with each checkpoint, so that a crash neither loses nor repeats anything; what deleted tasks did stays for
-/// `retention.statistics`. Rows in which nothing was done are left out.
+/// Counted with each checkpoint, so a crash neither loses nor repeats anything. Totals of deleted tasks are kept for
+/// `retention.statistics`. Empty rows are left out.
 #[utoipa::path(
     get, path = "/v1/statistics", tag = "statistics", operation_id = "statistics",
     params(StatisticsQuery, PageQuery), security(("bearer" = ["viewer", "business"])),
@@ -105,7 +105,7 @@ pub(crate) async fn statistics(
 ) -> HttpResult {
     let mut business = query.business;
     if let Some(own) = caller.business {
-        // A business has its own and no others, whatever it asks for.
+        // A business sees only its own rows, whatever it asks for.
         if business.as_ref().is_some_and(|asked| *asked != own) {
             return Ok(paging.answer(paging.page(Vec::<api::Statistics>::new(), |_| ())));
         }

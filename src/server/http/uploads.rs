@@ -1,4 +1,4 @@
-//! `/v1/uploads`: sources that are sent here.
+//! `/v1/uploads`: item sources uploaded to the node.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,30 +25,30 @@ use windrow_core::text::quoted;
 use windrow_engine::ports::sources::resolver::{Received, RowFormat, SourceRequest};
 use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadState};
 
-/// What there are only so many of.
+/// Name of the limited resource, for error messages.
 const PLACES: &str = "places for uploads (http.max_uploads)";
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct UploadParams {
-    /// Between the fields of a CSV: one ASCII character, or `tab`.
+    /// CSV only: field delimiter, one ASCII character or `tab`.
     #[param(max_length = 3, default = ",")]
     delimiter: Option<String>,
-    /// Whether the first row of a CSV names its columns.
+    /// CSV only: the first row contains column names.
     #[param(default = true)]
     header: Option<bool>,
-    /// Around the fields of a CSV: one ASCII character, or `none` to read quotes as text.
+    /// CSV only: quote character, one ASCII character, or `none` to read quotes as text.
     #[param(max_length = 4, default = "\"")]
     quote: Option<String>,
-    /// Whether rows of a CSV are taken whose quotes RFC 4180 doesn't have: fields may change, rows may be swallowed.
+    /// CSV only: accept rows whose quoting violates RFC 4180. Fields may change and rows may be lost.
     #[param(default = false)]
     lenient: Option<bool>,
-    /// Whether a NUL ends each text of a `text/plain` body, as `find -print0` writes it, and not the end of its line.
+    /// `text/plain` only: texts end with NUL, as written by `find -print0`, instead of a line feed.
     #[param(default = false)]
     null: Option<bool>,
 }
 
-/// From which part of its quota on a business is warned. Unit: percent.
+/// Share of the upload quota from which a business is warned, in percent.
 const WARNED_FROM: u128 = 80;
 
 impl Of<(u64, u64)> for api::UploadQuota {
@@ -110,9 +110,9 @@ fn face(upload: Upload, received: Option<Received>, quota: Option<api::UploadQuo
 
 /// Upload items.
 ///
-/// Takes in a CSV, NDJSON or lines of text (`text/plain`) of any size up to `http.upload_limit`, and counts and checks its
-/// rows meanwhile. What is compressed (gzip, zstd, bzip2, xz: its first bytes say it) is unpacked, and held against the same
-/// limit; its `Content-Type` is that of its rows.
+/// Accepts CSV, NDJSON or lines of text (`text/plain`) up to `http.upload_limit`, and counts and checks the rows
+/// while they arrive. Compressed data (gzip, zstd, bzip2 or xz, recognized by its first bytes) is decompressed and
+/// must fit within the same limit; its `Content-Type` is that of the rows.
 #[utoipa::path(
     post, path = "/v1/uploads", tag = "uploads", operation_id = "create_upload",
     security(("bearer" = ["operator", "business"])), params(UploadParams),
@@ -157,17 +157,16 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, place, Json(body)))
 }
 
-/// A place for what arrives: an upload, or what is fetched.
+/// Takes a slot for incoming data: an upload or a fetched URL.
 fn place(app: &App, caller: &Caller) -> Result<Share<String>, Full> {
     app.front.uploads.take(caller.account(), 1, false)
 }
 
-/// Makes a source the caller's. A business may make tasks of its own uploads only; of others' it doesn't even learn that
-/// they are there. What it may fetch is guarded. What is fetched arrives as an upload does: until it is here, the task has
-/// the place that is answered.
+/// Checks that the caller may use a source. A business may use only its own uploads and can't detect those of others;
+/// the URLs it fetches are guarded. A fetch takes an upload slot, which the caller holds until the data has arrived.
 ///
 /// # Errors
-/// As if there were no such upload; or all places are taken.
+/// As if the upload didn't exist; or if all upload slots are taken.
 pub(super) async fn judge_source(
     app: &App,
     caller: &Caller,
@@ -186,7 +185,7 @@ pub(super) async fn judge_source(
         return Ok(None);
     }
     match app.service.sources.show(*upload).await {
-        // A start token is for its task; uploads are its business's.
+        // A start token is limited to its task, while uploads belong to the business.
         Ok((found, _)) if found.created_by == caller.account() && caller.task.is_none() => Ok(None),
         Ok(_) | Err(ServiceError::NotFound { .. }) => {
             let text = format!("{upload} isn't there; upload it (again)");
@@ -206,7 +205,7 @@ fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
     }
 }
 
-/// How the body becomes rows; none for a body of another type.
+/// Returns the row format of a body, `None` for an unsupported content type.
 fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFormat>, ServiceError> {
     let kind = headers::content_type(headers);
     if params.null.is_some() && kind != "text/plain" {
@@ -265,7 +264,7 @@ fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
     })
 }
 
-/// The upload of the path, which the caller may see.
+/// Upload named in the path, if the caller may see it.
 pub(crate) struct PathUpload(Upload, Option<Received>);
 
 impl FromRequestParts<App> for PathUpload {
@@ -287,7 +286,7 @@ impl FromRequestParts<App> for PathUpload {
     }
 }
 
-/// Show an upload.
+/// Get an upload and its state.
 #[utoipa::path(
     get, path = "/v1/uploads/{u}", tag = "uploads", operation_id = "show_upload",
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::Upload))
@@ -296,9 +295,9 @@ pub(crate) async fn show(State(app): State<App>, upload: PathUpload) -> HttpResu
     Ok(Json(shown(&app, upload).await?))
 }
 
-/// Remove an upload.
+/// Delete an upload.
 ///
-/// One that a task took stays with its task.
+/// Fails for an upload that a task uses, which stays with the task.
 #[utoipa::path(
     delete, path = "/v1/uploads/{u}", tag = "uploads", operation_id = "discard_upload",
     security(("bearer" = ["operator", "business"])), responses((status = 204), (status = 409))

@@ -1,4 +1,4 @@
-//! What other nodes are told: only of what runs here, and nothing that they could ask of the store.
+//! Replies to other nodes, only about runs on this node. Peers read everything else from the store.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use windrow_core::shards::Share;
 use windrow_engine::ports::ownership::peers::{PeerReply, Question};
 
 impl Service {
-    /// The answer to a question; none for those that are about the process and not about tasks.
+    /// Answers a question from a peer; `None` for questions about the process instead of tasks.
     pub async fn answer(&self, question: &Question) -> Option<PeerReply> {
         Some(match question {
             Question::Tasks(tasks) => PeerReply::Tasks(
@@ -45,7 +45,8 @@ impl Service {
 
     async fn book_here(&self, task: TaskId, rate: RateLimit, is_trial: bool) -> PeerReply {
         let supervisor = self.supervisor();
-        // Only asked of a node that runs a part of the task, which knows its share; a run that ended meanwhile books nothing.
+        // Peers ask only nodes that run a part of the task, and the node knows its share. If the run has ended,
+        // nothing is booked.
         let booked = match is_trial {
             true => supervisor.would_book(task, rate, Share::ALL).await,
             false => supervisor.rebook(task, rate, Share::ALL).await,

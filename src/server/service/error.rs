@@ -1,6 +1,6 @@
-//! What can go wrong with a request: one variant per problem that callers can tell apart.
+//! Errors of requests: one variant per problem that callers can tell apart.
 //!
-//! `http/problem.rs` gives each its slug, status and advice. No message shows SQL, paths of the node or secrets.
+//! `http/problem.rs` maps each to its slug, status and advice. No message contains SQL, paths of the node or secrets.
 
 use crate::service::FieldFault;
 use crate::service::schedules;
@@ -15,128 +15,128 @@ use windrow_engine::ports::ownership::peers::Unreachable;
 use windrow_engine::ports::schedules::store::ScheduleError;
 use windrow_engine::ports::tasks::store::{CommandError, CommandRefusal, CreateError, MoveRefusal};
 
-/// A request was not obeyed. Nothing was changed, unless the variant says so.
+/// Error of a request. Nothing was changed, unless the variant says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceError {
-    /// The request can't be understood.
+    /// The request can't be parsed or is invalid.
     #[error("{}", faults_text(_0))]
     Invalid(Vec<FieldFault>),
-    /// It was understood, but what it says can't be done.
+    /// The request is valid but asks for something that can't be done.
     #[error("{}", faults_text(_0))]
     Unprocessable(Vec<FieldFault>),
-    /// Nothing of what it asks for is left to do. Who takes that for an error is told as of what can't be done.
+    /// Nothing is left to do for the request. Callers that treat this as an error report it like `Unprocessable`.
     #[error("{}", faults_text(_0))]
     NothingToDo(Vec<FieldFault>),
-    /// The caller isn't known.
+    /// The caller is not authenticated.
     #[error("{0}")]
     Unauthenticated(String),
-    /// The caller may not do this.
+    /// The caller lacks permission for this.
     #[error("{0}")]
     Forbidden(String),
-    /// There is no such thing.
+    /// The requested object doesn't exist.
     #[error("there is no {what} {}", cut(.name, QUOTE_CHARS_MAX))]
     NotFound {
-        /// `task`, `business` …
+        /// Kind of object, such as `task` or `business`.
         what: &'static str,
-        /// What was asked for.
+        /// Name or id from the request.
         name: String,
     },
-    /// An item of which nothing is recorded.
+    /// No record exists for the item.
     #[error("{0}")]
     ItemNotRecorded(String),
-    /// Not in this state; names what is allowed.
+    /// The action isn't allowed in the current state; names those that are.
     #[error(transparent)]
     WrongState(Refusal),
-    /// These members can't be changed as the task is now.
+    /// The members can't be changed in the task's current state.
     #[error("{}", faults_text(_0))]
     FieldsRefused(Vec<FieldFault>),
-    /// Something else of this request's kind stands in its way.
+    /// The request conflicts with another object of its kind.
     #[error("{detail}")]
     Conflict {
-        /// What.
+        /// Description of the conflict.
         detail: String,
-        /// What to try.
+        /// Suggestion for resolving it.
         advice: String,
     },
-    /// A redrive of the same task, or of one of its redrives, was made meanwhile.
+    /// A concurrent redrive of the same task, or of one of its redrives, was created first.
     #[error("other redrives of {0} keep changing which failures are left")]
     Overtaken(TaskId),
-    /// The fire that makes the task is settled: another node made it, or the schedule is gone.
+    /// The fire behind the task is settled: another node created the task, or the schedule is gone.
     #[error("the fire of the schedule is settled")]
     FireOver,
-    /// The name belongs to another.
+    /// The name is already in use.
     #[error("{0}")]
     NameTaken(String),
-    /// A raise doesn't fit on the node.
+    /// The requested rate doesn't fit on the node.
     #[error("{detail}")]
     NoCapacity {
-        /// What is asked, what is free.
+        /// Requested and free capacity.
         detail: String,
-        /// What would fit, by node.
+        /// Highest possible rate per node.
         max_rate: Vec<(String, String)>,
     },
     /// The token or number belongs to an earlier start.
     #[error("{0}")]
     StaleStart(String),
-    /// It was changed since the caller looked.
+    /// The object was changed since the caller read it.
     #[error("{0}")]
     EtagMismatch(String),
-    /// The business said no; its words.
+    /// The business rejected the request, with its message.
     #[error("{0}")]
     BusinessRejected(String),
-    /// A contract check failed.
+    /// The contract check of the handler failed.
     #[error("{detail}")]
     CheckFailed {
-        /// What failed.
+        /// Description of the failed checks.
         detail: String,
-        /// The whole report.
+        /// Complete report of the check.
         report: Vec<api::Check>,
     },
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,
-    /// A request with this key is being answered.
+    /// A request with the same key is in progress.
     #[error("a request with this idempotency key is being answered")]
     KeyInProgress,
-    /// The create needs a key.
+    /// Creating this requires an idempotency key.
     #[error("this node requires an Idempotency-Key for every create")]
     KeyRequired,
-    /// What is compressed can't be unpacked.
+    /// The compressed data can't be decompressed.
     #[error("{detail}")]
     NotUnpacked {
-        /// What is wrong in one word.
+        /// Reason as a single word.
         reason: &'static str,
-        /// What is wrong, and what to try.
+        /// Description of the error, with advice.
         detail: String,
     },
-    /// More bytes than are taken.
+    /// The data exceeds its size limit.
     #[error("{0}")]
     TooLarge(String),
-    /// An open task takes no more items.
+    /// The open task is sealed and accepts no more items.
     #[error("{0}")]
     Sealed(String),
-    /// Too many items of an open task wait.
+    /// Too many items of the open task are waiting.
     #[error("{0}")]
     BacklogFull(String),
-    /// A business has stored as many bytes of uploads as it may.
+    /// The business has used up its upload quota.
     #[error("{0}")]
     UploadQuota(String),
-    /// The store can't be reached.
+    /// The database can't be reached.
     #[error("the node can't reach its database; it goes on by itself when that is back")]
     StoreUnavailable,
-    /// The store has no room left.
+    /// The database's disk is full.
     #[error("the disk of the node's database is full; make room there, and it goes on by itself")]
     StoreFull,
-    /// A task can't be archived before it is deleted.
+    /// The task can't be archived, so it isn't deleted.
     #[error("the task can't be written to archive.location, so it is kept; the node's log says why")]
     NotArchived,
-    /// Another node, which alone can do this, gave no answer. It may have done what it was asked for.
+    /// Another node, which alone can do this, didn't respond. It may have done what was requested.
     #[error(transparent)]
     PeerSilent(#[from] Unreachable),
-    /// The node ends.
+    /// The node is shutting down.
     #[error("this node is shutting down")]
     Draining,
-    /// A bug; its text is for the node's own log.
+    /// An internal error, caused by a bug; the text is only for the node's log.
     #[error("internal error")]
     Internal(String),
 }
@@ -153,24 +153,24 @@ fn faults_text(faults: &[FieldFault]) -> String {
 }
 
 impl ServiceError {
-    /// There is no such task.
+    /// Creates a `NotFound` error for a task.
     pub fn no_task(id: impl ToString) -> ServiceError {
         ServiceError::not_found("task", id)
     }
 
-    /// There is no such thing of a kind.
+    /// Creates a `NotFound` error for an object of a kind.
     pub fn not_found(what: &'static str, name: impl ToString) -> ServiceError {
         let name = name.to_string();
         ServiceError::NotFound { what, name }
     }
 
-    /// Something is in the way; what, and what to try.
+    /// Creates a `Conflict` error with its description and advice.
     pub fn conflict(detail: impl Into<String>, advice: impl Into<String>) -> ServiceError {
         let (detail, advice) = (detail.into(), advice.into());
         ServiceError::Conflict { detail, advice }
     }
 
-    /// Refuses a request for its faults, if it has any.
+    /// Fails if there are any errors in the list.
     ///
     /// # Errors
     /// `Unprocessable` with all of them.
@@ -181,12 +181,12 @@ impl ServiceError {
         }
     }
 
-    /// One fault of the request.
+    /// Creates an `Invalid` error for one member.
     pub fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> ServiceError {
         ServiceError::Invalid(vec![FieldFault::new(pointer, detail)])
     }
 
-    /// One thing that can't be done as it is said.
+    /// Creates an `Unprocessable` error for one member.
     pub fn unprocessable(pointer: impl Into<String>, detail: impl Into<String>) -> ServiceError {
         FieldFault::new(pointer, detail).into()
     }
@@ -250,7 +250,7 @@ impl From<CommandRefusal> for ServiceError {
     }
 }
 
-/// Why shards are not moved.
+/// Converts the refusal to move shards.
 fn moved(refusal: &MoveRefusal) -> ServiceError {
     let detail = refusal.to_string();
     let advice = match refusal {
@@ -352,7 +352,7 @@ impl From<ScheduleError> for ServiceError {
     }
 }
 
-/// Who keeps a limit from being deleted.
+/// Returns the error for deleting a limit in use; lists its users.
 fn in_use(name: &str, users: &LimitUsers) -> ServiceError {
     let businesses = users.businesses.iter().map(|slug| format!("business {slug}"));
     let tasks = users.tasks.iter().map(|task| task.id.to_string());

@@ -1,20 +1,20 @@
-//! One thing that is wrong with a request: where, what, and what would do. How a request is refused for it is in `error.rs`.
+//! Error in a member of a request: place, problem and advice. The responses are defined in `error.rs`.
 
-/// One thing that is wrong with a request.
+/// Error in a member of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldFault {
-    /// Where, as a JSON pointer into the body (`/rate`), or the name of a parameter (`limit`).
+    /// JSON pointer into the body (`/rate`), or name of a parameter (`limit`).
     pub pointer: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub detail: String,
-    /// What would do.
+    /// Suggestion for a valid value.
     pub advice: Option<String>,
-    /// Where what was named would be, if the fault is that there is no such thing.
+    /// Path where the named object would be, if the error is that it doesn't exist.
     pub missing: Option<String>,
 }
 
 impl FieldFault {
-    /// A fault without advice.
+    /// Creates an error without advice.
     pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> FieldFault {
         FieldFault {
             pointer: pointer.into(),
@@ -24,14 +24,14 @@ impl FieldFault {
         }
     }
 
-    /// What was named isn't there: the path under which it would be.
+    /// Marks the error as a missing object, which would be at this path.
     #[must_use]
     pub fn missing(mut self, path: impl Into<String>) -> FieldFault {
         self.missing = Some(path.into());
         self
     }
 
-    /// The same with what would do.
+    /// Adds a suggestion for a valid value.
     #[must_use]
     pub fn advise(mut self, advice: impl Into<String>) -> FieldFault {
         self.advice = Some(advice.into());

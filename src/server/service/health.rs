@@ -1,4 +1,4 @@
-//! Whether this node can do its work.
+//! Readiness and degradation of this node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use windrow_engine::actors::runtime::tree::Activity;
 use windrow_engine::ports::handling::meters::{Meters, store_full_text};
 use windrow_engine::ports::tasks::store::TaskStore;
 
-/// How long the store may take to answer a question about nothing.
+/// Time within which the store must respond to an empty query.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why the node isn't ready, or is degraded.
+/// Reason why the node isn't ready or is degraded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotReady {
-    /// `store`, `session`, `actors`; `redis` and `store` of what is degraded.
+    /// `store`, `session` or `actors`; if degraded, `redis` or `store`.
     pub slug: &'static str,
-    /// A sentence.
+    /// Description in one sentence.
     pub text: String,
 }
 
-/// What keeps this node from its work.
+/// Health checks of this node.
 pub struct Health {
     pub(super) node: Arc<ThisNode>,
     pub(super) tasks: Arc<dyn TaskStore>,
@@ -38,13 +38,13 @@ impl Health {
         Health { node, tasks, meters }
     }
 
-    /// Everything that keeps the node from its work; empty when it is ready.
+    /// Returns all reasons why the node can't work; empty if it is ready.
     pub async fn not_ready(&self) -> Vec<NotReady> {
         let found = [self.store_fault().await, self.tree_fault()];
         found.into_iter().flatten().collect()
     }
 
-    /// What the node does its work without, slower or with less to spare.
+    /// Returns the problems that make the node slower or less safe but don't stop it.
     pub fn degraded(&self) -> Vec<NotReady> {
         let full = self.meters.is_store_full(self.node.clock.now());
         let full = full.then(|| NotReady {
@@ -57,7 +57,7 @@ impl Health {
     }
 
     async fn store_fault(&self) -> Option<NotReady> {
-        // No task has this id: the store looks, and finds nothing.
+        // No task has this id, so the query is cheap and still reaches the database.
         let asked = self.tasks.get(TaskId(0));
         let text = match tokio::time::timeout(STORE_PATIENCE, asked).await {
             Ok(Ok(_)) => return None,
@@ -76,7 +76,7 @@ impl Health {
         Some(NotReady { slug: "store", text })
     }
 
-    /// Why the session may not be confirmed, where the node knows.
+    /// Returns the likely reason why the session isn't confirmed.
     fn why_silent(&self) -> String {
         if self.meters.is_store_full(self.node.clock.now()) {
             return store_full_text(0);
@@ -94,7 +94,7 @@ impl Health {
         let actors = self.node.supervisor.tree().view();
         let session = actors.iter().find(|actor| actor.kind == Kind::Session);
         let ttl = self.node.config().cluster.lease_ttl;
-        // A session that beats says so at each beat; one that is new has said nothing yet.
+        // A live session sets its text at each heartbeat; a new one has none yet.
         let beats = session.is_some_and(|session| {
             session.activity == Activity::Ok && !session.text.is_empty() && session.last_handled < ttl
         });

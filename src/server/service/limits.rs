@@ -1,4 +1,4 @@
-//! Named limits: made, looked at, changed, deleted; and whether a task or a business may name one.
+//! Named limits: creating, reading, changing and deleting them, and checks of references to them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use windrow_engine::ports::access::named_limit_store::{
 use windrow_engine::ports::ownership::limit_store::PartView;
 use windrow_engine::ports::tasks::store::Write;
 
-/// How often a change without an expected revision is made again because another one came first.
+/// Attempts at a change without an expected revision when concurrent changes interfere.
 const TRIES: u32 = 4;
-/// Names that are told to somebody who named none of them.
+/// Most known names listed in an error about an unknown one.
 const NAMES_TOLD_MAX: usize = 10;
 
-/// What a change of a limit sets; what is none stays. Within, none is without a bound.
+/// Changes to a limit. The outer `None` keeps a bound, the inner `None` removes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitChange {
-    /// Items that leave.
+    /// Dispatch rate of items.
     pub rate: Option<Option<Rate>>,
-    /// Items in flight.
+    /// Maximum items in flight.
     pub concurrency: Option<Option<u32>>,
 }
 
@@ -44,18 +44,18 @@ impl LimitChange {
     }
 }
 
-/// A limit and who uses it.
+/// Limit with its users and shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitPicture {
-    /// The limit.
+    /// Limit as it is stored.
     pub limit: NamedLimit,
-    /// Who names it.
+    /// Businesses and tasks that use the limit.
     pub users: LimitUsers,
-    /// What each node may use of it now.
+    /// Current share of each node.
     pub parts: Vec<PartView>,
 }
 
-/// Limits that have a name.
+/// Service for named limits.
 pub struct Limits {
     pub(super) node: Arc<ThisNode>,
     pub(super) store: Arc<dyn NamedLimitStore>,
@@ -66,10 +66,10 @@ impl Limits {
         Limits { node, store }
     }
 
-    /// Makes a limit.
+    /// Creates a limit.
     ///
     /// # Errors
-    /// `Unprocessable` for a name that is none, or where it would limit nothing; `NameTaken`.
+    /// `Unprocessable` for an invalid name, or if it has neither a rate nor a concurrency; `NameTaken`.
     pub async fn create(
         &self,
         name: &str,
@@ -91,7 +91,7 @@ impl Limits {
         Ok(made)
     }
 
-    /// Limits in the order of their names; for a business only those that it uses.
+    /// Returns limits by name; for a business only those it uses.
     pub async fn list(
         &self,
         business: Option<&str>,
@@ -102,7 +102,7 @@ impl Limits {
         Ok(self.store.named_limits(among.as_ref(), after, count).await?)
     }
 
-    /// A limit with who uses it; a business sees one that it uses, and of the users itself.
+    /// Returns a limit with its users. A business can see only limits that it uses, and only itself among the users.
     ///
     /// # Errors
     /// `NotFound`.
@@ -131,10 +131,10 @@ impl Limits {
         found.ok_or_else(|| NamedLimitError::NotFound(name.to_owned()).into())
     }
 
-    /// Changes what a limit allows; with `expected` only while it has that revision. The nodes hear of it within a second.
+    /// Changes the bounds of a limit; with `expected`, only at that revision. The nodes learn of it within a second.
     ///
     /// # Errors
-    /// `Unprocessable` where it would limit nothing, `EtagMismatch`, `NotFound`.
+    /// `Unprocessable` if no bound would remain, `EtagMismatch`, `NotFound`.
     pub async fn change(
         &self,
         name: &str,
@@ -166,10 +166,10 @@ impl Limits {
         Err(super::businesses::changing_too_fast(name))
     }
 
-    /// Deletes a limit that nobody names any more.
+    /// Deletes an unused limit.
     ///
     /// # Errors
-    /// `Conflict` with those who name it, `NotFound`.
+    /// `Conflict` that lists its users, `NotFound`.
     pub async fn delete(&self, name: &str, write: &Write) -> Result<NamedLimit, ServiceError> {
         let gone = self.store.delete_limit(name, write, self.node.now()).await?;
         if !write.dry_run {
@@ -178,8 +178,8 @@ impl Limits {
         Ok(gone)
     }
 
-    /// Whether a task may name what its plan names. A business's own token may name what the business uses already: it
-    /// doesn't learn what others have, and takes no share of it.
+    /// Checks that a task may use the limits in its plan. With a business's own token, only limits that the business
+    /// already uses are allowed, so that it can't learn about others or take a share of them.
     pub(super) async fn check(
         &self,
         plan: &TaskPlan,
@@ -194,7 +194,7 @@ impl Limits {
         ServiceError::refuse(faults)
     }
 
-    /// What is wrong with a list of limits; `business` is who may name only what it uses.
+    /// Returns the errors in a list of limits; `business` restricts it to those that this business uses.
     pub(super) async fn faults_of_names(
         &self,
         pointer: &str,
@@ -226,13 +226,13 @@ impl Limits {
         Ok(faults)
     }
 
-    /// The names of all limits, or of those among these.
+    /// Returns the names of all limits, or of those in `among`.
     async fn names(&self, among: Option<&BTreeSet<String>>) -> Result<BTreeSet<String>, StoreError> {
         let found = self.store.named_limits(among, None, LOOKED_THROUGH_MAX).await?;
         Ok(found.into_iter().map(|limit| limit.name).collect())
     }
 
-    /// The limits that a business may see; none is all of them.
+    /// Returns the limits that a business may see; `None` means all.
     async fn seen_by(&self, business: Option<&str>) -> Result<Option<BTreeSet<String>>, StoreError> {
         match business {
             Some(slug) => Ok(Some(self.store.limits_of(slug).await?)),
@@ -241,7 +241,7 @@ impl Limits {
     }
 }
 
-/// A limit limits something.
+/// Fails if a limit has neither a rate nor a concurrency.
 fn check_bounds(bounds: Bounds) -> Result<(), ServiceError> {
     if bounds.is_limited() {
         return Ok(());
@@ -252,7 +252,7 @@ fn check_bounds(bounds: Bounds) -> Result<(), ServiceError> {
     ))
 }
 
-/// What people write for no limit.
+/// Words that people use for "no limit".
 const NONE: [&str; 4] = ["none", "no", "off", "unlimited"];
 
 fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {

@@ -1,4 +1,4 @@
-//! The data log: what a business appends, and what people search.
+//! The data log: appending for businesses, and expiry of old lines.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use windrow_core::ids::{ShardId, TaskId, WallMs};
 use windrow_engine::ports::handling::data_log::{DataLog, DataLogLine, LogOrigin, LogRetention};
 use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
 
-/// Lines of one request.
+/// Most lines per request.
 pub const LINES_MAX: usize = 1_000;
 
-/// What came of an append.
+/// Outcome of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// Lines that are stored.
+    /// Number of lines stored.
     pub stored: u64,
-    /// Lines below `data_log.min_level`, which are not.
+    /// Number of lines dropped because they are below `data_log.min_level`.
     pub below_min_level: u64,
 }
 
-/// The data log of all tasks.
+/// Service for the data log of all tasks.
 pub struct Logs {
     pub(super) node: Arc<ThisNode>,
-    /// Where lines are kept.
+    /// Store that keeps the lines.
     pub store: Arc<dyn DataLog>,
 }
 
@@ -33,10 +33,10 @@ impl Logs {
         Logs { node, store }
     }
 
-    /// Appends lines of a business to a task's log; they carry this moment as their time.
+    /// Appends a business's lines to a task's log, with the current time.
     ///
     /// # Errors
-    /// When the store can't be written; then none is stored.
+    /// If the store can't be written; no line is stored then.
     pub async fn append(&self, task: TaskId, lines: Vec<LogLine>) -> Result<Appended, ServiceError> {
         let (at, shard) = (self.node.now(), ShardId { task, no: 0 });
         let min = level(self.node.config().data_log.min_level);
@@ -61,7 +61,7 @@ impl Logs {
         })
     }
 
-    /// Removes lines that are not to be kept any more, in short transactions, at most `rounds` of them; says how many.
+    /// Deletes expired lines in up to `rounds` short transactions, and returns their number.
     pub async fn expire(&self, rounds: u32) -> Result<u64, ServiceError> {
         let config = self.node.config();
         let kept_ms = i64::try_from(config.data_log.retention.as_millis()).unwrap_or(i64::MAX);

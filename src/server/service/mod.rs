@@ -1,8 +1,9 @@
-//! What people do: the verbs behind the command line and the façade. Knows ports and the supervisor's handle.
+//! Operations for people, behind the command line and the API server. Depends only on ports and the supervisor's
+//! handle.
 //!
-//! [`job`] is `windrow run`. [`Service`] is everything that the façade can do, a part for each resource: a part names the
-//! ports and the other parts that it needs, and says what can go wrong with the one [`ServiceError`]. What no method says of itself: the store
-//! may be out of reach.
+//! [`job`] is `windrow run`. [`Service`] is everything that the API server offers, with one part per resource. A part
+//! names the ports and other parts that it needs, and reports all failures as [`ServiceError`]. Any method may also
+//! fail because the store can't be reached, which isn't documented again.
 
 pub mod access;
 mod answering;
@@ -79,7 +80,7 @@ use windrow_engine::ports::tasks::results::ResultStore;
 use windrow_engine::ports::tasks::statistics::StatisticsStore;
 use windrow_engine::ports::tasks::store::TaskStore;
 
-/// Everything that the service asks of its store.
+/// All interfaces that the service requires of its store.
 pub trait Stores:
     TaskStore
     + TaskList
@@ -108,87 +109,86 @@ where
 {
 }
 
-/// What the service works with; the composition root fills it.
+/// Dependencies of the service, provided by the composition root.
 pub struct Parts<S> {
-    /// The store.
+    /// Store behind all its ports.
     pub store: Arc<S>,
-    /// Lines.
+    /// Store of data log lines.
     pub data_log: Arc<dyn DataLog>,
-    /// What is counted for people who watch.
+    /// Counters for metrics and health.
     pub meters: Arc<Meters>,
-    /// Says what the source of a request is.
+    /// Resolver for the sources in requests.
     pub resolver: Arc<dyn SourceResolver>,
-    /// Calls hooks.
+    /// Client that calls hooks.
     pub hooks: Arc<dyn HookCaller>,
-    /// Looks at handlers before tasks use them.
+    /// Checker for handlers, used before tasks call them.
     pub handlers: Arc<dyn HandlerChecker>,
-    /// Seals secrets.
+    /// Vault that encrypts secrets.
     pub vault: Arc<dyn Vault>,
     /// Handlers and sources of tasks, for previews.
     pub provider: Arc<dyn Provider>,
-    /// Handlers of businesses, for calls without a task.
+    /// Handlers of businesses, for test calls without a task.
     pub tries: Arc<dyn BusinessHandlers>,
-    /// Sources of tasks, for what their items carry.
+    /// Sources of tasks, for the data of their items.
     pub items: Arc<dyn TaskItems>,
-    /// The other nodes.
+    /// Access to the other nodes.
     pub cluster: cluster::ClusterParts,
-    /// The node's actors.
+    /// Handle of the node's supervisor.
     pub supervisor: Arc<SupervisorHandle>,
-    /// Time.
+    /// Clock of the node.
     pub clock: Arc<dyn Clock>,
-    /// The identity of callers where nobody is asked.
+    /// Identity of all callers while authentication is off.
     pub everybody: access::Everybody,
 }
 
-/// Everything that people can do to a node. Cheap to share behind an `Arc`; holds no state but the configuration and
-/// what was counted lately.
+/// All operations on a node. Cheap to share in an `Arc`; holds no state except the configuration and recent counts.
 pub struct Service {
-    /// This node.
+    /// Node that the service runs on.
     pub node: Arc<ThisNode>,
-    /// Tasks.
+    /// Service for creating and controlling tasks.
     pub tasks: Tasks,
-    /// Calls of handlers without consequences.
+    /// Service for previews, which call handlers without recording anything.
     pub previews: Previews,
-    /// Calls of businesses without a task.
+    /// Service for test calls of businesses without a task.
     pub tries: Tries,
-    /// What failed.
+    /// Service for failures and their outcomes.
     pub failures: Arc<Failures>,
-    /// What items came to.
+    /// Service for results of items.
     pub results: Results,
-    /// What finished tasks published.
+    /// Service for published datasets.
     pub datasets: Datasets,
-    /// What was, and its proof.
+    /// Service for reports, which prove that all items are accounted for.
     pub reports: Reports,
-    /// What every index of a window is doing.
+    /// Service for the state of all items in dispatch windows.
     pub windows: Windows,
-    /// Why a task is as fast as it is.
+    /// Service that explains the rates of tasks.
     pub explain: Explain,
-    /// What runs, and what was counted of it lately.
+    /// Service for running tasks and their recent statistics.
     pub stats: Arc<Stats>,
-    /// What was done in each day.
+    /// Service for daily totals.
     pub statistics: Statistics,
-    /// Businesses.
+    /// Service for registered businesses.
     pub businesses: Arc<Businesses>,
-    /// Limits with a name.
+    /// Service for named limits.
     pub limits: Arc<Limits>,
-    /// Work that recurs.
+    /// Service for recurring tasks.
     pub schedules: Schedules,
-    /// Where items come from.
+    /// Service for item sources and uploads.
     pub sources: Arc<Sources>,
-    /// Lines of the data log.
+    /// Service for the data log.
     pub logs: Logs,
-    /// Who may call.
+    /// Service for authentication and tokens.
     pub access: Access,
-    /// This node among the others.
+    /// Service for the other nodes.
     pub cluster: Arc<Cluster>,
-    /// Whether this node can do its work.
+    /// Health checks of this node.
     pub health: Health,
-    /// Remembered responses.
+    /// Store of responses by idempotency key.
     pub idempotency: Arc<dyn IdempotencyStore>,
 }
 
 impl Service {
-    /// A service over these parts.
+    /// Creates a service from its dependencies.
     pub fn new<S: Stores + 'static>(parts: Parts<S>, config: Config) -> Service {
         let (name, store, meters) = (parts.cluster.node.clone(), parts.store, parts.meters.clone());
         let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, meters, config));
@@ -240,17 +240,17 @@ impl Service {
         }
     }
 
-    /// See [`ThisNode::config`].
+    /// Returns the current configuration, see [`ThisNode::config`].
     pub fn config(&self) -> Arc<Config> {
         self.node.config()
     }
 
-    /// See [`ThisNode::now`].
+    /// Returns the current time, see [`ThisNode::now`].
     pub fn now(&self) -> WallMs {
         self.node.now()
     }
 
-    /// The node's actors.
+    /// Returns the handle of the node's supervisor.
     pub fn supervisor(&self) -> &SupervisorHandle {
         &self.node.supervisor
     }

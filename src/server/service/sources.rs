@@ -1,4 +1,4 @@
-//! Where a task's items come from: what a request may say, made into what is stored; and uploads.
+//! Item sources: resolving those in requests into a stored form, and uploads.
 
 pub use crate::service::node::ThisNode;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use super::{FieldFault, ServiceError};
 use crate::service::tasks::settings::check_depth;
 use windrow_engine::ports::tasks::store::Write;
 
-/// How long an upload that no task took is kept. (Long enough to create the task tomorrow.)
+/// Time for which an unused upload is kept, long enough to create the task the next day.
 const UNUSED_UPLOADS_KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 
-/// Before the name of a business that is the sender of uploads; whoever else sends some is a person's name.
+/// Prefix of a business as the owner of uploads; any other owner is a person's name.
 const BUSINESS: &str = "business:";
 
-/// Who the uploads of a business belong to, whichever of its tokens sends them.
+/// Returns the account that owns a business's uploads, whichever token sends them.
 pub fn account(business: &str) -> String {
     format!("{BUSINESS}{business}")
 }
 
-/// Sources of tasks, and uploads.
+/// Service for item sources and uploads.
 pub struct Sources {
     pub(super) node: Arc<ThisNode>,
     pub(super) resolver: Arc<dyn SourceResolver>,
@@ -43,11 +43,11 @@ impl Sources {
         }
     }
 
-    /// Looks at the source of a create and says what to store with the task: its description, how many items, and what
-    /// it means. A URL is fetched now; an upload counts as taken from now on, but for a dry run, which has no URLs.
+    /// Resolves the source of a create request into its stored form: description, number of items and meaning. A URL
+    /// is fetched now. An upload counts as taken from now on, except in a dry run, which doesn't support URLs.
     ///
     /// # Errors
-    /// `Unprocessable` at `/source` when it can't be a task's, `TooLarge` when it is more than the node takes.
+    /// `Unprocessable` at `/source` if it isn't usable for a task, `TooLarge` if it exceeds the node's limits.
     pub async fn resolve(
         &self,
         request: &SourceRequest,
@@ -55,7 +55,7 @@ impl Sources {
         write: &Write,
     ) -> Result<ResolvedSource, ServiceError> {
         if let SourceRequest::Inline { items } = request {
-            // Of each item: the list itself is no part of one.
+            // Check the depth of each item, without the surrounding list.
             let inner = items
                 .get()
                 .strip_prefix('[')
@@ -84,10 +84,10 @@ impl Sources {
         resolved.map_err(|error| refused(error, "/source"))
     }
 
-    /// Takes in an upload.
+    /// Receives an upload.
     ///
     /// # Errors
-    /// `Unprocessable` when its rows can't be items (names the lines), `TooLarge`, `UploadQuota`.
+    /// `Unprocessable` if its rows can't be items (names the lines), `TooLarge`, `UploadQuota`.
     pub async fn receive(
         &self,
         format: &RowFormat,
@@ -111,7 +111,7 @@ impl Sources {
         }
     }
 
-    /// What the uploads of a business take, and may take; none for others, who have no bound.
+    /// Returns the upload storage used by a business and its quota; `None` for other owners, who have no quota.
     pub async fn room(&self, by: &str) -> Result<Option<(u64, u64)>, ServiceError> {
         let Some(quota) = self.sender(by).quota else {
             return Ok(None);
@@ -119,7 +119,7 @@ impl Sources {
         Ok(Some((self.uploads.stored_by(by).await?, quota)))
     }
 
-    /// What the uploads of at most so many businesses take, who take most first.
+    /// Returns the businesses with the largest uploads, at most `limit`, and the bytes they use.
     pub async fn stored_most(&self, limit: u32) -> Result<Vec<(String, u64)>, ServiceError> {
         let found = self.uploads.stored_most(BUSINESS, limit).await?;
         let business = |by: String| by.strip_prefix(BUSINESS).map(str::to_owned).unwrap_or(by);
@@ -129,7 +129,7 @@ impl Sources {
             .collect())
     }
 
-    /// An upload, and what is known of it once it is ready.
+    /// Returns an upload, and its details once it is ready.
     ///
     /// # Errors
     /// `NotFound`.
@@ -144,10 +144,10 @@ impl Sources {
         Ok((upload, received))
     }
 
-    /// Removes an upload that no task took.
+    /// Deletes an upload that isn't used by a task.
     ///
     /// # Errors
-    /// `NotFound`, or `Conflict` when a task has it.
+    /// `NotFound`; `Conflict` if a task uses it.
     pub async fn discard(&self, id: UploadId) -> Result<(), ServiceError> {
         let (upload, _) = self.show(id).await?;
         if upload.used_at.is_some() {
@@ -158,7 +158,7 @@ impl Sources {
         Ok(self.uploads.discard(id).await?)
     }
 
-    /// Removes uploads that were not finished, or that no task took, within 24 hours; says how many.
+    /// Deletes uploads that were unfinished or unused for 24 hours, and returns their number.
     pub async fn expire(&self) -> Result<u64, ServiceError> {
         let kept_ms = i64::try_from(UNUSED_UPLOADS_KEPT.as_millis()).unwrap_or(i64::MAX);
         let before = windrow_core::ids::WallMs(self.node.now().0.saturating_sub(kept_ms));

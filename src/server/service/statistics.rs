@@ -1,4 +1,4 @@
-//! What was done in each day, over years: by day, by business, by task.
+//! Daily totals over years, grouped by day, business or task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,59 +10,59 @@ use windrow_core::stats::daily::{Settled, TaskCounts, Totals, UtcDay, grouped};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::statistics::{Period, StatisticsStore};
 
-/// How far back statistics go where nobody says since when.
+/// Default period of the statistics: 30 days before the end.
 const SINCE_DEFAULT: Duration = Duration::from_secs(30 * 24 * 3600);
 
 windrow_core::slugs! {
-    /// What a row of statistics is about.
+    /// Grouping of statistics rows.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum By {
-        /// A day, newest first.
+        /// By day, newest first.
         Day = "day",
-        /// A business, by name.
+        /// By business, in name order.
         Business = "business",
-        /// A task that is still kept, newest first.
+        /// By task, newest first; only tasks that still exist.
         Task = "task",
     }
 }
 
-/// What a row is about.
+/// Subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum About {
-    /// A day.
+    /// Calendar day in UTC.
     Day(UtcDay),
-    /// A business.
+    /// Slug of a business.
     Business(String),
-    /// A task.
+    /// Single task that still exists.
     Task {
-        /// Its number.
+        /// Id of the task.
         id: TaskId,
-        /// Its name.
+        /// Name of the task.
         name: Option<String>,
-        /// Its business.
+        /// Business of the task.
         business: String,
-        /// Where it stands now.
+        /// Current status of the task.
         status: Status,
     },
 }
 
-/// The place of a row among those of one kind.
+/// Cursor position of a row within its grouping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowKey {
-    /// A day's or a task's.
+    /// Number of a day, or id of a task.
     Number(i64),
-    /// A business's.
+    /// Name of a business.
     Name(String),
 }
 
-/// What was done in a period.
+/// Totals for one subject in a period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// By what.
+    /// Subject of the row.
     pub about: About,
-    /// The tasks that were made and that ended; none of a single task.
+    /// Number of tasks created and ended; `None` in a row about a single task.
     pub tasks: Option<TaskCounts>,
-    /// The items.
+    /// Number of items settled.
     pub items: Settled,
 }
 
@@ -75,7 +75,7 @@ impl Row {
         }
     }
 
-    /// Where it stands.
+    /// Returns the cursor position of the row.
     pub fn key(&self) -> RowKey {
         match &self.about {
             About::Day(day) => RowKey::Number(day.0),
@@ -85,7 +85,7 @@ impl Row {
     }
 }
 
-/// Statistics.
+/// Service for daily totals.
 pub struct Statistics {
     node: Arc<ThisNode>,
     store: Arc<dyn StatisticsStore>,
@@ -96,10 +96,10 @@ impl Statistics {
         Statistics { node, store }
     }
 
-    /// The days that a span of time touches; without a beginning the last 30 days.
+    /// Returns the days that a time range touches; default: the last 30 days.
     ///
     /// # Errors
-    /// `Invalid` where it ends before it begins.
+    /// `Invalid` if the end is before the start.
     pub fn period(
         &self,
         (since, until): (Option<WallMs>, Option<WallMs>),
@@ -110,7 +110,7 @@ impl Statistics {
         if since > until {
             return Err(ServiceError::invalid("until", "it is before since"));
         }
-        // A day that begins where the span ends isn't touched.
+        // A range that ends at midnight doesn't touch the day that begins there.
         let last = UtcDay::of(WallMs(until.0.saturating_sub(1).max(since.0)));
         Ok(Period {
             from: UtcDay::of(since),
@@ -119,10 +119,10 @@ impl Statistics {
         })
     }
 
-    /// Rows after one, at most `limit`.
+    /// Returns up to `limit` rows after a position.
     ///
     /// # Errors
-    /// `Invalid` for a place that such rows don't have.
+    /// `Invalid` if the position doesn't belong to this grouping.
     pub async fn rows(
         &self,
         by: By,

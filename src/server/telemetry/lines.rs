@@ -1,4 +1,4 @@
-//! Lines for machines: fixed keys `ts`, `level`, `target`, `msg`, then the fields of the event.
+//! Log lines for machines: the fixed keys `ts`, `level`, `target`, `msg`, followed by the event's fields.
 
 use std::fmt;
 
@@ -12,17 +12,17 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::Style;
 
-/// The target of what a program says beside its log.
+/// Log target of messages that the program prints besides its log.
 const TARGET: &str = "windrow";
 
-/// The field that shows the actors of a node: a table for people, values for machines.
+/// Field with the actor tree of a node: a table for people, values for machines.
 const TREE: &str = "tree";
 
-/// How an event is written.
+/// Machine-readable format of log lines.
 pub(super) enum Lines {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// `key=value`, quoted where need be.
+    /// `key=value` pairs, quoted if necessary.
     Logfmt,
 }
 
@@ -52,7 +52,7 @@ fn members(event: &Event<'_>) -> Result<Map<String, Value>, fmt::Error> {
     Ok(members)
 }
 
-/// The fixed keys.
+/// Creates the fixed keys of a line.
 fn head(level: Level, target: &str, text: &str) -> Result<Map<String, Value>, fmt::Error> {
     let mut time = String::new();
     SystemTime.format_time(&mut Writer::new(&mut time))?;
@@ -64,7 +64,7 @@ fn head(level: Level, target: &str, text: &str) -> Result<Map<String, Value>, fm
     Ok(members)
 }
 
-/// What a program says beside its log, as a line of it.
+/// Formats a message that the program prints besides its log as a log line.
 pub(super) fn said(style: Style, level: Level, text: &str) -> Result<String, fmt::Error> {
     Ok(match style {
         Style::Pretty { .. } | Style::Plain { .. } => text.to_owned(),
@@ -73,7 +73,7 @@ pub(super) fn said(style: Style, level: Level, text: &str) -> Result<String, fmt
     })
 }
 
-/// The message, which is always one text: of several lines it is the first, and all of them are in `lines`.
+/// Sets the message. Of a text with several lines, `msg` has the first and `lines` has all of them.
 fn say(members: &mut Map<String, Value>, text: &str) {
     let text = text.trim_matches('\n');
     let first = text.lines().next().unwrap_or_default();
@@ -83,7 +83,7 @@ fn say(members: &mut Map<String, Value>, text: &str) {
     members.insert("msg".to_owned(), first.trim_end().into());
 }
 
-/// A text of several lines as a list of them: nobody reads it with `\n` in it.
+/// Splits a text with several lines into a list, because escaped line feeds are hard to read.
 fn spread(value: Value) -> Value {
     match value {
         Value::String(text) if text.trim_end().contains('\n') => text.trim_matches('\n').lines().collect(),
@@ -91,7 +91,7 @@ fn spread(value: Value) -> Value {
     }
 }
 
-/// Collects fields; the message is one of them under another name.
+/// Collector of an event's fields; the field `message` becomes `msg`.
 struct Fields<'a>(&'a mut Map<String, Value>);
 
 impl Fields<'_> {
@@ -110,7 +110,7 @@ impl Visit for Fields<'_> {
         if field.name() != TREE {
             return self.put(field, format!("{value:?}"));
         }
-        // Its other form is JSON; nothing where the tree is not wanted.
+        // The alternate form is JSON, or empty if the tree isn't wanted.
         let tree: Option<Value> = serde_json::from_str(&format!("{value:#?}")).ok();
         self.0.extend(tree.map(|tree| (TREE.to_owned(), tree)));
     }
@@ -139,7 +139,7 @@ impl Visit for Fields<'_> {
 fn logfmt(members: &Map<String, Value>) -> String {
     let pair = |(name, value): (&String, &Value)| match value {
         Value::String(text) if is_plain(text) => format!("{name}={text}"),
-        // As JSON: quotes and control characters are escaped, so a line stays a line.
+        // Format as JSON, which escapes quotes and control characters, so that a line stays one line.
         value => format!("{name}={value}"),
     };
     members.iter().map(pair).collect::<Vec<_>>().join(" ")

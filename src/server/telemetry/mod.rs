@@ -1,5 +1,4 @@
-//! The process's own log: which lines, how they look, and where they go. The only place that knows
-//! `tracing-subscriber`.
+//! Log of the process: filter, style and destination. The only module that uses `tracing-subscriber`.
 
 mod lines;
 
@@ -11,11 +10,11 @@ use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
 use self::lines::Lines;
 
-/// Which lines are logged.
+/// Filter that selects the lines to log.
 #[derive(Debug)]
 pub struct Filter(EnvFilter);
 
-/// A filter can't be read.
+/// Error for an invalid log filter.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadFilter(String);
@@ -24,51 +23,52 @@ impl std::str::FromStr for Filter {
     type Err = BadFilter;
 
     fn from_str(text: &str) -> Result<Filter, BadFilter> {
-        // Each start would tell of a dozen migrations, each line of an actor would begin with its number in ractor, and
-        // sqlx warns of connections that a busy machine was slow to give; whoever wants to hear of them names them.
+        // Quieten three crates by default. Otherwise each start logs a dozen migrations, each line of an actor starts
+        // with its number in ractor, and sqlx warns about slow connections on a busy machine. Naming a crate in the
+        // filter overrides this.
         EnvFilter::try_new(format!("sea_orm_migration=warn,ractor=warn,sqlx=error,{text}"))
             .map(Filter)
             .map_err(|error| BadFilter(error.to_string()))
     }
 }
 
-/// How lines look.
+/// Output style of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// For people; in colours on a terminal.
+    /// Readable text, coloured on a terminal.
     Pretty {
-        /// Whether it is one.
+        /// True if the output is a terminal.
         colours: bool,
     },
-    /// For whoever waits for a command: without the time and the place in the code.
+    /// Readable text without time and code location, for people waiting for a command.
     Plain {
-        /// Whether it is a terminal.
+        /// True if the output is a terminal.
         colours: bool,
     },
-    /// One object a line.
+    /// One JSON object per line.
     Json,
-    /// `key=value`.
+    /// Pairs such as `key=value`.
     Logfmt,
 }
 
-/// Changes which lines a started log has.
+/// Control for the filter of a running log.
 pub struct LogControl(reload::Handle<EnvFilter, Registry>);
 
 impl LogControl {
-    /// Changes which lines are logged from now on; says whether the log is still there.
+    /// Replaces the log filter; returns false if the log no longer exists.
     pub fn change(&self, filter: Filter) -> bool {
         self.0.reload(filter.0).is_ok()
     }
 }
 
-/// Starts the log of this process; none when it was started before.
+/// Starts the log of this process; returns `None` if it was started before.
 pub fn start_log<W: Write + 'static>(
     filter: Filter,
     style: Style,
     writer: impl Fn() -> W + Send + Sync + 'static,
 ) -> Option<LogControl> {
     let (filter, handle) = reload::Layer::new(filter.0);
-    // A line that nobody can read any more is dropped: to complain of it on a closed standard error would be a panic.
+    // Drop lines that can't be written, as reporting the error on a closed standard error would panic.
     let lines = fmt::layer().log_internal_errors(false).with_writer(writer);
     let lines = match style {
         Style::Pretty { colours } => lines.with_ansi(colours).boxed(),
@@ -83,7 +83,8 @@ pub fn start_log<W: Write + 'static>(
     log.try_init().ok().map(|()| LogControl(handle))
 }
 
-/// What a program says beside its log, as a line of a log of this style: whoever reads objects finds nothing else.
+/// Formats a message that the program prints besides its log in the style of the log, so that a reader of JSON finds
+/// nothing else.
 pub fn said(style: Style, level: tracing::Level, text: &str) -> String {
     lines::said(style, level, text).unwrap_or_else(|_| text.to_owned())
 }

@@ -1,12 +1,12 @@
-//! What Redis' errors mean: a sentence for people, and whether the connection is of any use after it.
+//! Redis errors explained: a message for people, and a verdict on whether the connection is still usable.
 
 use redis::{ErrorKind, RedisError};
 
 use super::Section;
 use windrow_engine::ports::StoreError;
 
-/// Codes by which Redis refuses, with what they mean; `SECTION` and `USES` are those of who asked. The first that is found counts: errors of scripts hold the code of
-/// the command that failed somewhere in their text.
+/// Redis error codes and their meaning; `SECTION` and `USES` stand for those of the caller. The first match counts:
+/// errors of scripts contain the code of the failed command somewhere in their text.
 const REFUSALS: [(&str, &str); 17] = [
     (
         "READONLY",
@@ -51,13 +51,13 @@ const REFUSALS: [(&str, &str); 17] = [
     ),
 ];
 
-/// The code by which it refused, if it is one we know.
+/// Returns the code and meaning of a refusal, if the code is known.
 fn refusal(error: &RedisError) -> Option<(&'static str, &'static str)> {
     if matches!(error.kind(), ErrorKind::Io | ErrorKind::Parse) {
         return None;
     }
     let text = error.to_string();
-    // Older servers answer a wrong password in words.
+    // Older servers report a wrong password as text, without a code.
     if error.kind() == ErrorKind::AuthenticationFailed || text.contains("invalid password") {
         let of = if text.contains("NOAUTH") {
             "NOAUTH"
@@ -66,14 +66,15 @@ fn refusal(error: &RedisError) -> Option<(&'static str, &'static str)> {
         };
         return REFUSALS.into_iter().find(|(code, _)| *code == of);
     }
-    // What is refused to a script is told in words too.
+    // Refusals inside a script are reported as text too.
     let is_right = text.contains("user executing the script");
     let of = |code: &str| error.code() == Some(code) || (is_right && code == "NOPERM");
     let exact = REFUSALS.into_iter().find(|(code, _)| of(code));
     exact.or_else(|| REFUSALS.into_iter().find(|(code, _)| text.contains(code)))
 }
 
-/// As a store's error, which always is about the moment: a password, a right, a server can be put right while we run.
+/// Converts to a store error, always `Unavailable`: a password, a permission or a server can be fixed while the node
+/// runs.
 pub(super) fn explained(error: &RedisError, whom: &str, section: Section) -> StoreError {
     let meant = |meaning: &str| {
         let meaning = meaning.replace("SECTION", section.name);
@@ -91,7 +92,7 @@ pub(super) fn explained(error: &RedisError, whom: &str, section: Section) -> Sto
     StoreError::Unavailable(format!("Redis at {whom} {what}"))
 }
 
-/// Whether another connection, perhaps to another server, is the way out.
+/// Returns true if another connection, perhaps to another server, may help.
 pub(super) fn ends_connection(error: &RedisError) -> bool {
     match refusal(error) {
         Some((code, _)) => matches!(
@@ -102,7 +103,7 @@ pub(super) fn ends_connection(error: &RedisError) -> bool {
     }
 }
 
-/// Whether a script has to be sent whole.
+/// Returns true if the server doesn't know the script, so it must be sent in full.
 pub(super) fn lacks_script(error: &RedisError) -> bool {
     error.code() == Some("NOSCRIPT")
 }

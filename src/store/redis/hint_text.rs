@@ -1,4 +1,4 @@
-//! Hints as text on a channel that others can write to: what can't be read is counted and has no effect.
+//! Text format of hints on a channel that others can write to. Unreadable input is counted and has no effect.
 //!
 //! ```text
 //! windrow-hints 1 5c0ffee5-…     version, sender
@@ -12,18 +12,18 @@ use uuid::Uuid;
 use windrow_core::ids::{SessionId, TaskId};
 use windrow_engine::ports::ownership::hints::Hint;
 
-/// Hints of one message.
+/// Maximum number of hints per message.
 pub(super) const HINTS_MAX: usize = 100;
-/// Bytes of a message that is read; ours have less than 5 KB.
+/// Maximum size of a message that is read, in bytes; ours stay below 5 KB.
 const BYTES_MAX: usize = 16 * 1024;
 const HEAD: &str = "windrow-hints 1 ";
 
-/// What a message says.
+/// Content of a received message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) sender: Uuid,
     pub(super) hints: Vec<Hint>,
-    /// Lines that mean nothing to this version.
+    /// Number of lines ignored: unknown to this version, or beyond `HINTS_MAX`.
     pub(super) unreadable: u64,
 }
 

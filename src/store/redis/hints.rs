@@ -1,5 +1,5 @@
-//! Hints over a channel of Redis. What is sent while Redis is away is dropped and counted; who listens comes back by
-//! itself. Nothing here is waited for: polling finds the same within a second or so.
+//! Hints over a Redis channel. Hints sent while Redis is down are dropped and counted; listeners reconnect on their
+//! own. Nothing waits for a hint: polling finds the same within about a second.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,21 +24,23 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::meters::{HintFate, Meters};
 use windrow_engine::ports::ownership::hints::{Hint, Hints};
 
-/// Hints on their way out, and hints that the node has not taken yet; more are dropped.
+/// Capacity of the outgoing queue, and of the set of received hints that the node has not taken yet; more are
+/// dropped.
 const QUEUE_MAX: usize = 1024;
-/// How long hints are gathered before they have an effect: whoever floods the channel costs at most 50 looks at a row
-/// in a second.
+/// Time for which hints are gathered before they take effect, so a flooded channel costs at most 50 reads of a row
+/// per second.
 const GATHER: Duration = Duration::from_millis(20);
-/// How long connecting and subscribing may take, and how often a connection on which nothing comes is tested.
+/// Timeout for connecting and subscribing, and for the ping that tests an idle connection after `TEST_EVERY`.
 const LISTEN_LIMIT: Duration = Duration::from_secs(1);
 const TEST_EVERY: Duration = Duration::from_secs(5);
-/// The wait before it is listened again, doubled up to the longest.
+/// Delay before listening again; doubles with each failure up to `RETRY_MAX`.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
-/// So many failures in a row, some ten seconds, are told, unless Redis as a whole is lost, which is told elsewhere.
+/// Consecutive failures, about ten seconds' worth, before a warning is logged. None is logged while Redis as a whole
+/// is lost, which is logged elsewhere.
 const FAILURES_TOLD: u32 = 8;
 
-/// See the module.
+/// Hints of a node over Redis: an outgoing queue and a listener.
 pub struct RedisHints {
     outgoing: mpsc::Sender<Hint>,
     ear: Arc<Ear>,
@@ -135,7 +137,7 @@ impl Ear {
     }
 }
 
-/// Sends what is queued, many hints in a message, until nobody can send any more.
+/// Sends queued hints, many per message, until all senders are dropped.
 async fn speak(mut queue: mpsc::Receiver<Hint>, link: Arc<Link>, ear: Arc<Ear>) {
     let mut taken = Vec::new();
     while queue.recv_many(&mut taken, HINTS_MAX).await > 0 {
@@ -159,7 +161,7 @@ async fn speak(mut queue: mpsc::Receiver<Hint>, link: Arc<Link>, ear: Arc<Ear>) 
     }
 }
 
-/// Listens for ever, over one connection after another.
+/// Listens forever, reconnecting after each failure.
 async fn listen(servers: Arc<Servers>, ear: Arc<Ear>) {
     let (mut failures, mut is_told) = (0_u32, false);
     loop {
@@ -203,7 +205,7 @@ async fn subscribe(servers: &Servers, ear: &Ear) -> Result<(PubSubSink, PubSubSt
     }
 }
 
-/// Hears until the connection ends, or is found dead; says how.
+/// Receives messages until the connection ends or proves dead; returns the cause.
 async fn hear(mut sink: PubSubSink, mut stream: PubSubStream, ear: &Ear) -> StoreError {
     loop {
         match timeout(TEST_EVERY, stream.next()).await {

@@ -1,4 +1,4 @@
-//! The lease store over Redis: three scripts, each for up to 500 leases in one round trip.
+//! Lease store over Redis: three scripts, each handling up to 500 leases per round trip.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,16 +13,16 @@ use super::{RedisOptions, millis};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 
-/// Leases of one script call: well under a millisecond of the one thread that Redis has for everybody.
+/// Leases per script call, which takes well under a millisecond of Redis' only thread.
 const BATCH: usize = 500;
-/// How long nothing may be asked before it is looked whether Redis is there.
+/// Idle time after which Redis is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// See the module. The caller's clock counts a lease from before the request was sent.
+/// Leases of this store in Redis. On the caller's clock, a lease counts from before the request was sent.
 pub struct RedisLeases {
     link: Arc<Link>,
     options: Arc<RedisOptions>,
-    /// The keys of the generation and of the quarantine.
+    /// Keys of the generation and the quarantine, passed to every guarded script.
     guards: [String; 2],
     acquire: Arc<ScriptText>,
     renew: Arc<ScriptText>,
@@ -42,7 +42,7 @@ impl RedisLeases {
         }
     }
 
-    /// Looks whether Redis answers and does what leases need; a loss of its data is noticed here too.
+    /// Checks that Redis answers and supports what leases need. Also detects a loss of its data.
     ///
     /// # Errors
     /// `Unavailable`, with the reason.
@@ -78,7 +78,7 @@ impl RedisLeases {
         answer
     }
 
-    /// One batch of a script that guards the generation.
+    /// Runs a script that guards the generation, for one batch of leases.
     async fn guarded(
         &self,
         script: &Arc<ScriptText>,
@@ -133,14 +133,14 @@ impl LeaseStore for RedisLeases {
     }
 }
 
-/// Looks now and then whether Redis is there, for as long as somebody has the leases.
+/// Spawns a task that checks Redis whenever the link is idle, until the leases are dropped.
 pub(super) fn watch(leases: &Arc<RedisLeases>, runtime: &Handle) {
     let leases: Weak<RedisLeases> = Arc::downgrade(leases);
     runtime.spawn(async move {
         let mut is_first = true;
         while let Some(leases) = leases.upgrade() {
             if std::mem::take(&mut is_first) || leases.link.silence() >= LOOK_EVERY {
-                // The link has said what there is to say.
+                // The link has already logged the outcome.
                 leases.look().await.ok();
             }
             drop(leases);

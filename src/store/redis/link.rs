@@ -1,10 +1,9 @@
-//! The one connection over which leases are asked for and hints are sent: made when it is needed, kept while it works,
-//! made anew when it doesn't.
+//! Connection to Redis for leases and hints: opened on demand, kept while it works, replaced when it fails.
 //!
-//! - Every call ends within its [`Manner`]'s time, also when its caller goes away: what is on its way runs as a task of its own, so
-//!   that a connection which hangs is noticed and left.
-//! - A Redis that can't be reached is tried again after 0.1 s, doubled up to 2 s; calls in between fail at once.
-//! - That Redis is lost, and that it is back, is said once each.
+//! - Every call ends within the time of its [`Manner`], even if its caller is gone: a request runs in its own task,
+//!   so a hanging connection is detected and dropped.
+//! - An unreachable Redis is retried after 0.1 s, doubling up to 2 s; calls in between fail at once.
+//! - The loss of Redis and its return are logged once each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,28 +22,28 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::meters::Meters;
 
-/// How long things may take, and whether it is told when Redis is lost.
+/// Timeouts of a link, and whether it reports the loss of Redis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Manner {
-    /// The longest wait of a caller.
+    /// Longest time a caller waits.
     call: Duration,
-    /// How long connecting takes, with TLS and the password.
+    /// Timeout for connecting, including TLS and authentication.
     connect: Duration,
-    /// How long an answer may take.
+    /// Timeout for a single response.
     answer: Duration,
-    /// Whether leases and hints rest on it.
+    /// True if leases and hints depend on the link; only then is a loss reported.
     is_witness: bool,
 }
 
 impl Manner {
-    /// Of leases and hints: below the patience of the lease keeper (1 s), so that it hears the reason.
+    /// For leases and hints: shorter than the lease keeper's timeout (1 s), so that the keeper gets the reason.
     pub(super) const WITNESS: Manner = Manner {
         call: Duration::from_millis(900),
         connect: Duration::from_millis(500),
         answer: Duration::from_millis(700),
         is_witness: true,
     };
-    /// Of copies: a call has up to a megabyte. Whoever copies tells what is lost.
+    /// For copies, where a call carries up to a megabyte. The copier reports losses itself.
     pub(super) const COPIES: Manner = Manner {
         call: Duration::from_secs(10),
         connect: Duration::from_secs(2),
@@ -53,14 +52,14 @@ impl Manner {
     };
 }
 
-/// The wait before another connection is tried, doubled with each failure up to the longest.
+/// Delay before the next connection attempt; doubles with each failure up to `RETRY_MAX`.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
-/// How often one call may change its connection: once since it was closed while nobody looked, once where a cluster or
-/// a Sentinel knows another server.
+/// Connections that one call may try. It may change twice: once if the connection was closed unnoticed, once if a
+/// cluster or a Sentinel names another server.
 const CONNECTIONS_MAX: u32 = 3;
 
-/// A Lua script, by its hash and whole.
+/// Lua script: its hash and its full text.
 pub(super) struct ScriptText {
     text: String,
     hash: String,
@@ -73,7 +72,7 @@ impl ScriptText {
     }
 }
 
-/// What can be asked.
+/// Request that a link can send.
 pub(super) enum Request {
     Script {
         script: Arc<ScriptText>,
@@ -112,7 +111,7 @@ impl Request {
     }
 }
 
-/// See the module.
+/// Connection to Redis shared by its callers, with the state of its retries.
 pub(super) struct Link {
     servers: Arc<Servers>,
     manner: Manner,
@@ -120,14 +119,14 @@ pub(super) struct Link {
     meters: Arc<Meters>,
     runtime: Handle,
     live: Mutex<Live>,
-    /// When the last call was answered.
+    /// Time of the last successful response, on the link's clock.
     answered_at: AtomicU64,
 }
 
 #[derive(Clone)]
 struct Connection {
     inner: MultiplexedConnection,
-    /// Which connection this is, in the order that they were made.
+    /// Number of the connection, in order of creation.
     no: u64,
     whom: Arc<str>,
 }
@@ -168,14 +167,14 @@ impl Link {
         &self.meters
     }
 
-    /// How long ago the last answer came.
+    /// Returns the time since the last response.
     pub(super) fn silence(&self) -> Duration {
         self.clock
             .now()
             .since(Moment(self.answered_at.load(Ordering::Relaxed)))
     }
 
-    /// Asks, and asks once more where another connection is the way out: whatever is asked may be asked twice.
+    /// Sends a request, and repeats it if another connection may help, so a request can run twice.
     pub(super) async fn call(self: &Arc<Self>, request: Request) -> Result<Value, StoreError> {
         let link = self.clone();
         let asked = self.runtime.spawn(async move {
@@ -215,7 +214,7 @@ impl Link {
         }
     }
 
-    /// Whether another connection can do at once what this one couldn't.
+    /// Returns true if another connection may succeed at once where this one failed.
     fn may_help(&self, error: &RedisError, connection: &Connection) -> bool {
         let moved = error.redirect_node().filter(|_| error.code() == Some("MOVED"));
         if let Some((place, _slot)) = moved {
@@ -225,7 +224,7 @@ impl Link {
         (error.is_io_error() && !error.is_timeout()) || error.to_string().contains("READONLY")
     }
 
-    /// The connection, made now if there is none. Callers that come meanwhile wait for the same one.
+    /// Returns the connection, opening it if necessary. Concurrent callers wait for the same attempt.
     async fn connection(&self) -> Result<Connection, StoreError> {
         let mut live = self.live.lock().await;
         if let Some(connection) = &live.connection {
@@ -276,7 +275,7 @@ impl Link {
     async fn fail(&self, error: &RedisError, connection: &Connection) -> StoreError {
         let fault = explained(error, &connection.whom, self.servers.section());
         let mut live = self.live.lock().await;
-        // Others that waited on the same connection have said so already.
+        // Only the first caller to fail on this connection records it.
         if live
             .connection
             .take_if(|known| known.no == connection.no)
@@ -308,7 +307,7 @@ impl Live {
         let wait = RETRY_FIRST
             .saturating_mul(1 << self.failures.min(8))
             .min(RETRY_MAX);
-        // Down to half of it, so that nodes don't come back in step.
+        // Jitter of down to half the delay keeps nodes from reconnecting in step.
         let percent = 50 + (Uuid::new_v4().as_u128() % 51) as u32;
         self.not_before = now.plus(wait * percent / 100);
         self.failures = self.failures.saturating_add(1);
@@ -316,7 +315,7 @@ impl Live {
     }
 }
 
-/// A script that the server doesn't know is sent whole, which makes it known.
+/// Sends a request. A script unknown to the server is sent again in full, which makes it known.
 async fn ask(connection: &mut MultiplexedConnection, request: &Request) -> Result<Value, RedisError> {
     let answer = connection
         .send_packed_command(&request.command(false))

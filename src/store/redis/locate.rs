@@ -1,5 +1,6 @@
-//! Which server has the leases, and a client for it: the one of the URL, the one that Sentinels name, or the one that a
-//! cluster sends us to. The password is read for each connection, so that it can be changed while we run.
+//! Lookup of the server that holds the leases, with a client for it: the host in the URL, the master that Sentinels
+//! name, or the host a cluster redirects to. The password is read for each connection, so it can change while the
+//! node runs.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,30 +20,30 @@ use super::{RedisOptions, Section};
 use windrow_config::{RedisHost, RedisServers};
 use windrow_engine::ports::StoreError;
 
-/// How long a Sentinel may take. All are asked at once, so this is what a dead one costs.
+/// Timeout for a Sentinel. All are asked at once, so this is also the cost of a dead one.
 const SENTINEL_LIMIT: Duration = Duration::from_millis(400);
 
-/// See the module.
+/// Configured Redis servers, with the current redirect of a cluster.
 pub(super) struct Servers {
     options: Arc<RedisOptions>,
-    /// Where a cluster has sent us.
+    /// Host a cluster redirected to; reset by `forget`.
     moved: Mutex<Option<RedisHost>>,
     turn: AtomicUsize,
 }
 
-/// A client for a server, and the server's name for people.
+/// Client for a server, with the server's display name.
 pub(super) struct Located {
     pub(super) client: Client,
     pub(super) whom: String,
 }
 
 impl Servers {
-    /// For whom the server is, in words.
+    /// Returns the configuration section that names this Redis, for messages.
     pub(super) fn section(&self) -> Section {
         self.options.section
     }
 
-    /// What it means that none of them answers.
+    /// Returns the consequence of losing this Redis, for the log.
     pub(super) fn when_lost(&self) -> &str {
         &self.options.when_lost
     }
@@ -55,7 +56,7 @@ impl Servers {
         }
     }
 
-    /// The server that has the leases, as far as is known.
+    /// Returns the server that holds the leases, as far as known.
     pub(super) async fn master(&self) -> Result<Located, StoreError> {
         match &self.options.url.servers {
             RedisServers::One(host) => self.at(host),
@@ -70,7 +71,7 @@ impl Servers {
         }
     }
 
-    /// A server to listen to: in a cluster any will do.
+    /// Returns a server to subscribe to; any will do in a cluster.
     pub(super) async fn listened_to(&self) -> Result<Located, StoreError> {
         match &self.options.url.servers {
             RedisServers::Cluster(hosts) => self.at(self.next_of(hosts)),
@@ -78,8 +79,8 @@ impl Servers {
         }
     }
 
-    /// A server of a cluster said who has the leases, as `host:port`; says whether that can be read. An empty host means
-    /// the machine of the server that said so.
+    /// Records a redirect to `host:port` by a cluster. Returns false if it cannot be parsed. An empty host means the
+    /// host of the server that sent it.
     pub(super) fn note_moved(&self, place: &str, whom: &str) -> bool {
         let Some((host, port)) = place.rsplit_once(':') else {
             return false;
@@ -92,7 +93,7 @@ impl Servers {
         true
     }
 
-    /// The server that was told last is of no use: ask those of the URL again.
+    /// Drops the redirect and moves on to the next host in the URL.
     pub(super) fn forget(&self) {
         self.moved().take();
         self.turn.fetch_add(1, Ordering::Relaxed);
@@ -144,7 +145,7 @@ impl Servers {
                 let text = read.map_err(|error| self.unreadable("redis_password_file", file, &error))?;
                 settings = settings.set_password(text.trim_end_matches(['\r', '\n']));
             }
-            // A user without a password takes any.
+            // A user without a password accepts any.
             None if user.is_some() => settings = settings.set_password(""),
             None => {}
         }
@@ -175,7 +176,7 @@ impl Servers {
         }
     }
 
-    /// The master that most Sentinels name; one that is cut off from the others may still name the old one.
+    /// Returns the master that most Sentinels name; an isolated one may still name the old master.
     async fn named(&self, sentinels: &[RedisHost], master: &str) -> Result<RedisHost, StoreError> {
         let mut asked: FuturesUnordered<_> = sentinels.iter().map(|host| self.ask(host, master)).collect();
         let mut votes: HashMap<RedisHost, usize> = HashMap::new();

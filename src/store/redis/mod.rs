@@ -1,7 +1,7 @@
 //! Leases and hints in Redis: a second witness of ownership, and a faster way to say "look at that row". Never an
-//! authority: whatever is lost, late or forged here costs time, not safety (`docs/decisions/0019-redis.md`).
+//! authority: data that is lost, late or forged here costs time, not safety (`docs/decisions/0019-redis.md`).
 //!
-//! Keys and the channel, with `cluster.redis_prefix` and the id of the store, so that clusters can share a server:
+//! Keys and channel carry `cluster.redis_prefix` and the store id, so clusters can share a server:
 //!
 //! | name | what |
 //! |---|---|
@@ -10,13 +10,13 @@
 //! | `windrow:{a1b2c3}:quarantine` | no lease is given anew while it is there; expires |
 //! | `windrow:{a1b2c3}:hints` | the channel |
 //!
-//! The hash tag puts all of them into one slot of a cluster: a script touches many leases and the generation at once,
-//! and one server says for all of them whether data was lost.
+//! The hash tag keeps all of them in one slot of a cluster: a script touches many leases and the generation at once,
+//! and one server decides for all of them whether data was lost.
 //!
-//! What a user needs: `ACL SETUSER windrow on >secret ~windrow:* &windrow:* +evalsha +eval +get +set +del +exists +info
-//! +publish +subscribe +ping` (`+select` for another database than 0). Without `+info` everything works, but a failover or
-//! a restart from disk is taken for no loss. Sentinels are asked `SENTINEL get-master-addr-by-name`. `KEYS`, `CONFIG`,
-//! `FLUSH…` and `SCRIPT` are never used.
+//! Required permissions: `ACL SETUSER windrow on >secret ~windrow:* &windrow:* +evalsha +eval +get +set +del +exists
+//! +info +publish +subscribe +ping` (`+select` for a database other than 0). Everything works without `+info`, but a
+//! failover or a restart from disk is then not seen as a loss. Sentinels receive `SENTINEL get-master-addr-by-name`.
+//! `KEYS`, `CONFIG`, `FLUSH…` and `SCRIPT` are never used.
 
 mod fault;
 mod hint_text;
@@ -45,7 +45,7 @@ use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::meters::Meters;
 use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseStore};
 
-/// A lease that nobody ever has: there is no task 0.
+/// Lease that nobody can hold: there is no task 0.
 const NOBODYS: LeaseKey = LeaseKey {
     shard: ShardId {
         task: TaskId(0),
@@ -54,7 +54,7 @@ const NOBODYS: LeaseKey = LeaseKey {
     claim: ClaimId(uuid::Uuid::nil()),
 };
 
-/// Which section of the configuration names a Redis, and what for: for people.
+/// Configuration section that names a Redis, and the uses of that Redis, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
     name: &'static str,
@@ -62,44 +62,44 @@ pub struct Section {
 }
 
 impl Section {
-    /// That of nodes among themselves.
+    /// Section of the nodes' Redis, for leases and hints.
     pub const CLUSTER: Section = Section {
         name: "cluster",
         uses: "leases and hints",
     };
-    /// That of readers.
+    /// Section of the readers' Redis, for copies of datasets.
     pub const READERS: Section = Section {
         name: "datasets",
         uses: "copies of datasets",
     };
 }
 
-/// Where Redis is and how it is used.
+/// Address of a Redis and the settings to use it.
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
-    /// For whom it is.
+    /// Configuration section these options come from.
     pub section: Section,
-    /// Where.
+    /// Servers, user, database and TLS, from the URL.
     pub url: RedisUrl,
-    /// The file that holds the user's password; read again for each connection.
+    /// File with the user's password; read again for each connection.
     pub password_file: Option<PathBuf>,
-    /// The authorities that are trusted; none trusts the system's.
+    /// File with the trusted certificate authorities; `None` trusts the system's.
     pub ca_file: Option<PathBuf>,
-    /// The first part of keys.
+    /// First part of every key.
     pub prefix: String,
-    /// The second part of keys.
+    /// Second part of every key, in the hash tag.
     pub store: StoreId,
-    /// How long leases last.
+    /// Time to live of a lease; zero for readers, who hold none.
     pub lease_ttl: Duration,
-    /// What it means that it is lost, for the log.
+    /// Consequence of losing this Redis, for the log; empty for readers.
     pub when_lost: String,
 }
 
 impl RedisOptions {
-    /// From the configuration; none where it names no Redis.
+    /// Reads the options for nodes; `None` if `cluster` names no Redis.
     ///
     /// # Errors
-    /// `Refused` when the URL can't be read.
+    /// `Refused` if the URL cannot be parsed.
     pub fn of(cluster: &Cluster, store: StoreId) -> Result<Option<RedisOptions>, StoreError> {
         let Some(url) = &cluster.redis_url else {
             return Ok(None);
@@ -118,10 +118,10 @@ impl RedisOptions {
         }))
     }
 
-    /// The Redis of readers; none where the configuration names none.
+    /// Reads the options for readers; `None` if `datasets` names no Redis.
     ///
     /// # Errors
-    /// `Refused` when the URL can't be read.
+    /// `Refused` if the URL cannot be parsed.
     pub fn of_readers(datasets: &Datasets, store: StoreId) -> Result<Option<RedisOptions>, StoreError> {
         let Some(url) = &datasets.redis_url else {
             return Ok(None);
@@ -136,7 +136,7 @@ impl RedisOptions {
             prefix: datasets.redis_prefix.clone(),
             store,
             lease_ttl: Duration::ZERO,
-            // Whoever copies tells what is lost.
+            // The copier reports losses itself.
             when_lost: String::new(),
         }))
     }
@@ -146,17 +146,17 @@ impl RedisOptions {
     }
 }
 
-/// Redis as a node uses it: one connection for leases and for what is sent, one to hear by.
+/// Redis as a node uses it: one connection for leases and outgoing hints, one to listen on.
 pub struct Redis {
-    /// The leases.
+    /// Lease store, also used to check the connection.
     pub leases: Arc<RedisLeases>,
-    /// The hints.
+    /// Hints to and from other nodes.
     pub hints: Arc<RedisHints>,
 }
 
 impl Redis {
-    /// Begins to use it; its tasks run on `vital` until both parts are dropped. A Redis that can't be reached is no error:
-    /// it is looked for from now on.
+    /// Starts using Redis; its tasks run on `vital` until both parts are dropped. An unreachable Redis is not an
+    /// error: it is retried from now on.
     pub fn open(options: RedisOptions, clock: Arc<dyn Clock>, meters: Arc<Meters>, vital: &Handle) -> Redis {
         let options = Arc::new(options);
         let servers = Arc::new(Servers::new(options.clone()));
@@ -178,7 +178,7 @@ impl Redis {
         Redis { leases, hints }
     }
 
-    /// Looks once whether it can be reached and lets its user ask for leases; nothing is changed there.
+    /// Checks once that Redis is reachable and lets its user run a lease script; changes nothing.
     ///
     /// # Errors
     /// `Unavailable`, with the reason.
@@ -195,7 +195,7 @@ impl Redis {
     }
 }
 
-/// A time to live, as Redis reads it; it takes none of 0.
+/// Formats a time to live in milliseconds, at least 1, since Redis rejects 0.
 fn millis(ttl: Duration) -> String {
     ttl.as_millis().max(1).to_string()
 }

@@ -1,10 +1,10 @@
-//! Row locks of transactions that read and then write. (With SQLite the whole file is locked, and these are plain reads.)
+//! Row locks of transactions that read and then write. (SQLite locks the whole file, so these are plain reads there.)
 //!
-//! The order, for everybody: tasks, then shards, each in ascending order; then uploads and what else hangs on a task. No
-//! lock is ever waited for against it, so transactions queue and don't meet crosswise. A task's lock keeps its status, its
-//! wish, the states and owners of its shards and the groups of its failures as they are, and the lines of its log in order;
-//! the progress of a running shard changes under the lock of the shard alone. Rows of sessions are never locked: `fenced`
-//! is never taken back.
+//! The order, for all code: tasks, then shards, each in ascending order; then uploads and everything else that
+//! belongs to a task. No lock is ever awaited against this order, so transactions queue and never deadlock. A task's
+//! lock protects its status, its desired state, the states and owners of its shards, the groups of its failures, and
+//! the order of its log lines. The progress of a running shard changes under the lock of the shard alone. Rows of
+//! sessions are never locked, since `fenced` is never reset.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +15,17 @@ use crate::sql::{Fetch, Pluck, Transaction, words};
 use windrow_core::ids::{ShardId, TaskId};
 use windrow_engine::ports::StoreError;
 
-/// Locks a task and reads it.
+/// Locks a task and reads it. Returns `None` if it does not exist.
 pub(super) async fn task(transaction: &Transaction, id: TaskId) -> Result<Option<task::Model>, StoreError> {
     find_task(id).row(transaction).await
 }
 
-/// The query that does it.
+/// Builds the query that locks a task.
 pub(super) fn find_task(id: TaskId) -> Select<task::Entity> {
     task::Entity::find_by_id(id.0).lock_exclusive()
 }
 
-/// Locks tasks, lowest first; those that are not there are left out.
+/// Locks tasks in ascending order, skipping those that don't exist.
 pub(super) async fn tasks(transaction: &Transaction, ids: &BTreeSet<TaskId>) -> Result<(), StoreError> {
     if ids.is_empty() {
         return Ok(());
@@ -52,10 +52,10 @@ pub(super) async fn shards(transaction: &Transaction, id: TaskId) -> Result<(), 
     Ok(())
 }
 
-/// Shards of tasks, by number; none of them is all.
+/// Shard numbers by task; `None` means all shards.
 pub(super) type Shards = BTreeMap<TaskId, Option<Vec<i32>>>;
 
-/// Locks shards, lowest first, and reads them; those that are not there are left out.
+/// Locks shards in ascending order and reads them, skipping those that don't exist.
 pub(super) async fn shards_of(
     transaction: &Transaction,
     wanted: &Shards,

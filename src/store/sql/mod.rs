@@ -1,11 +1,12 @@
-//! Every store port over a SQL database through sea-orm.
+//! Every store port over a SQL database, through sea-orm.
 //!
-//! One file per aggregate; SQL only here. [`Store::open`] is the way in: it migrates, and refuses a schema that
-//! a newer program wrote; [`Store::connect`] is the same for a server. What differs between databases is in `dialect`.
+//! One file per aggregate; SQL only here. [`Store::open`] is the entry point: it migrates, and refuses a schema that
+//! a newer program wrote; [`Store::connect`] does the same for a server. Differences between databases are in
+//! `dialect`.
 //!
-//! - Every write says under which condition it may happen, and looks at the rows affected.
-//! - A transaction that reads and then writes locks before it reads: SQLite's whole file, on servers the task's row, then
-//!   those of its shards, each in ascending order. It awaits nothing but its own statements.
+//! - Every write states the condition under which it may happen, and checks the rows affected.
+//! - A transaction that reads and then writes locks before it reads: SQLite's whole file, or on servers the task's
+//!   row, then those of its shards, each in ascending order. It awaits nothing but its own statements.
 
 pub mod archive;
 pub mod business;

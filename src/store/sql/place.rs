@@ -1,4 +1,5 @@
-//! Folders beside the database that all nodes of a store share: each is the store's own, and the same on every node.
+//! Folders beside the database that all nodes of a store share: each belongs to one store and is the same on every
+//! node.
 
 use std::path::Path;
 
@@ -12,17 +13,17 @@ use crate::sql::{Fetch, Run, Store};
 use windrow_engine::ports::StoreError;
 
 impl Store {
-    /// Opens a folder for something of this store.
+    /// Opens a shared folder of this store.
     ///
     /// # Errors
-    /// `Refused` when it is not the folder that this store's other nodes use.
+    /// `Refused` if it is not the folder that the store's other nodes use.
     pub(crate) async fn place(&self, kind: FolderKind, folder: &Path) -> Result<Folder, StoreError> {
         let known = self.known_place(kind).await?;
         let fresh = known.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
         let looked_at = folder.to_owned();
         let is_known = known.is_some();
         let opened = tokio::task::spawn_blocking(move || {
-            // Whoever isn't the first finds the marker of the first.
+            // Every node but the first finds the marker of the first.
             if is_known && !looked_at.is_dir() {
                 return Err(kind.other(&looked_at));
             }
@@ -48,7 +49,7 @@ impl Store {
         Ok(fact.map(|fact| fact.val))
     }
 
-    /// Of two nodes that begin at once the first counts.
+    /// Records the folder's marker in the store. If two nodes start at once, the first one wins.
     async fn note_place(&self, kind: FolderKind, said: &str) -> Result<String, StoreError> {
         let fact = meta::ActiveModel {
             name: Set(kind.fact.to_owned()),

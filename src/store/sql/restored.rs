@@ -1,9 +1,8 @@
-//! A database that went back to an earlier state: what is numbered in it from now on gets numbers that nobody outside has
-//! heard of.
+//! Restored database: everything numbered from now on gets numbers that nobody outside has seen.
 //!
-//! Since the backup numbers were given that the database has forgotten, and others have not: businesses know items by keys
-//! with the task's number in them and runs by their epochs, readers know publications. So every counter is raised by far
-//! more than was given meanwhile. What was there at the time of the backup keeps its numbers.
+//! Numbers assigned since the backup are unknown to the database but known to others: businesses know items by keys
+//! that contain the task's number, and runs by their epochs; readers know publications. So every counter is raised by
+//! far more than was assigned in the meantime. Whatever existed at the time of the backup keeps its numbers.
 
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
@@ -22,11 +21,11 @@ use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::schedules::store::{ScheduleEdit, ScheduleFilter, ScheduleStore};
 use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskStore, Write};
 
-/// How far numbers are raised that people and businesses know: more than are given between two backups.
+/// Increase of numbers that people and businesses know: more than are assigned between two backups.
 pub const STEP: i64 = 1_000_000;
-/// The same for what grows with every line of a log.
+/// Increase of numbers that grow with every line of a log.
 const STEP_OF_LINES: i64 = 1_000_000_000_000;
-/// Every table that numbers its rows by itself.
+/// Tables whose rows the database numbers, with their increase.
 const COUNTERS: [(&str, i64); 11] = [
     ("task", STEP),
     ("business", STEP),
@@ -40,29 +39,30 @@ const COUNTERS: [(&str, i64); 11] = [
     ("outbox", STEP_OF_LINES),
     ("data_log", STEP_OF_LINES),
 ];
-/// Schedules read at once.
+/// Schedules read per query.
 const PAGE: u32 = 100;
-/// The reason in the audit.
+/// Reason given in the audit.
 const REASON: &str = "the database was restored from a backup";
 
-/// What became of a restored database.
+/// Changes made to a restored database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// The number of the first task that is made now.
+    /// Number of the first task created from now on.
     pub first_task: TaskId,
-    /// Open tasks that take no more items: new ones would get the keys of items that were lost.
+    /// Open tasks that accept no more items, since new ones would get the keys of lost items.
     pub sealed: Vec<TaskId>,
-    /// Schedules that fire by themselves, also for times since the backup.
+    /// Number of schedules that fire on their own, also for times since the backup.
     pub firing: u64,
-    /// Schedules that were paused just now.
+    /// Number of schedules that were paused just now.
     pub paused: u64,
 }
 
 impl Store {
-    /// Marks the database as one that was restored. Done again, it raises all numbers once more. No node may use it.
+    /// Marks the database as restored. A second call raises all numbers once more. No node may use the database
+    /// meanwhile.
     ///
     /// # Errors
-    /// When the store fails; what was raised until then does no harm.
+    /// If the store fails; numbers raised until then do no harm.
     pub async fn mark_restored(&self, pauses: bool, now: WallMs) -> Result<Restored, StoreError> {
         let mut first_task = TaskId(0);
         for (table, step) in COUNTERS {
@@ -87,7 +87,7 @@ impl Store {
         })
     }
 
-    /// Epochs, generations and publications are counted in the rows they belong to.
+    /// Raises epochs, generations and publications, which are counted in the rows they belong to.
     async fn raise_within_rows(&self, now: WallMs) -> Result<(), StoreError> {
         use dataset::Column as D;
         let transaction = self.write().await?;
@@ -131,7 +131,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Seals what is open: the next item would have the key of one that was appended since the backup.
+    /// Seals open tasks: the next item would get the key of one appended since the backup.
     async fn seal_all(&self, write: &Write, now: WallMs) -> Result<Vec<TaskId>, StoreError> {
         use task::Column as C;
         let ended = [Status::Finished.as_str(), Status::Cancelled.as_str()];
@@ -145,7 +145,7 @@ impl Store {
         for id in open.into_iter().map(TaskId) {
             match self.command(id, &TaskCommand::Seal, write, now).await {
                 Ok(_) => sealed.push(id),
-                // A status that allows no seal allows no append.
+                // A status that allows no seal allows no append either.
                 Err(CommandError::Refused(_)) => {}
                 Err(CommandError::Store(error)) => return Err(error),
                 Err(other) => return Err(StoreError::Refused(format!("{id} can't be sealed: {other}"))),
@@ -154,7 +154,7 @@ impl Store {
         Ok(sealed)
     }
 
-    /// How many schedules fire by themselves, and how many were paused.
+    /// Pauses the schedules that fire on their own, if wanted. Returns how many fire and how many were paused.
     async fn look_at_schedules(&self, pauses: bool, write: &Write) -> Result<(u64, u64), StoreError> {
         let (mut firing, mut paused, mut after) = (0, 0, None);
         loop {

@@ -1,4 +1,4 @@
-//! Statements whose failures are the store's: reads of rows, of parts of rows and of a few columns, and writes.
+//! Statements that fail with the store's error: reads of rows, of parts of rows and of a few columns, and writes.
 
 use sea_orm::{
     ActiveModelTrait, ConnectionTrait, DeleteMany, EntityTrait, Insert, InsertMany, PartialModelTrait,
@@ -8,18 +8,18 @@ use sea_orm::{
 use super::dialect::error;
 use windrow_engine::ports::StoreError;
 
-/// Reads as the query has them.
+/// Query that returns rows in its own form.
 pub(crate) trait Fetch {
-    /// Form of a row.
+    /// Type of a row found.
     type Row: Send;
 
-    /// Returns all rows that are found.
+    /// Returns all rows found.
     fn rows(
         self,
         db: &impl ConnectionTrait,
     ) -> impl Future<Output = Result<Vec<Self::Row>, StoreError>> + Send;
 
-    /// Returns the first row that is found.
+    /// Returns the first row found, if any.
     fn row(
         self,
         db: &impl ConnectionTrait,
@@ -50,9 +50,9 @@ impl<S: SelectorTrait<Item: Send> + Send> Fetch for Selector<S> {
     }
 }
 
-/// Reads of less than whole rows.
+/// Query that can return less than whole rows.
 pub(crate) trait Pluck<E: EntityTrait>: Into<Select<E>> {
-    /// Returns the declared part of all rows that are found.
+    /// Returns the declared part of all rows found.
     fn parts<P: PartialModelTrait + Send>(
         self,
         db: &impl ConnectionTrait,
@@ -60,7 +60,7 @@ pub(crate) trait Pluck<E: EntityTrait>: Into<Select<E>> {
         self.into().into_partial_model().rows(db)
     }
 
-    /// Returns the declared part of the first row that is found.
+    /// Returns the declared part of the first row found, if any.
     fn part<P: PartialModelTrait + Send>(
         self,
         db: &impl ConnectionTrait,
@@ -68,7 +68,7 @@ pub(crate) trait Pluck<E: EntityTrait>: Into<Select<E>> {
         self.into().into_partial_model().row(db)
     }
 
-    /// Returns one or two columns of all rows that are found.
+    /// Returns one or two columns of all rows found.
     fn pluck<T: TryGetableMany + Send>(
         self,
         columns: impl IntoIterator<Item = E::Column>,
@@ -78,7 +78,7 @@ pub(crate) trait Pluck<E: EntityTrait>: Into<Select<E>> {
         query.into_tuple().rows(db)
     }
 
-    /// Returns one or two columns of the first row that is found.
+    /// Returns one or two columns of the first row found, if any.
     fn pluck_one<T: TryGetableMany + Send>(
         self,
         columns: impl IntoIterator<Item = E::Column>,
@@ -91,9 +91,9 @@ pub(crate) trait Pluck<E: EntityTrait>: Into<Select<E>> {
 
 impl<E: EntityTrait> Pluck<E> for Select<E> {}
 
-/// Writes.
+/// Statement that changes rows.
 pub(crate) trait Run {
-    /// Runs the statement, and returns the number of rows that it changed.
+    /// Runs the statement and returns the number of rows it changed.
     fn run(self, db: &impl ConnectionTrait) -> impl Future<Output = Result<u64, StoreError>> + Send;
 }
 

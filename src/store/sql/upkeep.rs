@@ -1,4 +1,4 @@
-//! What time makes due, and what isn't kept longer. Reads find it; each removal is one short transaction.
+//! Due work and expired data: reads find it, and each removal is one short transaction.
 
 use async_trait::async_trait;
 use sea_orm::sea_query::{Alias, Expr, ExprTrait as _, Query, SelectStatement};
@@ -22,16 +22,16 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::upkeep::{SWEEP_MAX, Sweep, UpkeepStore};
 
 const ENDED: [Status; 2] = [Status::Finished, Status::Cancelled];
-/// The states in which a deadline still means something.
+/// Statuses in which a deadline still matters.
 const BOUND: [Status; 4] = [
     Status::Queued,
     Status::AwaitingBusiness,
     Status::Running,
     Status::Recovering,
 ];
-/// The states of tasks that a node is to take.
+/// Statuses of tasks that a node is to take.
 const WAITING: [Status; 2] = [Status::Queued, Status::Recovering];
-/// Keys of one statement: each is a condition of its own.
+/// Keys per statement: each is a condition of its own.
 const KEYS_AT_ONCE: u64 = 200;
 
 #[async_trait]
@@ -166,7 +166,7 @@ async fn ids(
     Ok(ids.into_iter().map(TaskId).collect())
 }
 
-/// Part of a shard that shows whether its handler answers.
+/// Columns of a shard that show that its handler responds.
 #[derive(DerivePartialModel)]
 #[sea_orm(entity = "shard::Entity")]
 struct Progress {
@@ -237,7 +237,7 @@ async fn answers(store: &Store, before: WallMs) -> Result<u64, StoreError> {
         .filter(any)
         .run(&store.writer)
         .await?;
-    // Fewer than a sweep may remove, but there are more.
+    // Fewer than a sweep may remove, but more are left.
     Ok(if is_full { SWEEP_MAX } else { gone })
 }
 
@@ -273,7 +273,7 @@ async fn sessions(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     gone.run(&store.writer).await
 }
 
-/// Entries about nothing that is still there, the oldest first.
+/// Removes the oldest entries about no task, or about one that no longer exists.
 async fn audits(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use audit::Column as C;
     let kept = Query::select()
@@ -299,7 +299,7 @@ async fn audits(store: &Store, before: WallMs) -> Result<u64, StoreError> {
 
 async fn failures(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use item::Column as C;
-    // One task at a time: its rows lie together.
+    // One task per call, since its rows are stored together.
     let Some(task) = oldest_with_failures(store, before).await? else {
         return Ok(0);
     };
@@ -313,11 +313,11 @@ async fn failures(store: &Store, before: WallMs) -> Result<u64, StoreError> {
         .filter(C::TaskId.eq(task))
         .filter(C::Idx.is_in(old));
     gone.run(&store.writer).await?;
-    // There may be another task.
+    // Another task may be left.
     Ok(SWEEP_MAX)
 }
 
-/// A task that ended before a time, has item rows, and no redrive that still needs them.
+/// Returns a task that ended before a time, has item rows, and has no unfinished redrive that needs them.
 async fn oldest_with_failures(store: &Store, before: WallMs) -> Result<Option<i64>, StoreError> {
     use task::Column as C;
     let rows = Query::select()
@@ -340,14 +340,14 @@ async fn oldest_with_failures(store: &Store, before: WallMs) -> Result<Option<i6
     Ok(ids(store, found, 1).await?.first().map(|id| id.0))
 }
 
-/// Doesn't say that it is dormant.
+/// Matches tasks that are not marked as dormant.
 fn is_awake() -> Condition {
     let reason = task::Column::StatusReason;
     Condition::any().add(reason.is_null()).add(reason.ne(DORMANT))
 }
 
-/// The shards of a task that somebody owns, or that a hunt would find at some time (`run_hunt`): not those that wait for
-/// another shard, and so until the end of time.
+/// Selects the shards of a task that have an owner, or that `runnable` finds at some time. Leaves out those that wait
+/// for another shard: their `not_before` is the end of time.
 fn active(before: WallMs) -> SelectStatement {
     use shard::Column as C;
     let told_to_wait = Condition::all()

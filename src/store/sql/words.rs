@@ -1,4 +1,5 @@
-//! Between columns and domain types. Numbers are bit-cast: indexes and counts are at most `i64::MAX` by contract.
+//! Conversion between columns and domain types. Numbers are bit-cast: indexes and counts are at most `i64::MAX` by
+//! contract.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,8 +17,8 @@ use windrow_core::items::verdict::Outage;
 use windrow_core::settings::Rate;
 use windrow_core::shards::{Pause, PauseReason, Slow};
 use windrow_core::task::Tuning;
-use windrow_core::task::abandonment::Abandonments;
-use windrow_core::task::lifecycle::{CutOff, ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::task::failed_codes::FailedCodes;
+use windrow_core::task::lifecycle::{CutOff, Desired, ShardState, Status, StopReason, TaskResult};
 use windrow_core::task::supply::{Intake, Supply};
 use windrow_engine::ports::StoreError;
 
@@ -44,14 +45,15 @@ pub(super) fn uuid(text: &str) -> Result<Uuid, StoreError> {
     Uuid::parse_str(text).map_err(|_| damaged("a UUID", text))
 }
 
-/// What can be read; what can't is told and left out, so that one row of a newer program doesn't hide all others.
+/// Returns what can be read. Logs anything else and leaves it out, so that one row of a newer program doesn't hide
+/// all others.
 pub(super) fn readable<T>(what: &str, read: Result<T, StoreError>) -> Option<T> {
     read.inspect_err(|error| tracing::warn!(what, %error, "a row can't be read; it is left alone"))
         .ok()
 }
 
-pub(super) fn wish(text: &str) -> Result<Wish, StoreError> {
-    Wish::parse(text).ok_or_else(|| damaged("a wish", text))
+pub(super) fn desired(text: &str) -> Result<Desired, StoreError> {
+    Desired::parse(text).ok_or_else(|| damaged("a desired", text))
 }
 
 pub(super) fn status(row: &task::Model) -> Result<Status, StoreError> {
@@ -73,7 +75,7 @@ pub(super) fn intake(text: Option<&str>) -> Result<Option<Intake>, StoreError> {
     text.map(read).transpose()
 }
 
-/// How far the items of a task go, where more are added.
+/// Returns the present end of an open task's items; `None` for a task whose items are fixed.
 pub(super) fn supply(row: &task::Model) -> Result<Option<Supply>, StoreError> {
     let supply = |intake| Supply {
         end: index(row.total),
@@ -98,12 +100,12 @@ pub(super) fn tuning_text(tuning: &Tuning) -> Result<String, StoreError> {
     serde_json::to_string(tuning).map_err(|cause| StoreError::Refused(format!("settings: {cause}")))
 }
 
-/// The counters of a shard's own range; what is excluded lies outside of it.
+/// Returns the counters of a shard's own range; excluded items lie outside it.
 pub(super) fn counters(row: &shard_head::Model) -> Counters {
     Counters {
         succeeded: row.succeeded.cast_unsigned(),
         skipped: row.skipped.cast_unsigned(),
-        abandoned: row.abandoned.cast_unsigned(),
+        failed: row.failed.cast_unsigned(),
         parked: row.parked.cast_unsigned(),
         in_flight: 0,
         excluded: 0,
@@ -118,7 +120,7 @@ pub(super) fn outage(row: &shard_head::Model) -> Option<Outage> {
     })
 }
 
-/// A text of any length as 64 hexadecimal digits, for keys: no collation touches them.
+/// Hashes texts of any length to 64 hexadecimal digits, for keys that no collation affects.
 pub(super) fn digest(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
@@ -128,7 +130,7 @@ pub(super) fn digest(parts: &[&str]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Labels as JSON text; none are null.
+/// Formats labels as JSON text; null if there are none.
 pub(super) fn labels_text(labels: &BTreeMap<String, String>) -> Result<Option<String>, StoreError> {
     let text = || serde_json::to_string(labels).map_err(|fault| StoreError::Refused(fault.to_string()));
     (!labels.is_empty()).then(text).transpose()
@@ -151,20 +153,20 @@ pub(super) fn limits(text: Option<&str>) -> Result<Vec<String>, StoreError> {
     serde_json::from_str(text).map_err(|_| damaged("the limits of a task", text))
 }
 
-/// Decisions on codes as JSON text; none are null.
-pub(super) fn abandonments_text(decided: &Abandonments) -> Result<Option<String>, StoreError> {
+/// Formats decisions on codes as JSON text; null if there are none.
+pub(super) fn failed_codes_text(decided: &FailedCodes) -> Result<Option<String>, StoreError> {
     let text = || serde_json::to_string(decided).map_err(|fault| StoreError::Refused(fault.to_string()));
     (!decided.is_empty()).then(text).transpose()
 }
 
-pub(super) fn abandonments(text: Option<&str>) -> Result<Abandonments, StoreError> {
+pub(super) fn failed_codes(text: Option<&str>) -> Result<FailedCodes, StoreError> {
     let Some(text) = text else {
-        return Ok(Abandonments::default());
+        return Ok(FailedCodes::default());
     };
     serde_json::from_str(text).map_err(|_| damaged("codes that are given up", text))
 }
 
-/// Items that are to be skipped as they are named; none are null.
+/// Formats the items to skip; null if there are none.
 pub(super) fn skips_text(skips: &Stretches) -> Option<String> {
     (!skips.is_empty()).then(|| skips.to_string())
 }
@@ -188,7 +190,7 @@ pub(super) fn cut_off(text: Option<&str>) -> Result<CutOff, StoreError> {
     serde_json::from_str(text).map_err(|_| damaged("items that were cut off", text))
 }
 
-/// What a task publishes as JSON text; none is null.
+/// Formats the publication of a task as JSON text; null if there is none.
 pub(super) fn publishing_text(publishing: Option<&Publishing>) -> Result<Option<String>, StoreError> {
     let text = |it| serde_json::to_string(it).map_err(|fault| StoreError::Refused(fault.to_string()));
     publishing.map(text).transpose()
@@ -199,7 +201,7 @@ pub(super) fn publishing(text: Option<&str>) -> Result<Option<Publishing>, Store
         .transpose()
 }
 
-/// The pause of a task, which may be over.
+/// Returns the pause of a task, which may be over.
 pub(super) fn pause(row: &task::Model) -> Result<Option<Pause>, StoreError> {
     let Some((until, text)) = row.pause_until.zip(row.pause_reason.as_deref()) else {
         return Ok(None);
@@ -211,7 +213,7 @@ pub(super) fn pause(row: &task::Model) -> Result<Option<Pause>, StoreError> {
     }))
 }
 
-/// The lower rate of a task, which may be over. Unit of the column: millionths of an item per second.
+/// Returns the lowered rate of a task, which may be over. The column is in millionths of an item per second.
 pub(super) fn slow(row: &task::Model) -> Option<Slow> {
     let (until, micros) = row.slow_until.zip(row.slow_rate)?;
     let rate = Rate::new(micros.max(1).cast_unsigned(), Duration::from_secs(1_000_000))?;
@@ -221,7 +223,7 @@ pub(super) fn slow(row: &task::Model) -> Option<Slow> {
     })
 }
 
-/// The columns of a lower rate.
+/// Returns the columns of a lowered rate: its end, and the rate.
 pub(super) fn slow_columns(slow: Option<Slow>) -> Option<(i64, i64)> {
     let micros = |slow: Slow| i64::try_from(slow.rate.micros_per_second()).unwrap_or(i64::MAX);
     slow.map(|slow| (slow.until.0, micros(slow)))

@@ -42,7 +42,7 @@ pub(super) fn judge(writes: &[&ShardWrite], judgement: &mut Judgement) {
 }
 
 fn progress(write: &ShardWrite) -> (i64, [i64; 4], &str) {
-    let counts = [write.succeeded, write.skipped, write.abandoned, write.parked];
+    let counts = [write.succeeded, write.skipped, write.failed, write.parked];
     (write.low, counts, &write.blob)
 }
 
@@ -57,7 +57,7 @@ fn within_run(old: &ShardWrite, new: &ShardWrite, writes: &[&ShardWrite]) -> Vec
     }
     if new.low < old.low || new.settled() < old.settled() {
         faults.push(format!(
-            "low water {} and {} settled fell to {} and {}",
+            "watermark {} and {} settled fell to {} and {}",
             old.low,
             old.settled(),
             new.low,
@@ -91,7 +91,7 @@ fn within_run(old: &ShardWrite, new: &ShardWrite, writes: &[&ShardWrite]) -> Vec
     faults
 }
 
-/// What is settled and parked is what is below low water and in the set.
+/// What is settled and parked is what is below watermark and in the set.
 fn sum(write: &ShardWrite) -> Option<String> {
     let Some(snapshot) = snapshot(write) else {
         return (!write.blob.is_empty()).then(|| "the checkpoint can't be read".to_owned());

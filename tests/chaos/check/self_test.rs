@@ -115,7 +115,7 @@ fn sound() -> Evidence {
         at,
         task: 1,
         status: status.to_owned(),
-        wish: String::new(),
+        desired: String::new(),
     };
     let hook = HookCall {
         at: ended + STEP,
@@ -160,8 +160,8 @@ fn sound() -> Evidence {
             from: at(110),
             until: taken,
         }],
-        expected: BTreeMap::from([("succeeded".to_owned(), ITEMS), ("abandoned".to_owned(), 0)]),
-        view: json!({"status": "finished", "counts": {"succeeded": ITEMS, "abandoned": 0}}),
+        expected: BTreeMap::from([("succeeded".to_owned(), ITEMS), ("failed".to_owned(), 0)]),
+        view: json!({"status": "finished", "counts": {"succeeded": ITEMS, "failed": 0}}),
         runs: vec![
             record(100, "n1", "lost"),
             record(101, "n2", "stopped"),

@@ -6,7 +6,7 @@ use windrow_core::checkpoint;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{Outcome, SideRecord};
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, ShardCheckpoint,
 };
@@ -37,7 +37,7 @@ pub(crate) struct Item {
 pub(crate) enum Saved {
     Succeeded,
     Skipped,
-    Abandoned,
+    Failed,
 }
 
 /// One ownership.
@@ -108,7 +108,7 @@ impl Shard {
         Counters {
             succeeded: count(Saved::Succeeded),
             skipped: count(Saved::Skipped),
-            abandoned: count(Saved::Abandoned),
+            failed: count(Saved::Failed),
             parked: self.parked.len() as u64,
             ..Counters::default()
         }
@@ -180,13 +180,13 @@ impl Judge {
             format!("{id} is claimed with {read:?}, saved was {saved:?}")
         });
         let low = shard.low;
-        self.check(claimed.low_water.0 == low, || {
-            format!("{id} is claimed from {}, not {low}", claimed.low_water.0)
+        self.check(claimed.watermark.0 == low, || {
+            format!("{id} is claimed from {}, not {low}", claimed.watermark.0)
         });
         self.lose(id, shard);
         shard.epoch = claimed.epoch;
         (shard.is_open, shard.seq) = (true, 0);
-        shard.is_to_stop = claimed.wish != Wish::Run;
+        shard.is_to_stop = claimed.desired != Desired::Run;
         let run = Run {
             who,
             claim: request.claim,
@@ -258,9 +258,9 @@ impl Judge {
 
     fn accept(&mut self, shard: &mut Shard, write: &ShardCheckpoint) {
         let id = write.shard;
-        let low = write.low_water.0;
+        let low = write.watermark.0;
         self.check(low >= shard.low, || {
-            format!("low water of {id} fell from {} to {low}", shard.low)
+            format!("watermark of {id} fell from {} to {low}", shard.low)
         });
         (shard.seq, shard.low) = (write.seq.0, low);
         let mut given_up = BTreeSet::new();
@@ -269,13 +269,13 @@ impl Judge {
             shard.parked.remove(&index);
             match record {
                 SideRecord::Parked { .. } => drop(shard.parked.insert(index)),
-                SideRecord::Abandoned(trouble) => {
+                SideRecord::Failed(trouble) => {
                     given_up.insert(index);
                     let by_crash = trouble
                         .failure
                         .as_ref()
                         .is_some_and(|f| f.code.starts_with("NODE_CRASH"));
-                    self.count(by_crash, "item that kills nodes abandoned");
+                    self.count(by_crash, "item that kills nodes failed");
                 }
                 SideRecord::Retrying(_) | SideRecord::Cleared(_) => {}
             }
@@ -297,7 +297,7 @@ impl Judge {
     }
 
     fn settle(&mut self, shard: &mut Shard, write: &ShardCheckpoint, given_up: &BTreeSet<u64>) {
-        let (id, low) = (write.shard, write.low_water);
+        let (id, low) = (write.shard, write.watermark);
         let above = match write.blob.is_empty() {
             true => checkpoint::Snapshot::default(),
             false => match checkpoint::decode(&write.blob, low) {
@@ -321,7 +321,7 @@ impl Judge {
                     unsaved.remove(&index);
                     item.saved_by = Some(write.epoch);
                     item.saved = Some(match (given_up.contains(&index), item.good) {
-                        (true, _) => Saved::Abandoned,
+                        (true, _) => Saved::Failed,
                         (false, Some(Outcome::Succeeded)) => Saved::Succeeded,
                         (false, Some(Outcome::Skipped)) => Saved::Skipped,
                         (false, None) => {

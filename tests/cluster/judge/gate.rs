@@ -98,7 +98,7 @@ impl Judge {
         self.shards.insert(id, shard);
     }
 
-    /// The node could still believe that it owns the shard: one of its witnesses answered lately.
+    /// The node could still believe that it owns the shard: one of its witnesses answered recently.
     fn check_trust(&mut self, call: &Departure<'_>, shard: &super::Shard) {
         let Some(run) = shard.runs.get(&call.epoch) else {
             return;

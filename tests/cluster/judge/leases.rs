@@ -61,7 +61,7 @@ impl Judge {
     /// Somebody is about to fence a session: where there are leases it holds one of the session's shards, or has just
     /// seen that it has none. Else a node that lost only the database would lose all its runs.
     pub(crate) fn on_fence_sent(&mut self, who: Who, id: SessionId, at: Moment) {
-        let lately = self.now().saturating_sub(LATELY);
+        let recently = self.now().saturating_sub(LATELY);
         let owned = self.shards.iter().filter_map(|(id, shard)| {
             let run = shard.runs.get(&shard.epoch).filter(|_| shard.is_open)?;
             Some((*id, run.session, run.claimed_at))
@@ -70,7 +70,7 @@ impl Judge {
             .filter(|(_, session, _)| *session == id)
             .map(|(shard, _, since)| (shard, since))
             .collect();
-        let is_seen = owned.iter().any(|(_, since)| *since < lately);
+        let is_seen = owned.iter().any(|(_, since)| *since < recently);
         let holds = owned
             .iter()
             .any(|(shard, _)| self.held.get(&(who, *shard)).is_some_and(|until| at < *until));

@@ -299,7 +299,7 @@ impl Judge {
     }
 
     /// People want a node to stand by, or to take work again; what it has in flight for too long is aborted.
-    pub(crate) fn on_drain_wish(&mut self, who: Who, drain: bool) {
+    pub(crate) fn on_drain_request(&mut self, who: Who, drain: bool) {
         if drain {
             self.seen("drain wished");
             self.standing_by.insert(who);

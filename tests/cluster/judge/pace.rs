@@ -3,7 +3,7 @@
 use windrow_core::ids::{ShardId, TaskId};
 use windrow_core::pace::burst_items;
 use windrow_core::settings::RateLimit;
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 use windrow_engine::ports::ownership::run_store::Control;
 
 use super::Judge;
@@ -45,7 +45,7 @@ impl super::Run {
             burst: burst as f64,
             parts,
         });
-        if control.wish != Wish::Run {
+        if control.desired != Desired::Run {
             self.pace.stopped_at.get_or_insert(at);
         }
     }

@@ -86,7 +86,7 @@ struct Run {
     seq: u64,
     start: u64,
     end: u64,
-    low_water: u64,
+    watermark: u64,
 }
 
 /// Asks both and compares; the answer is the one that both gave.

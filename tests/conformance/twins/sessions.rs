@@ -104,7 +104,7 @@ impl Twins {
                 seq: 0,
                 start,
                 end,
-                low_water: run.low_water.0,
+                watermark: run.watermark.0,
             });
         }
     }

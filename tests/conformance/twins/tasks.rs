@@ -79,7 +79,7 @@ impl Twins {
     fn start_or_answer(&mut self) -> TaskCommand {
         let start_no = 1 + self.below(3) as u32;
         match self.below(5) {
-            3 => TaskCommand::Abandon {
+            3 => TaskCommand::Fail {
                 code: format!("C{}", self.below(4)),
             },
             4 => TaskCommand::StartJudging(None),

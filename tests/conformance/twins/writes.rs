@@ -44,7 +44,7 @@ impl Twins {
         let moved = self.below(4);
         let run = &mut self.runs[at];
         run.seq += 1;
-        run.low_water = (run.low_water + moved).min(run.end);
+        run.watermark = (run.watermark + moved).min(run.end);
         let run = *run;
         let side: Vec<SideRecord> = (0..self.below(4)).map(|_| self.side()).collect();
         let parked = self.below(8) / 7;
@@ -53,21 +53,21 @@ impl Twins {
             return Some(self.whole(&run).await);
         }
         let (kept, results) = (self.below(3), self.results());
-        let low_water = if matches!(close, Some(RunClose::Done)) {
+        let watermark = if matches!(close, Some(RunClose::Done)) {
             ITEMS
         } else {
-            run.low_water
+            run.watermark
         };
         Some(ShardCheckpoint {
             shard: run.shard,
             epoch: run.epoch,
             claim: run.claim,
             seq: CheckpointSeq(run.seq - self.below(8) / 7),
-            low_water: ItemIndex(low_water - self.below(10) / 9 * low_water.min(1)),
-            high_water: ItemIndex(low_water),
-            reach: ItemIndex(low_water + self.below(4)),
+            watermark: ItemIndex(watermark - self.below(10) / 9 * watermark.min(1)),
+            high_water: ItemIndex(watermark),
+            reach: ItemIndex(watermark + self.below(4)),
             counters: Counters {
-                succeeded: low_water - parked.min(low_water),
+                succeeded: watermark - parked.min(watermark),
                 parked,
                 ..Counters::default()
             },
@@ -88,12 +88,12 @@ impl Twins {
     /// The honest end of a run: everything is settled and the counters are those of the recorded failures.
     async fn whole(&self, run: &Run) -> ShardCheckpoint {
         let groups = self.memory.store.groups(run.shard.task).await.unwrap();
-        let abandoned = groups
+        let failed = groups
             .iter()
             .map(|group| group.count)
             .sum::<u64>()
             .min(run.end - run.start);
-        let succeeded = run.end - run.start - abandoned;
+        let succeeded = run.end - run.start - failed;
         let sums = self.memory.store.result_sums(run.shard.task).await.unwrap();
         let kept = sums.iter().find(|one| one.shard == run.shard);
         let results_kept = kept.map_or(0, |one| one.items);
@@ -102,12 +102,12 @@ impl Twins {
             epoch: run.epoch,
             claim: run.claim,
             seq: CheckpointSeq(run.seq),
-            low_water: ItemIndex(run.end),
+            watermark: ItemIndex(run.end),
             high_water: ItemIndex(run.end),
             reach: ItemIndex(run.end),
             counters: Counters {
                 succeeded,
-                abandoned,
+                failed,
                 ..Counters::default()
             },
             blob: Vec::new(),
@@ -149,7 +149,7 @@ impl Twins {
         match self.below(8) {
             0..=2 => SideRecord::Retrying(trouble(index, code)),
             3..=4 => parked(index, WallMs(NOW.0 + self.below(50).cast_signed())),
-            5 => SideRecord::Abandoned(trouble(index, code)),
+            5 => SideRecord::Failed(trouble(index, code)),
             _ => SideRecord::Cleared(ItemIndex(index)),
         }
     }

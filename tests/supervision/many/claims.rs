@@ -200,7 +200,7 @@ async fn a_checkpoint_of_a_newer_program_is_left_to_a_newer_node_and_the_task_sa
         epoch: run.epoch,
         claim: run.claim,
         seq: CheckpointSeq(1),
-        low_water: ItemIndex(10),
+        watermark: ItemIndex(10),
         high_water: ItemIndex(10),
         reach: ItemIndex(10),
         counters: Counters {
@@ -231,7 +231,7 @@ async fn a_checkpoint_of_a_newer_program_is_left_to_a_newer_node_and_the_task_sa
     tokio::time::sleep(Duration::from_secs(60)).await;
     let view = cluster.view(task).await;
     assert_eq!(
-        (view.status, view.low_water),
+        (view.status, view.watermark),
         (Status::Queued, ItemIndex(10)),
         "nothing was touched"
     );

@@ -56,7 +56,10 @@ async fn a_node_that_ends_has_given_its_leases_back_however_slow_their_store_is(
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_to_be_drained_hands_over_stays_up_and_takes_nothing_until_it_is_wanted_again() {
     let (cluster, task) = two("wish", true).await;
-    assert_eq!(cluster.store.wish_drain(&cluster.name("a"), true).await, Ok(true));
+    assert_eq!(
+        cluster.store.request_drain(&cluster.name("a"), true).await,
+        Ok(true)
+    );
     let after = cluster.until_works("b").await;
     assert!(after <= Duration::from_secs(3), "after {after:?}");
     let session = cluster.sessions("a").await;
@@ -68,7 +71,7 @@ async fn a_node_that_is_to_be_drained_hands_over_stays_up_and_takes_nothing_unti
     // Now nobody takes anything.
     cluster
         .store
-        .wish_drain(&cluster.name("b"), true)
+        .request_drain(&cluster.name("b"), true)
         .await
         .expect("memory");
     cluster.until(task, Status::Queued).await;
@@ -77,7 +80,7 @@ async fn a_node_that_is_to_be_drained_hands_over_stays_up_and_takes_nothing_unti
     assert_eq!(cluster.view(task).await.status, Status::Queued);
     assert_eq!(cluster.sessions("a").await, session, "it lives all the time");
     assert_eq!(
-        cluster.store.wish_drain(&cluster.name("a"), false).await,
+        cluster.store.request_drain(&cluster.name("a"), false).await,
         Ok(true)
     );
     let after = cluster.until_works("a").await;

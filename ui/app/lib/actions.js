@@ -203,13 +203,13 @@ export function redrive(task, filter, number) {
 }
 
 /** Gives up the items that wait with a code. */
-export const abandon = (task, code, number) => ({
-  ...post(task, 'abandon'),
-  cli: sh`windrow task abandon ${task.id} --code ${code}`,
+export const fail = (task, code, number) => ({
+  ...post(task, 'fail'),
+  cli: sh`windrow task fail ${task.id} --code ${code}`,
   title: t('Give up items of {id} that wait with {code}?', { id: task.id, code }),
   text: number ? t('{n} items fail for good; a redrive can do them again.', { n: count(number) }) : t('They fail for good; a redrive can do them again.'),
   verb: t('Give up'),
   isDanger: true,
   body: () => ({ code }),
-  done: () => t('{id}: {code} is abandoned', { id: task.id, code }),
+  done: () => t('{id}: {code} is failed', { id: task.id, code }),
 });

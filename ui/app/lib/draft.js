@@ -7,7 +7,7 @@ import { flag, sh } from './command.js';
 export const BLANK = {
   business: '', name: '', labels: '', kind: 'file', upload: null, total: '1000', url: '', format: 'ndjson',
   rate: '50/s', concurrency: 'auto', window: 'auto', error_budget: '1%', max_attempts: '', backoff: '', timeout: '',
-  on_exhausted: 'abandon', results: 'off', canary: true, canaryItems: '10', params: '', shards: '', start_at: '', deadline: '',
+  on_exhausted: 'fail', results: 'off', canary: true, canaryItems: '10', params: '', shards: '', start_at: '', deadline: '',
 };
 
 const auto = (text) => (/^\d+$/.test(text) ? Number(text) : text);

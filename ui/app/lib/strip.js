@@ -7,7 +7,7 @@ export const FREE = 1;
 export const FLYING = 2;
 export const PARKED = 3;
 export const RETRYING = 4;
-export const ABANDONED = 5;
+export const FAILED = 5;
 
 /** Reads `F1S411P3`: one number a cell. */
 export function parse(text) {
@@ -73,7 +73,7 @@ function shade(state, x, y, size) {
       return isMarked && x >= edge && x < size - edge && y >= edge && y < size - edge ? 2 : 1;
     case RETRYING:
       return isMarked && Math.abs(x - (size - 1 - y)) < edge / 1.5 ? 2 : 1;
-    case ABANDONED:
+    case FAILED:
       return isMarked && (Math.abs(x - (size - 1 - y)) < edge / 1.5 || Math.abs(x - y) < edge / 1.5) ? 2 : 1;
     case PARKED:
       return isMarked && Math.abs(x - (size - 1) / 2) <= edge / 1.5 && Math.abs(y - (size - 1) / 2) <= edge / 1.5 ? 2 : 1;
@@ -113,7 +113,7 @@ export function paint(pixels, { width, pitch, columns, size, cells, glyphs: shap
 /** What is shown of a shard: the cells that are in motion, then as many free ones as have room. */
 export function shown(shard, room) {
   const all = parse(shard.cells);
-  const used = Math.min(all.length, Math.ceil((shard.high_water - shard.low_water) / shard.items_per_cell));
+  const used = Math.min(all.length, Math.ceil((shard.high_water - shard.watermark) / shard.items_per_cell));
   const { cells, size } = merge(all.subarray(0, used), room);
   const window = Math.ceil((shard.capacity ?? all.length) / shard.items_per_cell / size);
   const filled = new Uint8Array(Math.min(room, Math.max(cells.length, window))).fill(FREE);

@@ -2,16 +2,16 @@
 import { perSecond, span } from './format.js';
 
 /** Items that are done with, one way or another. */
-export const settled = (counts) => counts.succeeded + counts.skipped + counts.abandoned;
+export const settled = (counts) => counts.succeeded + counts.skipped + counts.failed;
 
 /** Items that are still to be done. */
 export const left = (counts) => counts.pending + counts.parked + counts.in_flight;
 
 /** Items that were given up and that a redrive then settled. */
-export const madeGood = (task) => task.redriven?.made_good ?? 0;
+export const recovered = (task) => task.redriven?.recovered ?? 0;
 
 /** Whether redrives settled all that a task gave up, for certain: sums that may count an item twice say nothing. */
-export const isMadeGood = (task) => madeGood(task) > 0 && task.redriven.still_failed === 0 && task.redriven.exact;
+export const isRecovered = (task) => recovered(task) > 0 && task.redriven.still_failed === 0 && task.redriven.exact;
 
 /** Whether a task has ended for good. */
 export const hasEnded = (task) => task.status === 'finished' || task.status === 'cancelled';

@@ -69,7 +69,7 @@ function Tasks({ name }) {
     { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<${Progress} task=${task} />` },
     { head: t('Items'), class: 'num', cell: (task) => count(task.total) },
-    { head: t('Abandoned'), class: 'num', cell: (task) => count(task.counts.abandoned) },
+    { head: t('Failed'), class: 'num', cell: (task) => count(task.counts.failed) },
     { head: t('Made'), class: 'num', cell: (task) => html`<${Ago} at=${task.created_at} />` },
   ];
   return html`<${Section} title=${t('Tasks')} end=${html`<a class="link" href=${`/tasks?business=${part(name)}`}>${t('all')}</a>`}><${Whole} of=${read}>${(page) => (page.items.length

@@ -39,7 +39,7 @@ const SAID = {
   queued: (task) => task.status_text ?? t('no node has room for it'),
   awaited: () => t('the business has not said that it is ready'),
   withheld: (task) => t('its results were not published to {dataset}', { dataset: task.publish.dataset }),
-  failures: (task) => t('finished with failures: {n} items', { n: count(task.counts.abandoned) }),
+  failures: (task) => t('finished with failures: {n} items', { n: count(task.counts.failed) }),
   failing: (task) => t('calls fail with {code}: {example}', { code: task.last_error.code, example: task.last_error.example }),
 };
 
@@ -91,8 +91,8 @@ function Figures({ cluster, list, today }) {
     <${Figure} name=${t('Recovering')} value=${number(of('recovering'))} href="/tasks?status=recovering" />
     <${Figure} name=${t('Stopped')} value=${number(of('stopped'))} href="/tasks?status=stopped" />
     <${Figure} name=${t('Items per second')} value=${rate(actual)} href="/tasks?status=running" />
-    <${Figure} name=${t('Settled today')} value=${items ? count(items.succeeded + items.skipped + items.abandoned) : '–'} href="/statistics" title=${begun} note=${ended && t('{n} tasks finished', { n: count(ended.finished) })} />
-    <${Figure} name=${t('Abandoned today')} value=${items ? count(items.abandoned) : '–'} href="/statistics" title=${begun} note=${items && percent(items.abandoned, items.succeeded + items.skipped + items.abandoned)} />
+    <${Figure} name=${t('Settled today')} value=${items ? count(items.succeeded + items.skipped + items.failed) : '–'} href="/statistics" title=${begun} note=${ended && t('{n} tasks finished', { n: count(ended.finished) })} />
+    <${Figure} name=${t('Failed today')} value=${items ? count(items.failed) : '–'} href="/statistics" title=${begun} note=${items && percent(items.failed, items.succeeded + items.skipped + items.failed)} />
   </div>`;
 }
 
@@ -136,7 +136,7 @@ function taskColumns() {
     { head: t('Task'), class: 'main-cell fill', cell: (task) => html`<span class="row"><a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${task.id}</span> ${task.name ?? task.business}</a></span>` },
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percentOf(task.progress?.percent)}</span></span>` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<span class=${isSlow(task, rateOf(task)) ? 'warn' : ''}>${rate(rateOf(task))}</span><span class="soft"> / ${task.rate === 'unlimited' ? '∞' : rate(target(task))}</span>` },
-    { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
+    { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('recent rate')} />` },
     { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task) },
   ];
 }
@@ -160,7 +160,7 @@ function Nodes({ nodes }) {
   return html`<${Section} title=${t('Nodes')} aside=${count(nodes.length)}><${Table} columns=${columns} rows=${nodes} id=${(node) => node.id} label=${t('Nodes')} /><//>`;
 }
 
-function Lately({ list }) {
+function Recent({ list }) {
   // The stream is fresher, but says nothing of redrives.
   const read = useResource('/v1/tasks?status=finished&limit=50', { every: 10_000 });
   const redriven = new Map(read.data?.items.map((task) => [task.id, task.redriven]));
@@ -171,7 +171,7 @@ function Lately({ list }) {
     { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
     { head: t('Ended'), class: 'num', cell: (task) => html`<${Ago} at=${task.finished_at} />` },
   ];
-  return html`<${Section} title=${t('Ended lately')}><${Table} columns=${columns} rows=${ended} id=${(task) => task.id} label=${t('Ended lately')} /><//>`;
+  return html`<${Section} title=${t('Recently ended')}><${Table} columns=${columns} rows=${ended} id=${(task) => task.id} label=${t('Recently ended')} /><//>`;
 }
 
 /** The first page. */
@@ -192,6 +192,6 @@ export function Overview() {
     <${Throughput} list=${list} />
     <div class="columns is-wide">
       <div><${Running} list=${list} /></div>
-      <div><${Nodes} nodes=${cluster?.nodes ?? []} /><${Lately} list=${list} /></div>
+      <div><${Nodes} nodes=${cluster?.nodes ?? []} /><${Recent} list=${list} /></div>
     </div><//>`;
 }

@@ -11,12 +11,12 @@ import { Page } from '../parts/shell.js';
 import { Filter, Pager, Table } from '../parts/table.js';
 
 const DAYS = { '7d': 7, '30d': 30, '90d': 90 };
-const TERMS = ['succeeded', 'skipped', 'abandoned'];
+const TERMS = ['succeeded', 'skipped', 'failed'];
 
 /** The day of a moment, as the node counts days: by UTC, whatever clock is shown. */
 const utcDay = (time) => new Date(time).toISOString().slice(0, 10);
 
-const sum = ({ items }) => items.succeeded + items.skipped + items.abandoned;
+const sum = ({ items }) => items.succeeded + items.skipped + items.failed;
 
 /** A bar to scale: the largest row is whole. */
 function Share({ row, most }) {
@@ -36,7 +36,7 @@ function columns(by, most) {
     { head: t('Settled'), class: 'num', cell: (row) => html`<b>${count(sum(row))}</b>` },
     { head: t('Succeeded'), class: 'num', cell: (row) => count(row.items.succeeded) },
     { head: t('Skipped'), class: 'num', cell: (row) => count(row.items.skipped) },
-    { head: t('Abandoned'), class: 'num', cell: (row) => html`<span class=${row.items.abandoned ? 'bad' : 'soft'}>${count(row.items.abandoned)}</span> <span class="soft">${percent(row.items.abandoned, sum(row))}</span>` },
+    { head: t('Failed'), class: 'num', cell: (row) => html`<span class=${row.items.failed ? 'bad' : 'soft'}>${count(row.items.failed)}</span> <span class="soft">${percent(row.items.failed, sum(row))}</span>` },
     { head: t('Tasks made'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.created) },
     { head: t('Finished'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.finished) },
     { head: t('Cancelled'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.cancelled) },
@@ -47,7 +47,7 @@ function Totals({ rows }) {
   const all = { items: Object.fromEntries(TERMS.map((term) => [term, rows.reduce((total, row) => total + row.items[term], 0)])) };
   const figure = (name, value, note) => html`<div><span class="name">${name}</span><span class="value">${value}</span><span class="note">${note}</span></div>`;
   return html`<div class="figures">${figure(t('Settled'), count(sum(all)), t('in what is shown'))}${figure(t('Succeeded'), count(all.items.succeeded), percent(all.items.succeeded, sum(all)))}
-    ${figure(t('Skipped'), count(all.items.skipped), percent(all.items.skipped, sum(all)))}${figure(t('Abandoned'), count(all.items.abandoned), percent(all.items.abandoned, sum(all)))}</div>`;
+    ${figure(t('Skipped'), count(all.items.skipped), percent(all.items.skipped, sum(all)))}${figure(t('Failed'), count(all.items.failed), percent(all.items.failed, sum(all)))}</div>`;
 }
 
 /** The page. */

@@ -8,7 +8,7 @@ import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { route, withQuery } from '../lib/router.js';
 import { may, session } from '../lib/session.js';
-import { isMadeGood, isSlow, madeGood, offers, target, timeLeft } from '../lib/task.js';
+import { isRecovered, isSlow, recovered, offers, target, timeLeft } from '../lib/task.js';
 import { changes, historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
 import { ask } from '../parts/ask.js';
 import { Ago, Empty, Segments, Whole } from '../parts/basic.js';
@@ -52,10 +52,10 @@ function Name({ task, isChild }) {
   </span>`;
 }
 
-function Abandoned({ task }) {
-  if (!task.counts.abandoned) return html`<span class="soft">0</span>`;
-  const good = madeGood(task);
-  return html`<a class=${isMadeGood(task) ? 'soft' : 'bad'} href=${`/tasks/${task.id}/failures`} title=${good > 0 ? t('{n} made good by redrives', { n: count(good) }) : undefined}>${count(task.counts.abandoned)}</a>`;
+function Failed({ task }) {
+  if (!task.counts.failed) return html`<span class="soft">0</span>`;
+  const good = recovered(task);
+  return html`<a class=${isRecovered(task) ? 'soft' : 'bad'} href=${`/tasks/${task.id}/failures`} title=${good > 0 ? t('{n} recovered by redrives', { n: count(good) }) : undefined}>${count(task.counts.failed)}</a>`;
 }
 
 function columns(rows) {
@@ -66,9 +66,9 @@ function columns(rows) {
     { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percentOf(task.progress?.percent)}</span></span>` },
     { head: t('Items'), class: 'num', cell: (task) => count(task.total) },
-    { head: t('Abandoned'), class: 'num', cell: (task) => html`<${Abandoned} task=${task} />` },
+    { head: t('Failed'), class: 'num', cell: (task) => html`<${Failed} task=${task} />` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<${Rate} task=${task} />` },
-    { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
+    { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('recent rate')} />` },
     { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task) },
     { head: t('Since'), class: 'num', cell: (task) => html`<${Ago} at=${task.since} />` },
   ];

@@ -56,5 +56,5 @@ export function LogView({ at, isGlobal = false, exports }) {
     <${Whole} of=${read}>${(page) => (page.items.length
       ? html`<${Table} columns=${columns(isGlobal)} rows=${page.items} id=${(line) => `${line.task} ${line.number}`} label=${t('Data log')} isLoading=${read.isLoading} isDense=${true} />
         <${Dropped} dropped=${page.dropped} /><${Pager} next=${page.next_cursor} />`
-      : html`<${Empty} say=${t('No line is like this.')}><p>${t('Handlers write lines with their answers ("logs"); windrow writes one for each item that is abandoned.')}</p><//>`)}<//><//>`;
+      : html`<${Empty} say=${t('No line is like this.')}><p>${t('Handlers write lines with their answers ("logs"); windrow writes one for each item that is failed.')}</p><//>`)}<//><//>`;
 }

@@ -1,7 +1,7 @@
 /** @file Where things stand, as drawing, word and colour. */
 import { html } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
-import { isMadeGood, waitsForItems } from '../lib/task.js';
+import { isRecovered, waitsForItems } from '../lib/task.js';
 import { Icon } from './icon.js';
 
 const TASK = {
@@ -20,7 +20,7 @@ const TASK = {
 const RESULT = {
   with_failures: ['warn', 'warn', 'finished with failures'],
   early: ['check', 'soft', 'finished early'],
-  made_good: ['check', 'ok', 'finished, failures made good'],
+  recovered: ['check', 'ok', 'finished, failures recovered'],
 };
 
 const NODE = {
@@ -39,9 +39,9 @@ const ITEM = {
   excluded: ['cross', 'soft', 'excluded'],
   succeeded: ['check', 'ok', 'succeeded'],
   skipped: ['check', 'soft', 'skipped'],
-  abandoned: ['cross', 'bad', 'abandoned'],
+  failed: ['cross', 'bad', 'failed'],
   retry: ['again', 'warn', 'would be tried again'],
-  failed: ['cross', 'bad', 'breaks the contract'],
+  broken: ['cross', 'bad', 'breaks the contract'],
   not_called: ['circle', 'soft', 'not called'],
 };
 
@@ -60,7 +60,7 @@ export function TaskStatus({ task }) {
   if (waitsForItems(task)) return html`<${Mark} icon="clock" tone="soft" text=${t('waiting for items')} title=${task.status_text} />`;
   const isDown = task.handler_down && task.status === 'running';
   if (isDown) return html`<${Mark} icon="warn" tone="bad" text=${t('running, handler down')} title=${task.status_text} />`;
-  const result = task.result === 'with_failures' && isMadeGood(task) ? 'made_good' : task.result;
+  const result = task.result === 'with_failures' && isRecovered(task) ? 'recovered' : task.result;
   const look = task.status === 'finished' && RESULT[result] ? shown(RESULT, result) : shown(TASK, task.status);
   return html`<${Mark} ...${look} title=${task.status_text} />`;
 }
@@ -74,7 +74,7 @@ export const NodeStatus = ({ state }) => html`<${Mark} ...${shown(NODE, state)} 
 /** What became of an item. */
 export const ItemStatus = ({ state }) => html`<${Mark} ...${shown(ITEM, state)} />`;
 
-const TERMS = ['succeeded', 'skipped', 'abandoned', 'in_flight', 'parked'];
+const TERMS = ['succeeded', 'skipped', 'failed', 'in_flight', 'parked'];
 
 /** How far a task is: every term of its sum but what is left out, to scale. */
 export function Progress({ task, isBig = false }) {

@@ -1,4 +1,4 @@
-/** @file The in-flight window as a strip of cells on a canvas: what holds low water, what waits behind it. */
+/** @file The in-flight window as a strip of cells on a canvas: what holds watermark, what waits behind it. */
 import { html, useLayoutEffect, useRef, useState } from '../../vendor/preact-htm.js';
 import { count, span } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
@@ -8,8 +8,8 @@ import { glyphs, layout, paint, shown } from '../lib/strip.js';
 
 const HEIGHT = 60;
 const COLORS = ['ok-fill', 'free', 'run-fill', 'park-fill', 'warn-fill', 'bad-fill'];
-const WORDS = ['settled', 'free', 'in flight', 'parked', 'waits for another attempt', 'abandoned'];
-const KEYS = ['of-succeeded', 'of-pending', 'of-in_flight', 'of-parked', 'of-retry', 'of-abandoned'];
+const WORDS = ['settled', 'free', 'in flight', 'parked', 'waits for another attempt', 'failed'];
+const KEYS = ['of-succeeded', 'of-pending', 'of-in_flight', 'of-parked', 'of-retry', 'of-failed'];
 
 function outline(context, pitch, size) {
   context.strokeStyle = getComputedStyle(context.canvas).color;
@@ -46,14 +46,14 @@ function useWidth(place) {
 }
 
 function pictureOf(shard, width, before) {
-  const motion = Math.ceil((shard.high_water - shard.low_water) / shard.items_per_cell);
+  const motion = Math.ceil((shard.high_water - shard.watermark) / shard.items_per_cell);
   const grid = layout(width, HEIGHT, motion, before);
   return { ...grid, ...shown(shard, grid.columns * grid.rows) };
 }
 
 const STATES = { in_flight: 'in flight', retry_wait: 'waits for another attempt', pending: 'not given out yet' };
 
-/** Why low water stands where it stands. */
+/** Why watermark stands where it stands. */
 function held(shard, counts) {
   const { head } = shard;
   if (!head || head.age_seconds < 1 || counts[0] === 0) return null;
@@ -65,14 +65,14 @@ function held(shard, counts) {
 function Says({ shard, picture, at, task }) {
   const hold = held(shard, picture.counts);
   if (at != null) {
-    const first = shard.low_water + at * picture.perCell;
+    const first = shard.watermark + at * picture.perCell;
     const range = picture.perCell > 1 ? `${count(first)}–${count(first + picture.perCell - 1)}` : count(first);
     return html`<span>#${range} · ${t(WORDS[picture.cells[at]])}</span>`;
   }
   if (hold) return html`<span class="warn">${hold} <a class="link" href=${`/tasks/${task.id}/items/${shard.head.index}`}>${t('Open the item')}</a></span>`;
-  if (shard.capacity == null) return html`<span class="soft">${t('Low water')} ${count(shard.low_water)}</span>`;
-  return html`<span class="soft">${t('Low water {low}; {used} of {window} slots in motion', {
-    low: count(shard.low_water), used: count(shard.high_water - shard.low_water), window: count(shard.capacity),
+  if (shard.capacity == null) return html`<span class="soft">${t('Watermark')} ${count(shard.watermark)}</span>`;
+  return html`<span class="soft">${t('Watermark {low}; {used} of {window} slots in motion', {
+    low: count(shard.watermark), used: count(shard.high_water - shard.watermark), window: count(shard.capacity),
   })}</span>`;
 }
 
@@ -96,7 +96,7 @@ export function Strip({ task, shard, label }) {
   const scheme = look();
   useLayoutEffect(() => {
     if (picture) draw(canvas.current, picture, { width }, devicePixelRatio);
-  }, [shard.cells, shard.low_water, width, scheme]);
+  }, [shard.cells, shard.watermark, width, scheme]);
   const cellAt = (event) => {
     const box = canvas.current.getBoundingClientRect();
     const [column, row] = [Math.floor((event.clientX - box.left) / picture.pitch), Math.floor((event.clientY - box.top) / picture.pitch)];
@@ -105,7 +105,7 @@ export function Strip({ task, shard, label }) {
   };
   const open = (event) => {
     const found = cellAt(event);
-    if (found != null) go(`/tasks/${task.id}/items/${shard.low_water + found * picture.perCell}`);
+    if (found != null) go(`/tasks/${task.id}/items/${shard.watermark + found * picture.perCell}`);
   };
   const words = picture ? WORDS.map((word, state) => (picture.counts[state] ? `${count(picture.counts[state])} ${t(word)}` : '')).filter(Boolean).join(', ') : '';
   return html`<div class="strip" ref=${place}>

@@ -149,14 +149,14 @@ impl Drop for Following {
     }
 }
 
-/// `t1 finished: 10,000 items, 9,900 succeeded, 100 abandoned`
+/// `t1 finished: 10,000 items, 9,900 succeeded, 100 failed`
 fn rest_text(task: &TaskView) -> String {
     let counts = &task.counters;
     let mut text = format!("{} {}: {}", task.id, task.status, counted(task.total.0, "item"));
     let terms = [
         ("succeeded", counts.succeeded),
         ("skipped", counts.skipped),
-        ("abandoned", counts.abandoned),
+        ("failed", counts.failed),
         ("excluded", counts.excluded),
         ("pending", counts.pending(task.total)),
     ];

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{Failure, FailureClass, Outcome, Wish, cut};
+use windrow_core::items::verdict::{Failure, FailureClass, Outcome, RetryAdvice, cut};
 use windrow_core::template::TEMPLATE_VALUE;
 use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
 
@@ -78,15 +78,15 @@ fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport
         ItemVerdict::Settled(Outcome::Skipped) => said("– skipped".to_owned()),
         ItemVerdict::Failed {
             failure,
-            wish: Wish::Abandon,
-        } => said(format!("✗ abandoned {}", told(&failure))),
+            advice: RetryAdvice::Fail,
+        } => said(format!("✗ failed {}", told(&failure))),
         ItemVerdict::Unclear(failure) => ItemReport {
             retry: Some(None),
             ..said(format!("↻ retry {}", told(&failure)))
         },
         ItemVerdict::Failed {
             failure,
-            wish: Wish::Retry { after },
+            advice: RetryAdvice::Retry { after },
         } => {
             // The platform's own codes mean that there was no answer to this item.
             let understood = !NO_ANSWER.contains(&failure.code.as_ref());
@@ -121,9 +121,7 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         CallFailure::Failed { failure, .. } if is_exit => ("↻ retry", failure, false, Some(None)),
         CallFailure::Failed { failure, after, .. } => ("↻ failed", failure, false, Some(*after)),
         CallFailure::BackPressure { after, failure } => ("↻ busy", failure, false, Some(*after)),
-        CallFailure::Abandoned(failure) | CallFailure::Unsendable(failure) => {
-            ("✗ abandoned", failure, false, None)
-        }
+        CallFailure::Final(failure) | CallFailure::Unsendable(failure) => ("✗ failed", failure, false, None),
         CallFailure::BadReply(failure) => ("✗ not understood:", failure, true, None),
         CallFailure::Rejected(failure) | CallFailure::Unstarted(failure) => {
             ("✗ refused:", failure, true, None)
@@ -132,10 +130,7 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         CallFailure::Fenced => ("✗ refused:", &fenced, true, None),
         CallFailure::NotSent => return not_sent(said),
     };
-    let is_verdict = matches!(
-        failure,
-        CallFailure::Abandoned(_) | CallFailure::BackPressure { .. }
-    );
+    let is_verdict = matches!(failure, CallFailure::Final(_) | CallFailure::BackPressure { .. });
     let understood = is_exit || is_verdict;
     let unreached = matches!(
         failure,

@@ -8,7 +8,7 @@ use windrow_core::text::steers;
 /// Eighths of a block, for bars.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// What stands for items that were skipped, were abandoned, and are left out. A full cell is one that succeeded.
+/// What stands for items that were skipped, were failed, and are left out. A full cell is one that succeeded.
 const OTHERS: [char; 3] = ['·', '✕', '–'];
 
 /// `1,234,567`.
@@ -60,7 +60,7 @@ pub fn bar(part: u64, whole: u64, cells: usize) -> String {
     marked_bar(part, &[], whole, cells)
 }
 
-/// The bar of items: of those that succeeded, and of all that were skipped, were abandoned, and are left out.
+/// The bar of items: of those that succeeded, and of all that were skipped, were failed, and are left out.
 pub fn item_bar(succeeded: u64, others: [u64; 3], total: u64, cells: usize) -> String {
     let others: Vec<(u64, char)> = others.into_iter().zip(OTHERS).collect();
     marked_bar(succeeded, &others, total, cells)

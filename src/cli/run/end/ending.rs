@@ -156,12 +156,12 @@ fn already(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
             "--restart runs the job again, --name NAME runs it beside, --if-finished says what it means to a script"
         }
     };
-    let made_good = net.map_or(0, |net| net.made_good);
-    let (good, failed) = match task.counters.abandoned {
+    let recovered = net.map_or(0, |net| net.recovered);
+    let (good, failed) = match task.counters.failed {
         0 => ("", ""),
-        abandoned if made_good >= abandoned => (", and --only-failed made good what it abandoned", ""),
-        _ if made_good > 0 => ("", "--only-failed goes over what is failed still, "),
-        _ => ("", "--only-failed goes over what it abandoned, "),
+        failed if recovered >= failed => (", and --only-failed recovered what it failed", ""),
+        _ if recovered > 0 => ("", "--only-failed goes over what is failed still, "),
+        _ => ("", "--only-failed goes over what it failed, "),
     };
     let (id, status, other) = (task.id, task.status, identity::aside(task, net, args));
     format!("{id} {status} already{when}{other}{good}, nothing was done now; {failed}{again}")

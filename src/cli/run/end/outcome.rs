@@ -34,7 +34,7 @@ pub(in crate::run) struct Seen {
 /// See the module.
 pub(in crate::run) struct Outcome {
     task: TaskView,
-    /// What later runs made of what it abandoned.
+    /// What later runs made of what it failed.
     pub(in crate::run) net: Option<Net>,
     /// What is failed still.
     groups: Vec<FailureGroup>,
@@ -120,8 +120,8 @@ impl Outcome {
         self.net.as_ref().map_or(&self.task, |net| &net.last)
     }
 
-    fn made_good(&self) -> u64 {
-        self.net.as_ref().map_or(0, |net| net.made_good)
+    fn recovered(&self) -> u64 {
+        self.net.as_ref().map_or(0, |net| net.recovered)
     }
 
     /// Those of what is failed still that nothing was compared with.
@@ -130,20 +130,20 @@ impl Outcome {
     }
 
     fn still_failed(&self) -> u64 {
-        self.task.counters.abandoned.saturating_sub(self.made_good())
+        self.task.counters.failed.saturating_sub(self.recovered())
     }
 
-    /// Whether later runs made good whatever it abandoned.
-    fn is_made_good(&self) -> bool {
-        self.made_good() > 0 && self.still_failed() == 0
+    /// Whether later runs recovered whatever it failed.
+    fn is_recovered(&self) -> bool {
+        self.recovered() > 0 && self.still_failed() == 0
     }
 
     /// 0, 7, 8 or 9.
     pub(in crate::run) fn exit(&self) -> Exit {
         match (self.task.status, self.task.result) {
-            (Status::Finished, _) if self.is_made_good() => Exit::Ok,
+            (Status::Finished, _) if self.is_recovered() => Exit::Ok,
             (Status::Finished, Some(TaskResult::WithFailures)) => Exit::WithFailures,
-            (Status::Finished, _) if self.task.counters.abandoned > 0 => Exit::WithFailures,
+            (Status::Finished, _) if self.task.counters.failed > 0 => Exit::WithFailures,
             (Status::Finished, _) => Exit::Ok,
             _ if self.never_worked() => Exit::Rejected,
             _ => Exit::Stopped,
@@ -191,8 +191,8 @@ impl Outcome {
             "next": task.next_at.map(|at| json!({ "action": "recover", "at": rfc3339(at) })),
             "total": task.total.0,
             "counts": api::TaskCounts::new(&task.counters, task.counters.pending(task.total)),
-            "net": { "made_good": self.made_good(), "still_failed": self.still_failed() },
-            "low_water": task.low_water.0,
+            "net": { "recovered": self.recovered(), "still_failed": self.still_failed() },
+            "watermark": task.watermark.0,
             "rate": task.tuning.rate.to_string(),
             "actual_rate": self.mean_rate(),
             "duration_seconds": self.seconds(),
@@ -207,14 +207,14 @@ impl Outcome {
     /// A table for people; with a hint where to find all failures, and with which flags they are done again.
     pub(in crate::run) fn table(&self, again: Option<&str>) -> String {
         let mut text = format!("{}  {}", self.task.id, self.task.status);
-        if self.is_made_good() {
-            text += " (all made good)";
+        if self.is_recovered() {
+            text += " (all recovered)";
         } else if let Some(result) = self.task.result {
             text += &format!(" ({})", result.as_str().replace('_', " "));
         }
         for (term, count) in self.terms() {
             let of_them = match term {
-                "abandoned" if self.net.is_none() => of_them_unconfirmed(self.unconfirmed()),
+                "failed" if self.net.is_none() => of_them_unconfirmed(self.unconfirmed()),
                 _ => String::new(),
             };
             text += &format!("\n  {term:<10} {:>15}{of_them}", human::count(count));
@@ -239,14 +239,14 @@ impl Outcome {
             ("total", self.task.total.0),
             ("succeeded", counts.succeeded),
             ("skipped", counts.skipped),
-            ("abandoned", counts.abandoned),
-            ("made good", self.made_good()),
+            ("failed", counts.failed),
+            ("recovered", self.recovered()),
             ("parked", counts.parked),
             ("in flight", counts.in_flight),
             ("pending", counts.pending(self.task.total)),
             ("excluded", counts.excluded),
         ];
-        let always = ["total", "succeeded", "skipped", "abandoned"];
+        let always = ["total", "succeeded", "skipped", "failed"];
         terms
             .into_iter()
             .filter(move |(term, count)| *count > 0 || always.contains(term))

@@ -208,7 +208,7 @@ struct Writer {
     results: Results,
     store: Arc<Store>,
     task: TaskView,
-    /// The runs that went over what it abandoned.
+    /// The runs that went over what it failed.
     redrives: Vec<(TaskView, RedriveSpec)>,
     source: Arc<dyn Source>,
     members: Option<Members>,

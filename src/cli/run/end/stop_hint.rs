@@ -6,7 +6,7 @@ use windrow_core::task::lifecycle::StopReason;
 pub(super) fn hint(reason: StopReason, resume: &str) -> String {
     let first = match reason {
         StopReason::ErrorBudget => "look at the failures, fix the handler or raise --error-budget; ",
-        StopReason::ItemExhausted => "fix what the item needs, or --on-exhausted abandon; ",
+        StopReason::ItemExhausted => "fix what the item needs, or --on-exhausted fail; ",
         StopReason::HandlerUnreachable => {
             return format!(
                 "start the handler, or correct what is said of it (--url, its certificate, the command); nothing was \

@@ -69,7 +69,7 @@ async fn ended_otherwise(store: &Store, name: &str, args: &RunArgs) -> Result<bo
         return Ok(false);
     };
     let net = only_failed::net(store, &task).await?;
-    let made_good = net.as_ref().map_or(0, |net| net.made_good);
-    let is_half_done = task.counters.succeeded > 0 && task.counters.abandoned > made_good;
+    let recovered = net.as_ref().map_or(0, |net| net.recovered);
+    let is_half_done = task.counters.succeeded > 0 && task.counters.failed > recovered;
     Ok(!is_half_done && identity::is_another(&task, net.as_ref(), args))
 }

@@ -1,4 +1,4 @@
-//! What an earlier run left: where a job is kept, how it goes on, what it abandoned, and which others are beside it.
+//! What an earlier run left: where a job is kept, how it goes on, what it failed, and which others are beside it.
 
 pub(in crate::run) mod apart;
 pub(crate) mod beside;

@@ -1,5 +1,5 @@
-//! `--only-failed`: what a job abandoned is done again, in a job of its own, with the keys that its items had. Done once
-//! more, it goes over what that one abandoned.
+//! `--only-failed`: what a job failed is done again, in a job of its own, with the keys that its items had. Done once
+//! more, it goes over what that one failed.
 
 use super::resume::command;
 use crate::exit::Exit;
@@ -27,7 +27,7 @@ pub(crate) enum Next {
     Nothing(Box<TaskView>),
 }
 
-/// The next job over what a job abandoned.
+/// The next job over what a job failed.
 ///
 /// # Errors
 /// `NotFound` when the job never ran; `Conflict` when it hasn't ended, or was made of other items.
@@ -49,7 +49,7 @@ pub(crate) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Res
             Ok(Next::Job(Box::new(same(&last, job))))
         };
     }
-    if last.counters.abandoned == 0 {
+    if last.counters.failed == 0 {
         return Ok(Next::Nothing(Box::new(last)));
     }
     let groups = FailureList::groups(store, last.id).await?;
@@ -102,7 +102,7 @@ fn keeping(results: Results, tuning: Tuning) -> Tuning {
     }
 }
 
-/// The jobs that went over what a job abandoned, the first one first, each with what it did again.
+/// The jobs that went over what a job failed, the first one first, each with what it did again.
 ///
 /// # Errors
 /// When the store can't be read.
@@ -123,11 +123,11 @@ fn redrive_of(task: &TaskView) -> Option<RedriveSpec> {
     }
 }
 
-/// What later runs made of what a job abandoned.
+/// What later runs made of what a job failed.
 pub(crate) struct Net {
     /// Items that succeeded, or were skipped.
-    pub(crate) made_good: u64,
-    /// The last of those runs that ended: what it abandoned is failed still.
+    pub(crate) recovered: u64,
+    /// The last of those runs that ended: what it failed is failed still.
     pub(crate) last: TaskView,
     /// The handlers that they were begun with.
     pub(crate) handlers: Vec<String>,
@@ -140,7 +140,7 @@ pub(crate) struct Net {
 pub(crate) async fn net(store: &dyn TaskStore, first: &TaskView) -> Result<Option<Net>, Fault> {
     let mut ended = rounds(store, first).await?.later;
     ended.retain(|task| task.status.is_terminal());
-    let made_good = ended
+    let recovered = ended
         .iter()
         .map(|task| task.counters.succeeded + task.counters.skipped)
         .sum();
@@ -149,27 +149,27 @@ pub(crate) async fn net(store: &dyn TaskStore, first: &TaskView) -> Result<Optio
         .filter_map(|task| task.spec.labels.get(HANDLER).cloned());
     let handlers = handlers.collect();
     Ok(ended.pop().map(|last| Net {
-        made_good,
+        recovered,
         last,
         handlers,
     }))
 }
 
-/// The jobs that went over what a job abandoned, the latest first.
+/// The jobs that went over what a job failed, the latest first.
 pub(crate) async fn later(store: &dyn TaskStore, first: &TaskView) -> Result<Vec<TaskView>, Fault> {
     let mut later = rounds(store, first).await?.later;
     later.reverse();
     Ok(later)
 }
 
-/// Whether a job goes over what another abandoned.
+/// Whether a job goes over what another failed.
 pub(crate) fn is_round(task: &TaskView) -> bool {
     redrive_of(task).is_some()
 }
 
-/// The jobs that went over what a job abandoned.
+/// The jobs that went over what a job failed.
 struct Rounds {
-    /// Each over what the one before it abandoned.
+    /// Each over what the one before it failed.
     later: Vec<TaskView>,
     /// The name of the next.
     free: String,

@@ -190,16 +190,16 @@ impl Before {
     }
 }
 
-/// The first item that a job goes on with. Its low water has gone past those that wait longer for their next attempt.
+/// The first item that a job goes on with. Its watermark has gone past those that wait longer for their next attempt.
 ///
 /// # Errors
 /// When the store can't be read.
 pub(crate) async fn goes_on_at(store: &impl ReportStore, task: &TaskView) -> Result<ItemIndex, Fault> {
     if task.counters.parked == 0 {
-        return Ok(task.low_water);
+        return Ok(task.watermark);
     }
     let first = store.waiting_items(task.id).await?.into_iter().min();
-    Ok(first.map_or(task.low_water, |first| first.min(task.low_water)))
+    Ok(first.map_or(task.watermark, |first| first.min(task.watermark)))
 }
 
 /// How a job goes on.
@@ -216,10 +216,10 @@ pub(crate) fn told(task: &TaskView, before: Before) -> String {
         .map(|before| format!("; its rate was {before}, now it is {rate}"))
         .unwrap_or_default();
     format!(
-        "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}{change}{}",
+        "resuming {}: {percent:.1} % done, {} failed, goes on at index {}{change}{}",
         task.id,
-        task.counters.abandoned,
-        before.goes_on_at.unwrap_or(task.low_water).0,
+        task.counters.failed,
+        before.goes_on_at.unwrap_or(task.watermark).0,
         before.repeats()
     )
 }

@@ -12,7 +12,7 @@ use self::look::{
 };
 use self::make::{AppendArgs, ApplyArgs, CloneArgs, CreateArgs};
 use self::redrive::RedriveArgs;
-use self::steer::{AbandonArgs, FinishArgs, MoveArgs, PlainArgs, SetArgs, SkipArgs, StartArgs, StopArgs};
+use self::steer::{FailArgs, FinishArgs, MoveArgs, PlainArgs, SetArgs, SkipArgs, StartArgs, StopArgs};
 use super::{wait, watch};
 use crate::link::{Paging, Remote};
 use crate::task::look::explain;
@@ -73,8 +73,8 @@ pub enum Verb {
     #[command(override_usage = usage!("seal", ""))]
     Seal(PlainArgs),
     /// Give up the items that wait after a failure with a code
-    #[command(after_help = steer::ABANDON_EXAMPLES, override_usage = usage!("abandon", " --code CODE"))]
-    Abandon(AbandonArgs),
+    #[command(after_help = steer::FAIL_EXAMPLES, override_usage = usage!("fail", " --code CODE"))]
+    Fail(FailArgs),
     /// Skip items that nobody should call any more
     #[command(after_help = steer::SKIP_EXAMPLES)]
     Skip(SkipArgs),

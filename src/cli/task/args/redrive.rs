@@ -41,7 +41,7 @@ pub struct RedriveArgs {
     /// All failures
     #[arg(long, conflicts_with_all = ["codes", "indexes", "unconfirmed"], help_heading = "Which")]
     pub all: bool,
-    /// Also what earlier redrives made good or have under way
+    /// Also what earlier redrives recovered or have under way
     #[arg(long, help_heading = "Which")]
     pub again: bool,
     /// No failure left to do again: ok (exit 0) or error (exit 7)

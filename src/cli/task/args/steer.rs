@@ -110,17 +110,17 @@ pub struct FinishArgs {
 }
 
 /// How items are given up.
-pub(in crate::task) const ABANDON_EXAMPLES: &str = "\
+pub(in crate::task) const FAIL_EXAMPLES: &str = "\
 Examples:
-  windrow task abandon t42 --code TIMEOUT --reason 'the device is gone'
-  windrow task abandon push/black-friday --code HTTP_500 --dry-run
+  windrow task fail t42 --code TIMEOUT --reason 'the device is gone'
+  windrow task fail push/black-friday --code HTTP_500 --dry-run
 
 Items in flight aren't touched; what fails with the code later is tried again as usual. Without a run it is done as soon
 as the task runs. windrow task redrive does them again.";
 
-/// `windrow task abandon`
+/// `windrow task fail`
 #[derive(Debug, Args)]
-pub struct AbandonArgs {
+pub struct FailArgs {
     /// Which tasks.
     #[command(flatten)]
     pub which: Which,

@@ -239,7 +239,7 @@ pub(crate) async fn preview(args: &PreviewArgs, shell: &Shell) -> Result<Exit, F
     let listed = link.page(&answer)?;
     let items: Vec<PreviewedItem> = listed.things()?;
     let exit = link.show_list(&PREVIEWED, &listed, &items)?;
-    let is_broken = items.iter().any(|item| item.result == "failed");
+    let is_broken = items.iter().any(|item| item.result == "broken");
     Ok(if is_broken { Exit::BadHandler } else { exit })
 }
 

@@ -155,7 +155,7 @@ async fn report(link: &Link<'_>, task: &Task, p95: Option<f64>) -> Result<(), Fa
         &format!("canary   {items}   {counts}{}", p95.unwrap_or_default()),
     )?;
     for failure in failures::told(link, &task.id).await? {
-        tell(link, &clean(&format!("  abandoned: {failure}")))?;
+        tell(link, &clean(&format!("  failed: {failure}")))?;
     }
     Ok(())
 }

@@ -31,10 +31,10 @@ const RUNS: Listing<api::Run> = Listing {
             run.end_text.as_deref()
         })
         .named("end_text"),
-        Column::count("LOW WATER", Keep::Rank(30), 6, |run| Some(run.low_water)),
+        Column::count("LOW WATER", Keep::Rank(30), 6, |run| Some(run.watermark)),
         Column::count("SUCCEEDED", Keep::Rank(20), 6, |run| Some(run.counts.succeeded)),
         Column::count("SKIPPED", Keep::Rank(10), 6, |run| Some(run.counts.skipped)),
-        Column::count("ABANDONED", Keep::Rank(25), 6, |run| Some(run.counts.abandoned)),
+        Column::count("FAILED", Keep::Rank(25), 6, |run| Some(run.counts.failed)),
         Column::plain("EPOCH", Keep::Wide, 3, |run| Some(run.epoch.to_string())),
         Column::count("PARKED", Keep::Wide, 3, |run| Some(run.counts.parked)),
     ],

@@ -51,7 +51,7 @@ pub(crate) async fn item(args: &ItemArgs, shell: &Shell) -> Result<Exit, Fault> 
 fn card(item: &api::Item, times: &Times) -> Card {
     let state = item.state.as_str();
     let tone = match state {
-        "abandoned" => Tone::Bad,
+        "failed" => Tone::Bad,
         "parked" => Tone::Warn,
         _ => Tone::Plain,
     };
@@ -67,7 +67,7 @@ fn card(item: &api::Item, times: &Times) -> Card {
     for attempt in &item.timeline {
         card = card.line(&format!("attempt {}", attempt.attempt), told(attempt, times));
     }
-    let is_final = state == "abandoned";
+    let is_final = state == "failed";
     card = card.maybe("attempts", excused(item).filter(|_| !is_final));
     if state == "succeeded" {
         // What it came to is kept; how often it was tried is not.
@@ -193,14 +193,14 @@ mod tests {
             )
         );
         let given_up = api::Item {
-            state: "abandoned".into(),
+            state: "failed".into(),
             failure: Some(failure(Some(9))),
             ..item
         };
         assert_eq!(
             shown(&given_up),
             format!(
-                "#3,817  abandoned\n{attempts}  key        s-t1-3817\n  trace      0af7\n  message    db gone\n  judged     1 of 2 attempts counts: 9 other calls were \
+                "#3,817  failed\n{attempts}  key        s-t1-3817\n  trace      0af7\n  message    db gone\n  judged     1 of 2 attempts counts: 9 other calls were \
                  answered meanwhile\n"
             )
         );

@@ -23,7 +23,7 @@ use windrow_core::task::spec::TaskSpec;
 const TERMS: [&str; 7] = [
     "succeeded",
     "skipped",
-    "abandoned",
+    "failed",
     "parked",
     "in_flight",
     "pending",
@@ -117,7 +117,7 @@ fn card(story: &Report, times: &Times) -> Card {
     proof(card, &story.proof)
 }
 
-/// The task of a report as it is elsewhere: with its counts, and with what its redrives made good, where it has any.
+/// The task of a report as it is elsewhere: with its counts, and with what its redrives recovered, where it has any.
 fn judged(story: &Report) -> Task {
     let (task, net) = (story.task.clone(), &story.net);
     let mut judged = Task {
@@ -134,7 +134,7 @@ fn judged(story: &Report) -> Task {
         ..Default::default()
     };
     judged.beside.redriven = (!story.redrives.is_empty()).then_some(api::TaskRedriven {
-        made_good: net.made_good,
+        recovered: net.recovered,
         still_failed: net.still_failed,
         exact: net.exact,
     });
@@ -147,10 +147,9 @@ fn counts(counts: &ReportCounts) -> String {
 }
 
 fn net(net: &ReportNet) -> String {
-    let [abandoned, made_good, still_failed] =
-        [net.abandoned, net.made_good, net.still_failed].map(human::count);
+    let [failed, recovered, still_failed] = [net.failed, net.recovered, net.still_failed].map(human::count);
     let at_least = at_least(net);
-    format!("abandoned {abandoned}  made good {made_good}  still failed {still_failed}{at_least}")
+    format!("failed {failed}  recovered {recovered}  still failed {still_failed}{at_least}")
 }
 
 fn proof(card: Card, proof: &ReportProof) -> Card {

@@ -102,7 +102,7 @@ async fn tell_of_redrives(link: &Link<'_>, id: &str) {
         return;
     };
     let Ok(task) = answer.read() else { return };
-    if let Some(good) = words::made_good(&task).filter(|good| *good > 0) {
+    if let Some(good) = words::recovered(&task).filter(|good| *good > 0) {
         let items = human::counted(good, "item");
         link.hint(&format!(
             "redrives made {items} good: --with-redrives has what they came to among these rows"

@@ -193,14 +193,14 @@ fn shard_line(shard: &TaskShard, silent: &[String], times: &Times) -> String {
     let share = Some(shard.rate_share).filter(|share| *share > 0.0);
     let share = share.map(|share| format!("   {:.1} % of the rate", share * 100.0));
     format!(
-        "{}  {}{}{}   {} of {}   low water {}{}",
+        "{}  {}{}{}   {} of {}   watermark {}{}",
         shard.shard,
         shard.state,
         node.unwrap_or_default(),
         at.unwrap_or_default(),
         human::count(shard.settled),
         human::count(shard.end.saturating_sub(shard.first)),
-        human::count(shard.low_water),
+        human::count(shard.watermark),
         share.unwrap_or_default()
     )
 }
@@ -238,7 +238,7 @@ fn nodes(task: &Task) -> Option<String> {
 fn window(task: &Task) -> String {
     let live = task.live.clone().unwrap_or_default();
     let parts = [
-        ("low water", Some(task.low_water)),
+        ("watermark", Some(task.watermark)),
         ("high water", live.high_water),
         ("window", live.window),
         ("concurrency", live.concurrency),

@@ -38,7 +38,7 @@ const PASSING: [&str; 15] = [
     "progress",
     "actual_rate",
     "eta_seconds",
-    "low_water",
+    "watermark",
     "next",
     "counts",
     "start",

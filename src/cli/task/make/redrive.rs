@@ -91,7 +91,7 @@ fn draft(args: &RedriveArgs) -> Result<Draft, Fault> {
 /// all.
 async fn left_out(link: &Link<'_>, origin: &str, redrive: &api::Task) -> Result<String, Fault> {
     let report = report(link, origin).await?;
-    let left_out = match report.counts.terms.abandoned.saturating_sub(redrive.total) {
+    let left_out = match report.counts.terms.failed.saturating_sub(redrive.total) {
         0 => return Ok(String::new()),
         left_out => human::count(left_out),
     };
@@ -105,7 +105,7 @@ async fn left_out(link: &Link<'_>, origin: &str, redrive: &api::Task) -> Result<
         false => format!(" ({})", resting.join("; ")),
     };
     Ok(format!(
-        "; without {left_out} made good or under way already{resting}"
+        "; without {left_out} recovered or under way already{resting}"
     ))
 }
 
@@ -119,10 +119,10 @@ async fn tell_net(link: &Link<'_>, origin: &str) -> Result<(), Fault> {
     tell(
         link,
         &format!(
-            "net result of {origin}: succeeded {}  skipped {}  made good {}  abandoned {}{}",
+            "net result of {origin}: succeeded {}  skipped {}  recovered {}  failed {}{}",
             human::count(counts.terms.succeeded),
             human::count(counts.terms.skipped),
-            human::count(net.made_good),
+            human::count(net.recovered),
             human::count(net.still_failed),
             at_least(&net)
         ),

@@ -1,4 +1,4 @@
-//! `windrow task start`, `stop`, `cancel`, `finish`, `seal`, `abandon`, `skip`, `recover` and `delete`.
+//! `windrow task start`, `stop`, `cancel`, `finish`, `seal`, `fail`, `skip`, `recover` and `delete`.
 
 pub(crate) mod relocate;
 pub(crate) mod set;
@@ -7,7 +7,7 @@ pub(crate) mod skip;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use super::args::steer::{AbandonArgs, FinishArgs, Judge, PlainArgs, StartArgs, StopArgs, Which};
+use super::args::steer::{FailArgs, FinishArgs, Judge, PlainArgs, StartArgs, StopArgs, Which};
 use super::ending;
 use super::which::{Action, Became, chosen, each};
 use super::words;
@@ -34,7 +34,7 @@ pub(crate) fn usual(verb: &str) -> &'static str {
         "recover" => "recovering,finalizing",
         "finish" => "running,stopped",
         "seal" => "created,queued,awaiting_business,running,recovering,stopping,stopped",
-        "abandon" => "queued,awaiting_business,running,recovering,stopping,stopped",
+        "fail" => "queued,awaiting_business,running,recovering,stopping,stopped",
         "delete" => "finished,cancelled",
         _ => "",
     }
@@ -154,10 +154,10 @@ fn stopped(task: &api::Task) -> String {
     if task.status != "stopped" {
         return format!("{id}  {}{}", words::status(task).0, because(task));
     }
-    let low = human::count(task.low_water);
+    let low = human::count(task.watermark);
     let repeats = task.cut_off.as_ref().map(cut_off);
     let repeats = repeats.unwrap_or_else(|| "nothing will repeat".to_owned());
-    format!("{id}  stopped at low water {low} ({repeats})   go on: windrow task start {id}")
+    format!("{id}  stopped at watermark {low} ({repeats})   go on: windrow task start {id}")
 }
 
 /// Which items may repeat.
@@ -276,21 +276,21 @@ pub(super) async fn seal(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault>
 ///
 /// # Errors
 /// What the node refused.
-pub(super) async fn abandon(args: &AbandonArgs, shell: &Shell) -> Result<Exit, Fault> {
+pub(super) async fn fail(args: &FailArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = Draft::default();
     draft.put("code", &args.code)?;
     let action = Action {
         verb: "give up items of",
-        ..ordinary("abandon")
+        ..ordinary("fail")
     };
-    let line = |told: &api::AbandonedTask| given_up(&told.task, &told.given_up);
+    let line = |told: &api::MarkedTask| marked(&told.task, &told.marked);
     steer((&args.which, &args.write), shell, action, draft, line).await
 }
 
 /// How many, when, and what comes next.
-fn given_up(task: &api::Task, given_up: &api::GivenUp) -> String {
-    let (id, code) = (&task.id, &given_up.code);
-    let items = human::count(given_up.items);
+fn marked(task: &api::Task, marked: &api::MarkedFailed) -> String {
+    let (id, code) = (&task.id, &marked.code);
+    let items = human::count(marked.items);
     let what = format!(
         "items that wait with {} are given up, {items} as last saved",
         clean(code)

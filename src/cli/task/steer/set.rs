@@ -27,7 +27,7 @@ const MOVING: [&str; 17] = [
     "since",
     "next",
     "counts",
-    "low_water",
+    "watermark",
     "progress",
     "actual_rate",
     "eta_seconds",

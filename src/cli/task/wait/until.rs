@@ -143,7 +143,7 @@ pub(crate) async fn until(
     }
 }
 
-/// `✓ finished  1,000 / 1,000 in 2.1 s   succeeded 997  skipped 2  abandoned 1`, and what to do about it.
+/// `✓ finished  1,000 / 1,000 in 2.1 s   succeeded 997  skipped 2  failed 1`, and what to do about it.
 pub(crate) fn outcome(task: &api::Task) -> String {
     let id = &task.id;
     let took = took(task).map(|took| format!(" in {took}")).unwrap_or_default();
@@ -170,7 +170,7 @@ pub(crate) fn outcome(task: &api::Task) -> String {
     told
 }
 
-/// `succeeded 997  skipped 2  abandoned 1`
+/// `succeeded 997  skipped 2  failed 1`
 pub(crate) fn counts(task: &api::Task) -> String {
     words::counts(&task.counts, &words::TERMS[..3], &[])
 }
@@ -185,15 +185,15 @@ fn took(task: &api::Task) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn task(status: &str, abandoned: u64) -> api::Task {
+    fn task(status: &str, failed: u64) -> api::Task {
         let mut task = api::Task {
             id: "t1".to_owned(),
             status: status.to_owned(),
             total: 5,
             result: Some("with_failures".to_owned()),
             counts: api::TaskCounts {
-                succeeded: 5 - abandoned,
-                abandoned,
+                succeeded: 5 - failed,
+                failed,
                 ..Default::default()
             },
             started_at: Some("2026-11-20T17:00:00.000Z".to_owned()),
@@ -208,7 +208,7 @@ mod tests {
     fn an_end_is_told_in_a_line_with_what_to_do() {
         assert_eq!(
             outcome(&task("finished", 2)),
-            "t1  ✓ finished (with failures)  5 / 5 in 2.1 s   succeeded 3  skipped 0  abandoned 2\n  failures: windrow task failures t1"
+            "t1  ✓ finished (with failures)  5 / 5 in 2.1 s   succeeded 3  skipped 0  failed 2\n  failures: windrow task failures t1"
         );
         assert!(outcome(&task("stopped", 0)).ends_with("\n  go on: windrow task start t1"));
         let mut late = task("stopped", 0);

@@ -60,7 +60,7 @@ pub(super) enum Panel {
     Explain(Option<String>),
 }
 
-/// How fast it went lately.
+/// How fast it went recently.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {
     /// Attempts sent per second, a point a second, oldest first.
@@ -78,7 +78,7 @@ pub(super) struct Pace {
 /// The window of a shard.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Window {
-    pub(super) low_water: u64,
+    pub(super) watermark: u64,
     pub(super) high_water: u64,
     /// A letter a cell: S, P, F, R, A.
     pub(super) cells: Vec<char>,
@@ -249,7 +249,7 @@ impl State {
         task.total = told.total;
         task.counts = told.counts;
         task.pace = told.pace;
-        task.low_water = told.low_water;
+        task.watermark = told.watermark;
         task.live = told.window.map(|window| api::TaskLive {
             high_water: told.high_water,
             window: Some(window),
@@ -288,7 +288,7 @@ fn pace(stats: api::TaskStats) -> Pace {
 
 fn read_window(shard: api::ShardWindow) -> Window {
     Window {
-        low_water: shard.low_water,
+        watermark: shard.watermark,
         high_water: shard.high_water,
         cells: cells(&shard.cells),
         head: shard.head,

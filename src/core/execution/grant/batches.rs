@@ -1,8 +1,9 @@
-//! Items of a call: whole batches, unless they have waited `batch_linger` for one to fill, and halves of a call that failed.
+//! Sizes of calls: whole batches, unless items have waited `batch_linger` for one to fill, and halves of a call that
+//! failed.
 //!
-//! A call of several items that fails as a whole says nothing of each. Nobody is charged: its items are called again in
-//! halves, down to alone, and judged there. Calls for fresh items shrink with them and grow again with each answer, so that
-//! a handler that fails for everybody is soon seen in calls that are about one item.
+//! A call of several items that fails as a whole proves nothing about any of them. No item is charged: they are
+//! called again in halves, down to single items, and judged there. Calls for fresh items shrink with them and grow
+//! again with each answer, so a handler that fails for every item soon shows in calls of one item.
 
 use crate::execution::items::Items;
 use crate::execution::settings::Settings;
@@ -11,23 +12,23 @@ use std::time::Duration;
 use crate::execution::Execution;
 use crate::execution::types::Now;
 use crate::ids::Moment;
-use crate::items::verdict::{Failed, FailureClass, Wish};
+use crate::items::verdict::{Failed, FailureClass, RetryAdvice};
 use crate::items::waiting::{Place, Trouble, Troubles};
 use crate::pace::Pace;
 
 /// Sizes of calls, and the wait for one to fill.
 #[derive(Debug)]
 pub(in crate::execution) struct Batches {
-    /// Beginning of the time in which there has been less than a call's items to leave.
+    /// Time since which fewer items than a full call have been available.
     short_since: Option<Moment>,
-    /// Most items of a call of the latest grant.
+    /// Maximum items per call in the latest grant.
     size: u32,
-    /// The latest grant was of parked halves alone: the next one lets others leave.
+    /// Set if the latest grant was of parked halves alone: the next one is for others.
     was_of_parked: bool,
 }
 
 impl Batches {
-    /// Calls as large as they may be.
+    /// Starts with calls of the full size.
     pub(in crate::execution) fn new(batch: u32) -> Batches {
         Batches {
             short_since: None,
@@ -36,28 +37,28 @@ impl Batches {
         }
     }
 
-    /// When what is less than a call's items leaves all the same; a batch that never fills still leaves.
+    /// Returns the time at which a batch that doesn't fill is sent anyway.
     pub(in crate::execution) fn lingers_until(&self, linger: Duration, pace: &Pace) -> Option<Moment> {
         let since = self.short_since?;
         Some(since.plus(linger).max(pace.next_at(1)))
     }
 
-    /// The latest grant was of parked halves alone.
+    /// True if the latest grant was of parked halves alone.
     pub(in crate::execution) fn was_of_parked(&self) -> bool {
         self.was_of_parked
     }
 
-    /// Nothing waits for a call to fill.
+    /// True if nothing waits for a call to fill.
     pub(in crate::execution) fn is_whole(&self) -> bool {
         self.short_since.is_none()
     }
 
-    /// Most items of a call of the latest grant.
+    /// Returns the maximum items per call in the latest grant.
     pub(in crate::execution) fn size(&self) -> u32 {
         self.size
     }
 
-    /// Size of the halves that are due first, if any are. Parked ones take turns with all others.
+    /// Returns the size of the halves that are due first, if any. Parked halves alternate with all others.
     fn due_halves(&mut self, troubles: &mut Troubles, batch: u32, now: Moment) -> Option<u32> {
         let halves = |trouble: Option<&Trouble>| {
             trouble
@@ -73,7 +74,8 @@ impl Batches {
         parked
     }
 
-    /// Rounds credit down to whole calls, unless the wait for one to fill is over or no more items are left. Unit: items.
+    /// Rounds credit (in items) down to whole calls, unless the wait for one to fill is over or no more items are
+    /// left.
     pub(in crate::execution) fn whole(
         &mut self,
         credit: u32,
@@ -99,14 +101,14 @@ impl Batches {
         0
     }
 
-    /// Calls that these items make.
+    /// Returns the number of calls that these items make.
     pub(in crate::execution) fn calls_of(&self, items: u32) -> u32 {
         items.div_ceil(self.size)
     }
 }
 
 impl Execution {
-    /// Finds how many items a call of this grant may have; says whether the grant is of halves alone.
+    /// Sets the maximum items per call of this grant; returns true if the grant is of halves alone.
     pub(in crate::execution) fn size_calls(&mut self, now: Now) -> bool {
         let batch = self
             .settings
@@ -115,7 +117,7 @@ impl Execution {
             .get()
             .min(self.settings.limits.concurrency)
             .max(1);
-        // What tells whether the handler answers is about one item.
+        // Calls that show whether the handler answers carry a single item.
         let is_usual = self.judge.circuit.is_closed() && !self.judge.wants_fresh();
         self.batches.size = if is_usual {
             self.judge.call_size.most().min(batch)
@@ -136,7 +138,7 @@ impl Execution {
 }
 
 impl Items {
-    /// An item of such a call is called again with half as many others, all of them at one time.
+    /// Schedules an item of a failed call for a call with half as many others, all of them at the same time.
     pub(in crate::execution) fn call_in_halves(
         &mut self,
         settings: &Settings,
@@ -145,9 +147,9 @@ impl Items {
         now: Now,
     ) {
         trouble.call_max = failed.call_items.div_ceil(2);
-        let after = match failed.wish {
-            Wish::Retry { after } => after.unwrap_or_default(),
-            Wish::Abandon => Duration::ZERO,
+        let after = match failed.advice {
+            RetryAdvice::Retry { after } => after.unwrap_or_default(),
+            RetryAdvice::Fail => Duration::ZERO,
         };
         trouble.failure = Some(failed.failure);
         self.wait_for_retry(
@@ -161,8 +163,8 @@ impl Items {
 }
 
 impl Settings {
-    /// The item's call says nothing of it: others shared it, and it failed as a whole. One that may be tried once only is not
-    /// called again where the call may have had an effect.
+    /// True if the failed call proves nothing about its item, because others shared it and it failed as a whole. An
+    /// item with a single attempt is not called again if the call may have had an effect.
     pub(in crate::execution) fn is_shared_failure(&self, class: FailureClass, items: u32) -> bool {
         let may_again = match class {
             FailureClass::Unreachable | FailureClass::Unstarted => false,

@@ -1,4 +1,4 @@
-//! A run that a limit holds back which it shares with others.
+//! Runs that are held back by a limit shared with others.
 
 use crate::execution::Execution;
 use crate::execution::types::{Effects, Now};
@@ -6,7 +6,7 @@ use crate::items::waiting::Place;
 use crate::stats::stall::StallReason;
 
 impl Execution {
-    /// Nothing may leave under a shared limit: says whether anything would.
+    /// Sends nothing because of a shared limit, and notes whether anything could have been sent.
     pub(in crate::execution) fn hold_back(&mut self, now: Now, fx: &mut Effects) {
         if self.is_circuit_shut(now, fx) {
             return;
@@ -22,7 +22,7 @@ impl Execution {
         fx.wait = self.when_to_ask_again(0, now);
     }
 
-    /// Whether another item would leave, were there no shared limit.
+    /// True if another item could be sent without the shared limit.
     pub(in crate::execution) fn could_send_more(&mut self, now: Now) -> bool {
         if self.judge.circuit.room_for(1, self.batches.size(), now.moment) == 0 {
             return false;

@@ -1,4 +1,4 @@
-//! What leaves now: due retries first (they hold low water), then parked and fresh items.
+//! Dispatch order: due retries first (they hold the watermark), then parked and fresh items.
 
 mod batches;
 mod held;
@@ -20,14 +20,14 @@ use crate::items::verdict::Dispatch;
 use crate::items::waiting::{Place, Trouble};
 use crate::stats::stall::StallReason;
 
-/// How much may leave, and what bounds it.
+/// Number of items that may be sent, and the bound that applies.
 struct Room {
     items: u32,
     bound_by: Option<StallReason>,
 }
 
 impl Execution {
-    /// Appends what may leave to `fx.dispatch`, at most `want` items, and says when to ask again.
+    /// Appends the items to send to `fx.dispatch`, at most `want`, and sets the time to ask again.
     pub(in crate::execution) fn grant(&mut self, want: u32, now: Now, fx: &mut Effects) {
         fx.paced = self.pace.is_limited();
         fx.concurrency = self.settings.limits.concurrency;
@@ -62,7 +62,7 @@ impl Execution {
 
     fn grant_running(&mut self, want: u32, now: Now, fx: &mut Effects) {
         if self.items.skips.is_due() {
-            // Nothing leaves as long as something waits that may not.
+            // Nothing is sent while items that must be skipped still wait.
             (self.starved, fx.wait) = (true, Wait::Completion);
             return self.stall(Some(StallReason::Checkpoint), now.moment);
         }
@@ -73,7 +73,7 @@ impl Execution {
         let was_of_parked = self.batches.was_of_parked();
         let (mut granted, mut room) = self.grant_calls(want, now, fx);
         if granted == 0 && was_of_parked {
-            // Parked halves gave way, and nobody else may leave.
+            // Parked halves gave way, but nothing else can be sent.
             (granted, room) = self.grant_calls(want, now, fx);
         }
         fx.held_by_limit = self.is_held && granted == want && self.could_send_more(now);
@@ -96,7 +96,7 @@ impl Execution {
         }
     }
 
-    /// Grants items of calls of one size: says how many, and what bounds them.
+    /// Grants items for calls of one size; returns their number and the bound that applied.
     fn grant_calls(&mut self, want: u32, now: Now, fx: &mut Effects) -> (u32, Room) {
         let is_of_halves = self.size_calls(now);
         fx.call_items = self.batches.size();
@@ -109,7 +109,7 @@ impl Execution {
         (granted, room)
     }
 
-    /// What left must have had room: a crash now repeats at most what is in flight or unsaved.
+    /// Checks the bounds after a grant: a crash now repeats at most what is in flight or unsaved.
     fn check_bounds(&self, fx: &mut Effects) {
         if self.items.counters.in_flight > u64::from(self.settings.limits.concurrency) {
             fx.violations.push(Invariant::InFlightBounded);
@@ -128,7 +128,7 @@ impl Execution {
         over
     }
 
-    /// Ends the run when nothing is in flight and nothing will be; says whether it just did.
+    /// Ends the run when nothing is in flight and nothing will be; returns true if it just did.
     pub(in crate::execution) fn end_what_is_over(&mut self) -> bool {
         let end = match &self.phase {
             Phase::Stopping(end) => end.clone(),
@@ -138,7 +138,7 @@ impl Execution {
         if self.items.counters.in_flight > 0 {
             return false;
         }
-        // A stop that arrives with the last item finds a task that is done.
+        // A stop that arrives with the last item finds the task done.
         let done = end != RunEnd::Fenced && self.items.is_all_settled();
         if done {
             self.judge.circuit.end();
@@ -149,7 +149,7 @@ impl Execution {
         true
     }
 
-    /// The smallest of what the pace, the slots and the unsaved completions allow.
+    /// Returns the smallest of what the pace, the slots and the unsaved completions allow.
     fn room(&mut self, want: u32, now: Now) -> Room {
         let in_flight = u32::try_from(self.items.counters.in_flight).unwrap_or(u32::MAX);
         let slots = self.handler_slots.unwrap_or(u32::MAX);
@@ -205,12 +205,13 @@ impl Execution {
         }
         let mut granted = self.grant_due(Place::Window, room, now, fx);
         if self.settings.tuning.ordered && !self.items.troubles.is_empty() {
-            // Parked before the task became ordered, if at all.
+            // Items parked before the task became ordered, if any.
             granted += self.grant_due(Place::Outside, room - granted, now, fx);
             return self.depart(granted, now.moment);
         }
-        // A quarter of what is left goes to due parked items first, the whole of it when nothing is fresh. Over time: where one
-        // item leaves at a time, parked ones that fail for ever would let no fresh one leave any more.
+        // A quarter of the remaining room goes to due parked items first, all of it when nothing is fresh. Quarters
+        // add up over time: if one item is sent at a time, parked items that fail forever would otherwise block all
+        // fresh ones.
         let quarters = u64::from(room - granted) + self.items.parked_quarters;
         self.items.parked_quarters = quarters % 4;
         let parked_first = (quarters / 4) as u32;
@@ -221,7 +222,7 @@ impl Execution {
         self.depart(granted, now.moment)
     }
 
-    /// Due items of calls that failed as a whole, of one size.
+    /// Grants due items of calls that failed as a whole, of one size.
     fn grant_halves(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
         let mut granted = self.grant_due(Place::Window, room, now, fx);
         granted += self.grant_due(Place::Outside, room - granted, now, fx);
@@ -238,7 +239,7 @@ impl Execution {
         granted
     }
 
-    /// Due items that may share a call with as many others as those of this grant do.
+    /// Grants due items that may share a call of this grant's size.
     pub(in crate::execution) fn grant_due(
         &mut self,
         place: Place,
@@ -271,7 +272,7 @@ impl Items {
         !self.supply.is_open() && self.is_out_of_items()
     }
 
-    /// An upper bound on the items that may still leave, but for those that came back.
+    /// Returns an upper bound on the items that may still be sent, without those that came back.
     pub(in crate::execution) fn left(&self) -> u64 {
         let (from, to) = (self.cursor, self.fresh_end());
         let fresh = to.0.saturating_sub(from.0) - self.skips.among(from, to);
@@ -320,7 +321,7 @@ impl Items {
     ) -> u32 {
         let mut granted = 0;
         while granted < room {
-            // Nothing beyond the high water was ever given out, so nothing there is settled.
+            // Nothing beyond the high water was ever dispatched, so nothing there is settled.
             let run = if self.cursor >= self.high {
                 let len = to.0.saturating_sub(self.cursor.0).min(u64::from(room - granted));
                 IndexRun::new(self.cursor, len as u32)
@@ -346,7 +347,7 @@ impl Items {
         granted
     }
 
-    /// The part of a run before its first retrying item; the item itself when it stands at the front.
+    /// Returns the part of a run before its first retrying item, or that item as an error if it is at the front.
     #[inline]
     pub(in crate::execution) fn before_retrying(&self, run: IndexRun) -> Result<IndexRun, ItemIndex> {
         if run.first() >= self.high {

@@ -1,8 +1,8 @@
-//! What leaves while the handler may be down: one probe at a time, then small rounds.
+//! Dispatch while the handler may be down: one probe at a time, then small rounds.
 //!
-//! Probes take turns between an item that failed, the next fresh one or one that never reached the handler, and one far ahead:
-//! where neighbours are bad together, the one far ahead shows that the handler isn't down. A round is of such items, where
-//! there are any: the failed ones may be bad.
+//! Probes alternate between a failed item, the next fresh one or one that never reached the handler, and one far
+//! ahead: if neighbours are bad together, the one far ahead shows that the handler isn't down. A round prefers items
+//! that haven't failed, because the failed ones may be bad.
 
 use super::push_retry;
 use crate::execution::Execution;
@@ -15,7 +15,7 @@ use crate::items::waiting::{Doing, Place, Trouble};
 use crate::stats::stall::StallReason;
 
 impl Execution {
-    /// So many items fit into the handler now; where it had less room before, a worker has come.
+    /// Sets the number of items that fit into the handler; if it grew, a worker has started.
     pub(in crate::execution) fn on_slots(&mut self, slots: Option<u32>) {
         if let (Some(before), Some(now)) = (self.handler_slots, slots)
             && now > before
@@ -25,7 +25,7 @@ impl Execution {
         self.handler_slots = slots;
     }
 
-    /// Whether the circuit lets nothing leave now; says when to ask again.
+    /// True if the circuit lets nothing through now; sets the time to ask again.
     pub(in crate::execution) fn is_circuit_shut(&mut self, now: Now, fx: &mut Effects) -> bool {
         fx.wait = match self.judge.circuit.room(now.moment) {
             Room::Unbounded | Room::Calls(_) => return false,
@@ -37,7 +37,7 @@ impl Execution {
         true
     }
 
-    /// One call to see whether the handler is back; its items are of one kind.
+    /// Grants one call to test whether the handler is back; its items are of one kind.
     pub(in crate::execution) fn grant_probe(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
         let turn = self.judge.circuit.outage().map_or(0, |outage| outage.probes) % 3;
         let granted = (turn..turn + 3).find_map(|kind| {
@@ -51,7 +51,7 @@ impl Execution {
         self.depart(granted.unwrap_or(0), now.moment)
     }
 
-    /// Failed items, whether they are due or not; else those that are held.
+    /// Grants failed items, due or not; otherwise those that are held.
     fn grant_failed(&mut self, room: u32, fx: &mut Effects) -> u32 {
         let mut granted = 0;
         while granted < room {
@@ -76,7 +76,7 @@ impl Execution {
         granted + self.grant_unreached(room - granted, fx)
     }
 
-    /// Items whose calls never reached the handler, whether they are due or not: nothing is known against them.
+    /// Grants items whose calls never reached the handler, due or not: nothing is known against them.
     fn grant_unreached(&mut self, room: u32, fx: &mut Effects) -> u32 {
         if room == 0 {
             return 0;
@@ -97,8 +97,8 @@ impl Execution {
         granted
     }
 
-    /// The last item that the window, the source and the store let out. From here on it is known singly, so that it doesn't leave
-    /// once more when its turn comes.
+    /// Grants the last item that the window, the source and the store allow. It is then tracked individually, so that
+    /// it isn't sent again when the cursor reaches it.
     fn grant_ahead(&mut self, now: Now, fx: &mut Effects) -> u32 {
         let last = self.items.skips.last_below(self.items.fresh_limit());
         let Some(last) = last.filter(|last| *last > self.items.cursor) else {
@@ -124,7 +124,8 @@ impl Execution {
         1
     }
 
-    /// A round after an outage, or where failed items alone were called and can't tell what the handler does.
+    /// Grants a round after an outage, or when only failed items were called, which can't show the state of the
+    /// handler.
     pub(in crate::execution) fn grant_round(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
         let mut granted = self.grant_untried(room, fx);
         granted += self.grant_due(Place::Window, room - granted, now, fx);

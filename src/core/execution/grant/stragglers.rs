@@ -1,4 +1,4 @@
-//! Items that hold a full window although slots are free: they are parked, even in flight.
+//! Stragglers: items that hold a full window although slots are free. They are parked, even in flight.
 
 use crate::execution::Execution;
 use crate::execution::items::Items;
@@ -7,7 +7,7 @@ use crate::ids::{ItemIndex, Moment};
 use crate::items::run::IndexRun;
 use crate::items::waiting::{Doing, Place, Trouble};
 
-/// Since when the window has been full.
+/// Time since which the window has been full.
 #[derive(Debug, Default)]
 pub(in crate::execution) struct Stragglers {
     full_since: Option<Moment>,
@@ -20,8 +20,8 @@ impl Stragglers {
 }
 
 impl Execution {
-    /// Parks what has held a full window for `straggler_after` while slots are free, even in flight: everything
-    /// unsettled in the window's lower half, since its upper half was dispatched later and is done.
+    /// Parks the items that have held a full window for `straggler_after` while slots are free, even in flight:
+    /// everything unsettled in the window's lower half, since its upper half was dispatched later and is done.
     pub(in crate::execution) fn evict_stragglers(&mut self, now: Now) {
         let held = !self.settings.tuning.ordered
             && self.judge.circuit.is_closed()
@@ -40,9 +40,9 @@ impl Execution {
         let half = self
             .items
             .window
-            .low_water()
+            .watermark()
             .plus(u64::from(self.items.window.size() / 2).max(1));
-        let mut from = self.items.window.low_water();
+        let mut from = self.items.window.watermark();
         while let Some(run) = self
             .items
             .window

@@ -1,4 +1,4 @@
-//! Why less left than there was room for, and when to ask again.
+//! Reasons why less was sent than there was room for, and the time to ask again.
 
 use crate::execution::Execution;
 use crate::execution::items::Items;
@@ -9,7 +9,8 @@ use crate::items::waiting::Place;
 use crate::stats::stall::StallReason;
 
 impl Execution {
-    /// The earliest time at which something changes by itself; completions and events wake the lanes anyway.
+    /// Returns the earliest time at which something changes without an event; completions and events wake the lanes
+    /// anyway.
     pub(in crate::execution) fn when_to_ask_again(&mut self, room: u32, now: Now) -> Wait {
         let mut earliest: Option<Moment> = None;
         let mut consider = |moment: Moment| {
@@ -21,7 +22,7 @@ impl Execution {
             let batch = self.batches.size();
             consider(self.pace.next_at(batch));
             if batch > 1 && self.batches.is_whole() {
-                // A batch that never fills still leaves.
+                // A batch that never fills is sent anyway.
                 consider(self.pace.next_at(1).plus(self.settings.tuning.batch_linger));
             }
         }
@@ -47,7 +48,7 @@ impl Execution {
 }
 
 impl Items {
-    /// Why less left than there was room for.
+    /// Returns the reason why less was sent than there was room for.
     pub(in crate::execution) fn why_nothing_is_left(&mut self, settings: &Settings) -> Option<StallReason> {
         if self.cursor >= self.end {
             let waits = self
@@ -66,7 +67,7 @@ impl Items {
         if settings.tuning.ordered && !self.troubles.is_empty() {
             return Some(StallReason::RetryWait);
         }
-        // Before the source: rows are read only a little beyond what the window lets out.
+        // Checked before the source: rows are read only a little beyond what the window allows.
         if self.cursor >= self.window.limit() {
             let can_park = self.has_room_to_park(settings);
             return Some(if can_park {
@@ -82,7 +83,7 @@ impl Items {
     }
 }
 
-/// Asks again at this time at the latest.
+/// Sets the wait to end at this time at the latest.
 pub(super) fn wake_by(fx: &mut Effects, moment: Option<Moment>) {
     let Some(moment) = moment else { return };
     fx.wait = match std::mem::take(&mut fx.wait) {

@@ -1,19 +1,21 @@
-//! Items that failed without a verdict, where no other item can leave: nothing is likely to show whether the handler answers.
+//! Items that failed without a verdict while no other item can be sent, so nothing is likely to show whether the
+//! handler answers.
 //!
-//! *The tail*: the last items of a task or of its canary, once something succeeded. They are tried for `judge_after`, from when
-//! only they were left or from the last answer, three times that at most. Then those of which nobody said what they are fail as
-//! they stand; a redrive calls them again. An outage that began while others were left is none of theirs.
+//! *The tail*: the last items of a task or of its canary, once something succeeded. They are tried for `judge_after`,
+//! from when only they were left or from the last answer, three times that at most. Then those without a verdict fail
+//! as they are; a redrive calls them again. An outage that began while others were left is not held against them.
 //!
-//! *Elsewhere*: the head of an ordered task, a redrive of items that are all bad, the last items of an outage that began
-//! before. They are tried for `judge_after`, and for twelve times that while the circuit is open or calls leave in order:
-//! an outage is likelier than that all of them are bad. Then attempts count. A task of which no item ever succeeded stops
-//! instead, unless `judge_after` is zero: then people have decided that it is the items.
+//! *Elsewhere*: the head of an ordered task, a redrive of items that are all bad, the last items of an outage that
+//! began before. They are tried for `judge_after`, and for twelve times that while the circuit is open or calls are
+//! sent in order, because an outage is likelier than that all of them are bad. Then attempts count. A task in which
+//! no item ever succeeded stops instead, unless `judge_after` is zero: then a person has decided that the items are
+//! at fault.
 //!
 //! Suspects, which failed beside answered calls, wait for no bound: they are judged by their attempts.
 //!
-//! In an ordered task every failing item looks like an outage, and every outage like a failing item. The first one
-//! is tried for as long as an outage is believed. Where nothing is answered after it was given up either, it was an outage:
-//! no further one is given up. Where the next one is answered, the task has such items, and `judge_after` will do.
+//! In an ordered task every failing item looks like an outage, and every outage like a failing item. The first one is
+//! tried for as long as an outage is assumed. If nothing is answered after it failed either, it was an outage: no
+//! further item fails. If the next one is answered, the task has bad items, and `judge_after` is enough.
 
 use std::time::Duration;
 
@@ -29,17 +31,18 @@ use crate::items::verdict::{Failure, FailureClass};
 use crate::items::waiting::{Doing, Trouble};
 use crate::settings::Auto;
 
-/// The last items are tried for as long as the run took before only they were left, within these bounds.
+/// Bounds of the time for which the last items are tried, which is as long as the run took before only they were
+/// left.
 const AUTO_SPAN: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(600));
-/// An outage is believed for so many times `judge_after`: two hours as configured.
+/// Multiple of `judge_after` for which an outage is assumed: two hours as configured.
 const OUTAGE_FACTOR: u32 = 12;
-/// Fewer items than an outage of unclear calls is told by.
+/// Maximum items left that may all be bad; more of them are evidence of an outage.
 const FEW: usize = 10;
-/// The wait between two looks, which walk all retrying items.
+/// Interval between two scans, which walk all retrying items.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Judge {
-    /// Looks whether only items without a verdict are left, and what follows; says when to look again.
+    /// Checks whether only items without a verdict are left, and acts on it; returns the time of the next check.
     pub(in crate::execution) fn judge_alone(&mut self, cx: &mut Scope<'_>) -> Option<Moment> {
         self.note_bare(cx);
         let is_tail = self.is_tail(cx);
@@ -88,7 +91,7 @@ impl Judge {
         look.into_iter().chain(later).min()
     }
 
-    /// Notes when nothing is left that was never called.
+    /// Notes when no item is left that was never called.
     fn note_bare(&mut self, cx: &Scope<'_>) {
         let items = &cx.items;
         let is_bare = items.cursor >= items.fresh_end() && items.again.is_empty() && !items.supply.is_open();
@@ -100,8 +103,9 @@ impl Judge {
         };
     }
 
-    /// Only items are left that failed, the last ones of a task or its canary, and the handler was there when they became the
-    /// last: else it is an outage, and none of theirs. It is one, too, where it is down for shards that have more to call for.
+    /// True if only failed items are left, the last ones of a task or its canary, and the handler answered when they
+    /// became the last: otherwise it is an outage and not their fault. It is also an outage if the handler is down
+    /// for shards that have more to call.
     fn is_tail(&self, cx: &Scope<'_>) -> bool {
         let (items, shared) = (&cx.items, &cx.settings.shared);
         let is_fresh_out = items.troubles.in_flight() < items.counters.in_flight;
@@ -115,42 +119,43 @@ impl Judge {
         self.alone.is_tail() || self.circuit.is_closed() || was_there
     }
 
-    /// Each item that is left reached somebody with its last call.
+    /// True if the last call of each item left reached the handler.
     fn is_reached(&self, cx: &Scope<'_>) -> bool {
         let is_before_work = |t: &Trouble| t.last.is_none_or(FailureClass::is_before_work);
         !cx.items.troubles.iter().any(|(_, t)| is_before_work(t))
     }
 
-    /// So few are left that failed and never beside others that they may all be bad: no outage is told by them.
+    /// True if few items are left that failed, and never beside others: they may all be bad, and are no evidence of
+    /// an outage.
     fn are_few_left(&self, cx: &Scope<'_>) -> bool {
         let troubles = cx.items.troubles.iter();
         let unknown = troubles.filter(|(_, t)| !self.is_suspect(cx.items, cx.settings, t));
         unknown.take(FEW + 1).count() <= FEW
     }
 
-    /// Tells whether a look, which walks all retrying items, may find something.
+    /// True if a scan, which walks all retrying items, may find something.
     fn may_be_alone(&self, cx: &Scope<'_>) -> bool {
         let troubles = &cx.items.troubles;
         let is_last = !troubles.is_empty() && !cx.items.is_fresh_left();
         is_last || troubles.held_first().is_some() || !self.circuit.is_closed()
     }
 
-    /// Nothing can leave that never failed, so nothing is likely to show whether the handler answers.
+    /// True if only failed items can be sent, so nothing is likely to show whether the handler answers.
     fn is_alone(&self, cx: &Scope<'_>) -> bool {
         let items = &cx.items;
         let may_leave = items.is_fresh_left() && !cx.settings.tuning.ordered;
         if may_leave || !items.again.is_empty() || items.troubles.is_empty() {
             return false;
         }
-        // What shared its last call is told from others in calls of its own first.
+        // Items that shared their last call are first called alone, to tell them apart.
         let failed = |t: &Trouble| t.attempts > 0 && t.call_max <= 1;
         items.troubles.in_flight() == items.counters.in_flight
             && items.troubles.iter().all(|(_, t)| failed(t))
             && self.may_judge_unavailable(cx)
     }
 
-    /// Tells whether the items may be judged. Most of them bring 502 or 503 and never failed beside others: then the
-    /// handler isn't there, however long it takes.
+    /// True if the items may be judged. If most of them bring 502 or 503 and never failed beside others, the handler
+    /// is down, however long it takes.
     fn may_judge_unavailable(&self, cx: &Scope<'_>) -> bool {
         let is_decided = cx.settings.is_decided() && cx.items.has_succeeded();
         is_decided || self.absent(cx.items, cx.settings) * 2 < cx.items.troubles.len()
@@ -164,7 +169,7 @@ impl Judge {
         items.troubles.which(is_absent).len()
     }
 
-    /// Tells whether the item failed beside answered calls, in this run or in one before it.
+    /// True if the item failed beside answered calls, in this run or an earlier one.
     pub(super) fn is_suspect(&self, items: &Items, settings: &Settings, trouble: &Trouble) -> bool {
         let tuning = &settings.tuning;
         let is_known = !self.began_down && !tuning.ordered && tuning.batch.get() == 1;
@@ -179,7 +184,7 @@ impl Judge {
         !self.circuit.is_closed() || cx.settings.is_decided() || troubles.all(|(_, t)| is_called(t))
     }
 
-    /// Time for which items are tried before their attempts count; none for as long as it takes.
+    /// Returns the time for which items are tried before their attempts count; `None` for as long as it takes.
     fn span(&self, cx: &Scope<'_>) -> Option<Duration> {
         self.span_of(cx.settings, cx.items.has_succeeded())
     }
@@ -190,14 +195,14 @@ impl Judge {
             return Some(after);
         }
         match (settings.tuning.ordered && has_succeeded, self.alone.in_order) {
-            (true, InOrder::GivenUp) => None,
+            (true, InOrder::Failed) => None,
             (true, InOrder::Confirmed) => Some(after),
             (false, _) if self.circuit.is_closed() => Some(after),
             (true, InOrder::Unknown) | (false, _) => Some(after.saturating_mul(OUTAGE_FACTOR)),
         }
     }
 
-    /// Time for which items are tried that nothing can be compared with.
+    /// Returns the time for which items are tried that can't be compared with others.
     pub(super) fn judge_after(&self, settings: &Settings) -> Duration {
         let tail = self.alone.trial().filter(|trial| trial.is_tail);
         match (settings.whole.judge_after, tail) {
@@ -207,7 +212,8 @@ impl Judge {
         }
     }
 
-    /// The longest wait after an attempt that doesn't count: the last items have twice as many as others in their time.
+    /// Returns the longest wait after an attempt that doesn't count: the last items get twice as many attempts as
+    /// others in their time.
     pub(super) fn longest_wait(&self, settings: &Settings) -> Duration {
         match self.alone.is_tail() {
             true => self.judge_after(settings) / settings.tuning.max_attempts.get().saturating_mul(2),
@@ -215,7 +221,7 @@ impl Judge {
         }
     }
 
-    /// Held items that failed beside others need no further witness.
+    /// Ends held items that failed beside others: they need no further witness.
     fn end_suspects(&mut self, cx: &mut Scope<'_>) {
         let held: Vec<ItemIndex> = cx.items.troubles.held().collect();
         for index in held {
@@ -226,7 +232,7 @@ impl Judge {
         }
     }
 
-    /// Held items are due again, one by one over the whole span.
+    /// Makes held items due again, one by one over the whole span.
     fn call_held(&mut self, cx: &mut Scope<'_>, since: Moment) {
         let spread = self.judge_after(cx.settings) / cx.settings.tuning.max_attempts.get();
         let step = if cx.settings.tuning.ordered {
@@ -254,7 +260,7 @@ impl Judge {
         }
     }
 
-    /// Ends the time of the items: no failed attempt is excused any more.
+    /// Ends the trial of the items: no failed attempt is excused any more.
     fn end_trial(&mut self, cx: &mut Scope<'_>, is_tail: bool) {
         if !cx.items.has_succeeded() && !cx.settings.is_decided() && !is_tail {
             let last = self
@@ -269,7 +275,7 @@ impl Judge {
         }
     }
 
-    /// No failed attempt is excused any more, until something is answered.
+    /// Stops excusing failed attempts until something is answered.
     pub(super) fn believe_attempts(&mut self, cx: &mut Scope<'_>) {
         let (since, answered, is_tail) = (cx.now.moment, cx.now.moment, false);
         let trial = Trial {
@@ -278,15 +284,16 @@ impl Judge {
             is_tail,
         };
         self.alone.state = State::Over(self.alone.trial().unwrap_or(trial));
-        self.circuit.give_up_waiting(cx.now.moment);
-        // Also those that wait since a call that doesn't count: they had used all their attempts.
+        self.circuit.fail_waiting(cx.now.moment);
+        // Also items that wait after a call that doesn't count: they had used all their attempts.
         let held = |t: &Trouble| t.suspicion.held.is_some() && t.doing != Doing::InFlight;
         for index in cx.items.troubles.which(held) {
             self.end_held(cx, index);
         }
     }
 
-    /// Items of the tail that wait after an attempt without a verdict; one that waits after a verdict has its next attempt.
+    /// Ends items of the tail that wait after an attempt without a verdict; one that waits after a verdict gets its
+    /// next attempt.
     fn end_waiting(&mut self, cx: &mut Scope<'_>) {
         let is_open = |t: &Trouble| {
             let is_silent = matches!(t.last, Some(FailureClass::Unclear | FailureClass::Unavailable));
@@ -299,8 +306,9 @@ impl Judge {
         }
     }
 
-    /// The time of an item is over whose last attempt brought no verdict: it is given up once it had as many as any other. Until
-    /// then it is called without a longer wait, and no longer than an answer might have made it.
+    /// Handles an item whose time is over and whose last attempt brought no verdict: it fails once it had as many
+    /// attempts as any other. Until then it is called without a longer wait, and no longer than answers could have
+    /// extended its time.
     pub(in crate::execution) fn end_open(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble) {
         let made = trouble.charged.max(trouble.suspicion.calls);
         let longest = self.judge_after(cx.settings).saturating_mul(ANSWERED_FACTOR + 1);

@@ -1,6 +1,6 @@
-//! Failed attempts of one item: whether they count against it, and whether it is tried again, held or given up.
+//! Failed attempts of one item: whether they count against it, and whether it is retried, held or failed.
 //!
-//! An item may be given up for what *it* did, never for what happened to everybody. Its witnesses are calls for others:
+//! An item may fail for what *it* did, never for what happened to every item. Its witnesses are calls for others:
 //!
 //! | class | an attempt counts |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | unavailable | where it is no chance any more that others were answered between so many of them |
 //! | unreachable, unstarted | never |
 //!
-//! Attempts prove less while many calls for others fail: an item has twice as many then.
+//! Attempts prove less while many calls for others fail: an item then has twice as many.
 
 use std::time::Duration;
 
@@ -23,34 +23,34 @@ use crate::execution::items::Items;
 use crate::execution::types::RunEnd;
 use crate::ids::{Attempt, ItemIndex};
 use crate::items::retry::{self, Verdict};
-use crate::items::verdict::{Failed, Failure, FailureClass, ItemTrouble, SideRecord, Wish};
+use crate::items::verdict::{Failed, Failure, FailureClass, ItemTrouble, RetryAdvice, SideRecord};
 use crate::items::waiting::{Doing, Trouble};
 use crate::settings::{FailedAttempts, OnExhausted};
 use crate::task::lifecycle::StopReason;
 
-/// Calls that brought 502 or 503 until they count, at least, with answered calls for others between any two.
+/// Minimum number of calls with 502 or 503 before they count, with answered calls for others between any two.
 const UNAVAILABLE_MIN: usize = 5;
-/// Chance explains what is likelier than that: once in 10^9 places.
+/// Probability above which chance is an explanation: once in 10^9 places.
 pub(super) const CHANCE: f64 = 1e-9;
-/// An item failed for what it is where chance explains that of any in one of ten thousand tasks.
+/// Probability that any good item fails like this one, up to which the item is at fault: one in ten thousand tasks.
 pub(super) const CHANCE_AMONG: f64 = 0.0001;
-/// Share of failed calls for others from which on attempts without a verdict prove little.
+/// Share of failed calls for others above which attempts without a verdict prove little.
 const SHED_SHARE: f64 = 0.05;
-/// The shortest wait after an attempt that doesn't count, however short the back-off is: else two items could take turns for
-/// ever, and nobody would see that all others fare alike.
+/// Minimum wait after an attempt that doesn't count, however short the back-off is: otherwise two items could
+/// alternate forever, and it would never show that all others fail alike.
 const UNCHARGED_WAIT_MIN: Duration = Duration::from_secs(1);
-/// The code of an item that may not be tried again and whose only attempt an outage swallowed.
+/// Code of an item that may not be retried and whose only attempt was lost in an outage.
 const OUTCOME_UNKNOWN: &str = "OUTCOME_UNKNOWN";
 
 impl Judge {
-    /// An attempt of this item failed: notes whether it counts, and what follows.
+    /// Handles a failed attempt of this item: records whether it counts, and decides what follows.
     pub(in crate::execution) fn on_failed(
         &mut self,
         cx: &mut Scope<'_>,
         failed: Failed,
         mut trouble: Trouble,
     ) {
-        // It was alone in this call, however many others it may be with.
+        // The item was alone in this call, even if it may share one.
         trouble.call_max = trouble.call_max.min(1);
         trouble.suspicion.calls += 1;
         let is_charged = self.charge(cx, &failed, &mut trouble);
@@ -59,7 +59,7 @@ impl Judge {
         }
         cx.items
             .note_attempt(&failed, &mut trouble, Some(is_charged), cx.now);
-        let (index, class, wish) = (failed.index, failed.class, failed.wish);
+        let (index, class, advice) = (failed.index, failed.class, failed.advice);
         if is_charged {
             self.count_against_budget(cx, class, &failed.failure);
         }
@@ -68,13 +68,13 @@ impl Judge {
         if is_over && (!is_charged || class == FailureClass::Unclear) {
             self.end_open(cx, index, trouble);
         } else if is_charged {
-            self.on_charged(cx, index, trouble, (class, wish));
+            self.on_charged(cx, index, trouble, (class, advice));
         } else {
-            self.on_uncharged(cx, index, trouble, wish);
+            self.on_uncharged(cx, index, trouble, advice);
         }
     }
 
-    /// Tells whether the attempt counts against its item, and keeps it as evidence.
+    /// Returns true if the attempt counts against its item, and keeps it as evidence.
     fn charge(&mut self, cx: &Scope<'_>, failed: &Failed, trouble: &mut Trouble) -> bool {
         match failed.class {
             FailureClass::Answered | FailureClass::Exited => true,
@@ -96,7 +96,8 @@ impl Judge {
         true
     }
 
-    /// An outage excuses each item once. One that has been in as many as it has attempts may be what causes them.
+    /// Returns true if the outage excuses the item; each outage counts once. An item that has been in as many outages
+    /// as it has attempts may be their cause.
     fn try_excuse(&self, cx: &Scope<'_>, trouble: &mut Trouble) -> bool {
         let (most, outage) = (cx.settings.tuning.max_attempts.get(), self.circuit.outages());
         let suspicion = &mut trouble.suspicion;
@@ -107,8 +108,8 @@ impl Judge {
         may
     }
 
-    /// A 502 or 503 counts, and those before with it, where it is proven that it is the item's: a gateway says so when a record
-    /// kills what is behind it.
+    /// Charges a 502 or 503, and those before it, once the item is proven to be the cause: a gateway returns them
+    /// when a record kills the process behind it.
     fn charge_unavailable(&mut self, cx: &Scope<'_>, failed: &Failed, trouble: &mut Trouble) -> bool {
         if self.circuit.excuses(failed.departed) && !self.alone.is_over() {
             return false;
@@ -129,7 +130,8 @@ impl Judge {
         trouble.suspicion.own.len() >= UNAVAILABLE_MIN && chance <= CHANCE
     }
 
-    /// An outage begins: attempts without a verdict that departed after the last answered call say nothing of their items.
+    /// Excuses attempts at the start of an outage: those without a verdict that were sent after the last answered
+    /// call say nothing about their items.
     pub(super) fn excuse_all(&mut self, cx: &mut Scope<'_>) {
         self.doubtful = 0;
         let answered = self.others.departed;
@@ -151,7 +153,7 @@ impl Judge {
         }
     }
 
-    /// Notes a charged attempt: at once, or once an answer shows that it wasn't an outage.
+    /// Counts a charged attempt against the error budget: at once, or once an answer shows that it wasn't an outage.
     fn count_against_budget(&mut self, cx: &Scope<'_>, class: FailureClass, failure: &Failure) {
         if class == FailureClass::Unclear {
             self.doubtful += 1;
@@ -160,8 +162,8 @@ impl Judge {
         }
     }
 
-    /// Counts a failed attempt; tells whether the error budget allows it no more. Once every item has left, those that are left
-    /// failed before: their share of what is tried says nothing of the handler.
+    /// Counts a failed attempt; returns true if that exceeds the error budget. Once every item was sent, those that
+    /// are left failed before: their share says nothing about the handler.
     pub(super) fn count_failed_attempt(&mut self, cx: &Scope<'_>) -> bool {
         let items = &cx.items;
         let is_over = self
@@ -174,39 +176,47 @@ impl Judge {
         is_over && (!is_of_share || items.cursor < items.fresh_end())
     }
 
-    /// The attempt counts: another one while there are some, else it is over, unless nobody knows what the last one did.
+    /// Handles an attempt that counts: the item is retried while it has attempts left; otherwise it is over, unless
+    /// the effect of the last one is unknown.
     fn on_charged(
         &mut self,
         cx: &mut Scope<'_>,
         index: ItemIndex,
         trouble: Trouble,
-        (class, wish): (FailureClass, Wish),
+        (class, advice): (FailureClass, RetryAdvice),
     ) {
         let charged = Attempt::new(trouble.charged);
         let spread = retry::spread(cx.items.shard.task, index, Attempt::new(trouble.attempts.max(1)));
         let tuning = &cx.settings.tuning;
-        match retry::decide(wish, charged, tuning.max_attempts.get(), &tuning.backoff, spread) {
+        match retry::decide(
+            advice,
+            charged,
+            tuning.max_attempts.get(),
+            &tuning.backoff,
+            spread,
+        ) {
             Verdict::RetryAfter(wait) => cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now),
-            Verdict::GivenUp => self.abandon(cx, index, &trouble),
+            Verdict::Failed => self.fail(cx, index, &trouble),
             Verdict::Exhausted if class == FailureClass::Unclear => self.hold(cx, index, trouble),
             Verdict::Exhausted if class == FailureClass::Unavailable => self.end_unclear(cx, index, trouble),
             Verdict::Exhausted => self.exhaust(cx, index, trouble),
         }
     }
 
-    /// The item goes back; others come first, so that it is seen whether they fare alike.
-    fn on_uncharged(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble, wish: Wish) {
+    /// Handles an attempt that doesn't count: other items go first, to show whether they fail alike.
+    fn on_uncharged(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble, advice: RetryAdvice) {
         let steady = self.wait_after(cx, index, Attempt::new(trouble.uncharged));
-        let wait = match wish {
-            Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
-            Wish::Retry { after: None } => steady,
-            // It fails as soon as it counts.
-            Wish::Abandon => UNCHARGED_WAIT_MIN,
+        let wait = match advice {
+            RetryAdvice::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
+            RetryAdvice::Retry { after: None } => steady,
+            // The item fails as soon as an attempt counts.
+            RetryAdvice::Fail => UNCHARGED_WAIT_MIN,
         };
         cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now);
     }
 
-    /// The back-off after so many attempts, as long as the others need to show whether they fare alike.
+    /// Returns the back-off after this many attempts, at least as long as others need to show whether they fail
+    /// alike.
     fn wait_after(&self, cx: &Scope<'_>, index: ItemIndex, made: Attempt) -> Duration {
         let spread = retry::spread(cx.items.shard.task, index, made);
         retry::wait(&cx.settings.tuning.backoff, made, spread)
@@ -214,7 +224,7 @@ impl Judge {
             .max(UNCHARGED_WAIT_MIN)
     }
 
-    /// All attempts are used, the last one without a verdict: the item waits for a witness.
+    /// Holds an item that has used all attempts, the last one without a verdict, until a witness is found.
     fn hold(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut trouble: Trouble) {
         if cx.settings.tuning.max_attempts.get() == 1 {
             return self.end_only_attempt(cx, index, trouble);
@@ -230,7 +240,7 @@ impl Judge {
         cx.items.troubles.put(index, trouble);
     }
 
-    /// An item that may be tried once only is given up in an outage too, and says that nobody knows what came of it.
+    /// Fails an item with a single attempt, even in an outage, and notes that its outcome is unknown.
     fn end_only_attempt(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut trouble: Trouble) {
         let last = trouble.suspicion.own.last();
         trouble.suspicion.is_unconfirmed = last.is_some_and(|departed| self.circuit.excuses(*departed));
@@ -245,15 +255,15 @@ impl Judge {
         self.exhaust(cx, index, trouble);
     }
 
-    /// A held item has its witness, or waits for none any more.
+    /// Ends a held item that has its witness, or no longer waits for one.
     pub(super) fn end_held(&mut self, cx: &mut Scope<'_>, index: ItemIndex) {
         if let Some(trouble) = cx.items.troubles.take(index) {
             self.end_unclear(cx, index, trouble);
         }
     }
 
-    /// Gives an item up whose last attempt brought no verdict, unconfirmed where it never failed beside answered calls, or where
-    /// others fare alike. As long as others do, it has twice as many attempts.
+    /// Fails an item whose last attempt brought no verdict: unconfirmed if it never failed beside answered calls, or
+    /// if others fail alike. While others do, it has twice as many attempts.
     pub(super) fn end_unclear(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut trouble: Trouble) {
         let is_shed = trouble.suspicion.share(self.others) > SHED_SHARE
             && self.chance_among(cx.items, &trouble) > CHANCE_AMONG;
@@ -266,18 +276,18 @@ impl Judge {
         let is_confirmed = self.is_confirmed(cx, &trouble, is_shed);
         trouble.suspicion.is_unconfirmed = !is_confirmed;
         if cx.settings.tuning.ordered {
-            self.alone.on_given_up_in_order();
+            self.alone.on_failed_in_order();
         }
         self.exhaust(cx, index, trouble);
     }
 
-    /// Likelihood that any good item of the task fails as often beside answered calls as this one.
+    /// Returns the likelihood that any good item of the task fails as often beside answered calls as this one.
     pub(super) fn chance_among(&self, items: &Items, trouble: &Trouble) -> f64 {
         let called = items.counters.settled();
         trouble.suspicion.chance_among(called, self.others)
     }
 
-    /// Tells whether it was compared with others: its calls can't be chance, or each that counts has its witness.
+    /// True if the item was compared with others: its calls can't be chance, or each one that counts has its witness.
     fn is_confirmed(&self, cx: &Scope<'_>, trouble: &Trouble, is_shed: bool) -> bool {
         let suspicion = &trouble.suspicion;
         let witnessed = suspicion.witnessed(self.others);
@@ -289,10 +299,10 @@ impl Judge {
         self.is_proven(trouble) || is_likely || is_compared && !is_shed
     }
 
-    /// All attempts are used, and it is certain that they count.
+    /// Handles an item that has used all attempts, which certainly count.
     fn exhaust(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble) {
-        if cx.settings.tuning.on_exhausted == OnExhausted::Abandon {
-            return self.abandon(cx, index, &trouble);
+        if cx.settings.tuning.on_exhausted == OnExhausted::Fail {
+            return self.fail(cx, index, &trouble);
         }
         let text = format!("item {} used all {} attempts", index.0, trouble.charged);
         self.stop(RunEnd::stopped(StopReason::ItemExhausted, text));
@@ -300,24 +310,24 @@ impl Judge {
             .wait_for_retry(cx.settings, index, trouble, Duration::ZERO, cx.now);
     }
 
-    /// Gives an item up, and stops the task where it is one too many.
-    pub(in crate::execution) fn abandon(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
-        self.settle_abandoned(cx, index, trouble);
+    /// Fails an item, and stops the task if that is one too many.
+    pub(in crate::execution) fn fail(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
+        self.settle_failed(cx, index, trouble);
         let code = trouble
             .failure
             .as_ref()
             .map_or("nothing", |failure| failure.code.as_ref());
-        self.judge_abandoned(cx.items, cx.settings, &format!("the last one said {code}"));
+        self.judge_failed(cx.items, cx.settings, &format!("the last one said {code}"));
     }
 
-    pub(super) fn settle_abandoned(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
+    pub(super) fn settle_failed(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
         cx.items.close_place(index, trouble, cx.fx);
         let record = ItemTrouble {
             others_answered: trouble.suspicion.others_answered(self.others),
             ..item_trouble(index, trouble)
         };
-        cx.items.drafts.record(SideRecord::Abandoned(record));
-        cx.items.counters.abandoned += 1;
+        cx.items.drafts.record(SideRecord::Failed(record));
+        cx.items.counters.failed += 1;
         cx.items.drafts.on_completed(1);
     }
 }

@@ -1,4 +1,4 @@
-//! Calls, in the order in which they came back: what each says of the handler.
+//! Returned calls, in the order in which they came back, and what each shows about the handler.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::items::verdict::{AnsweredCalls, FailedCall, FailureClass};
 use crate::items::waiting::{Doing, Place, Trouble};
 use crate::settings::Auto;
 
-/// Probes that reached the handler before a task without any success stops, or its attempts are believed where people have
-/// decided that it is the items (`judge_after` is zero).
+/// Minimum number of probes that reached the handler before a task without any success stops, or before its attempts
+/// count because a person has decided that the items are at fault (`judge_after` is zero).
 const REACHED_PROBES_MIN: u32 = 3;
 
-/// A row of calls to nobody comes up by chance in one of so many places.
+/// Probability that a row of calls that reached nobody is mere chance.
 const ROW_CHANCE: f64 = 1e-6;
 
 impl Judge {
-    /// Takes calls in.
+    /// Processes the calls that came back.
     #[inline]
     pub(in crate::execution) fn on_calls(&mut self, cx: &mut Scope<'_>, reports: &mut Reports) {
         let last = std::mem::take(&mut reports.answered);
@@ -49,7 +49,7 @@ impl Judge {
         }
     }
 
-    /// The handler answers: what failed before it did is explained, or isn't.
+    /// Handles answers of the handler: they show whether earlier failures were an outage.
     fn on_verdicts(&mut self, cx: &mut Scope<'_>, answered: AnsweredCalls) {
         self.pauses_in_a_row = 0;
         self.turned_away_with = None;
@@ -64,7 +64,7 @@ impl Judge {
             self.on_handler_back(cx);
         }
         self.count_doubtful(cx);
-        // An item that was held after this call departed waits for a later one.
+        // An item that was held after this call was sent waits for a later one.
         while let Some((_, index)) = cx
             .items
             .troubles
@@ -75,7 +75,7 @@ impl Judge {
         }
     }
 
-    /// The attempts of which nobody knew what they did weren't an outage's: they count.
+    /// Counts the attempts with an unknown effect, because they weren't part of an outage.
     fn count_doubtful(&mut self, cx: &Scope<'_>) {
         let doubtful = std::mem::take(&mut self.doubtful);
         let is_over = (0..doubtful).fold(false, |over, _| self.count_failed_attempt(cx) || over);
@@ -93,13 +93,13 @@ impl Judge {
             class => class,
         };
         let is_silent = matches!(class, FailureClass::Unclear | FailureClass::Unavailable);
-        // Of the first calls a refusal is evidence of the request, however many items they have.
+        // A refusal of one of the first calls is evidence about the request, however many items it has.
         let may_share = is_silent || self.takes_requests();
         if may_share && cx.settings.is_shared_failure(call.class, call.items) {
             return self.on_shared_failure(cx, call, class);
         }
         match class {
-            // A program's exit code was read as one of the others.
+            // The exit code of a program was mapped to another class.
             FailureClass::Answered | FailureClass::Exited => return self.on_answered(cx, one(call)),
             FailureClass::Faulty | FailureClass::Rejected | FailureClass::Unstarted => {
                 self.on_refusal(cx, call)
@@ -111,21 +111,22 @@ impl Judge {
             FailureClass::Unreachable | FailureClass::Unavailable | FailureClass::Unsendable => {}
         }
         if is_silent && self.is_known_to_fail(cx, call) || self.alone.is_over() && self.alone.is_tail() {
-            // A round of probes goes on with others.
+            // The round of probes continues with other items.
             self.circuit.on_returned(1);
         } else {
             self.tell_circuit(cx, call, class);
         }
     }
 
-    /// Nobody else is left, and the item failed beside others, or its time is over: it says nothing of the handler.
+    /// True if the call says nothing about the handler: no other item is left and this one failed beside others, or
+    /// its time is over.
     fn is_known_to_fail(&self, cx: &Scope<'_>, call: &FailedCall) -> bool {
         let is_suspect = |trouble: &Trouble| self.is_suspect(cx.items, cx.settings, trouble);
         let trouble = cx.items.troubles.get(call.index);
         self.alone.is_over() || self.alone.is_on() && trouble.is_some_and(is_suspect)
     }
 
-    /// A call of several items failed as a whole: what it says is told by calls for half of them.
+    /// Handles a call of several items that failed as a whole: calls for half of them will show the cause.
     fn on_shared_failure(&mut self, cx: &mut Scope<'_>, call: &FailedCall, class: FailureClass) {
         self.unclear_contact |= class == FailureClass::Unclear;
         self.call_size
@@ -139,7 +140,8 @@ impl Judge {
         }
     }
 
-    /// Nothing left: that is no evidence of the handler. Of the first items it is evidence of the request.
+    /// Handles a call that could not be sent: no evidence about the handler. For the first items, it is evidence
+    /// about the request.
     fn on_unsendable(&mut self, cx: &Scope<'_>, call: &FailedCall) {
         if !self.takes_requests() && cx.items.is_fresh_left() {
             self.on_refusal(cx, call);
@@ -147,14 +149,14 @@ impl Judge {
         }
     }
 
-    /// Tells whether an item of which no call can be made fails at once: calls of this kind were made of others, or no other can
-    /// leave before it and show that none can be. A later attempt would find the same data.
+    /// True if an item for which no call can be made fails at once: such calls were made for others, or no other item
+    /// can be sent before it to show that none can be made. A later attempt would find the same data.
     pub(super) fn is_item_unsendable(&self, cx: &Scope<'_>) -> bool {
         self.takes_requests() || !cx.items.is_fresh_left() || cx.settings.tuning.ordered
     }
 
-    /// Bears a handler that never let anything succeed for `judge_after`: the calls that were out when the circuit opened
-    /// come back together, and say no more than one.
+    /// Tolerates a handler without any success for `judge_after`: the calls that were out when the circuit opened
+    /// come back together, and prove no more than one.
     fn count_reached_probe(&mut self, cx: &mut Scope<'_>, call: &FailedCall) {
         let outage = self.circuit.outage().filter(|_| !cx.items.has_succeeded());
         let Some(outage) = outage else {
@@ -172,7 +174,7 @@ impl Judge {
         }
     }
 
-    /// Tells the circuit of a call without a verdict.
+    /// Reports a call without a verdict to the circuit.
     fn tell_circuit(&mut self, cx: &mut Scope<'_>, call: &FailedCall, class: FailureClass) {
         let troubles = &cx.items.troubles;
         let known = troubles.get(call.index).filter(|t| !t.is_only_turned_away());
@@ -202,8 +204,8 @@ impl Judge {
         }
     }
 
-    /// The first answer after an outage: what waits because of it needn't wait any longer, and a block of items that fails
-    /// beside one that doesn't makes room.
+    /// Handles the first answer after an outage: items that wait because of it are due, and a block of items that
+    /// fails beside one that doesn't is parked to make room.
     fn on_handler_back(&mut self, cx: &mut Scope<'_>) {
         let settings = cx.settings;
         let ahead = self.ahead.take();
@@ -231,29 +233,29 @@ fn one(call: &FailedCall) -> AnsweredCalls {
 }
 
 impl Items {
-    /// Different items that could leave, at most.
+    /// Returns an upper bound on the different items that could be sent.
     pub(in crate::execution) fn can_leave(&self, settings: &Settings) -> u64 {
         if settings.tuning.ordered { 1 } else { self.left() }
     }
 
-    /// An item of this shard ended well, in this run or before.
+    /// True if an item of this shard ended well, in this run or before.
     pub(in crate::execution) fn has_succeeded(&self) -> bool {
         self.counters.succeeded + self.skips.of_handler(self.counters.skipped) > 0
     }
 
-    /// An item could leave that was never called.
+    /// True if an item that was never called could be sent.
     pub(in crate::execution) fn is_fresh_left(&self) -> bool {
         self.cursor < self.fresh_end() && self.cursor < self.window.limit()
     }
 }
 
 impl Settings {
-    /// Calls that may be in flight.
+    /// Returns the maximum calls in flight.
     pub(in crate::execution) fn calls_at_most(&self) -> u32 {
         self.limits.concurrency.div_ceil(self.tuning.batch.get()).max(1)
     }
 
-    /// People have decided that it is the items.
+    /// True if a person has decided that the items are at fault.
     pub(in crate::execution) fn is_decided(&self) -> bool {
         self.whole.judge_after == Auto::Fixed(Duration::ZERO)
     }

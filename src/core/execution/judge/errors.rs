@@ -1,24 +1,24 @@
-//! What went wrong lately, by code: what people are told while it does.
+//! Recent errors by code, shown to people while they occur.
 
 use crate::handler::failed_calls::FailedCalls;
 use crate::ids::WallMs;
 use crate::items::verdict::{FailedCall, LastError};
 
-/// Codes that are remembered: more than a handler gives at once.
+/// Maximum number of codes kept: more than a handler returns at once.
 const CODES_MAX: usize = 8;
-/// A code that wasn't seen for this long begins anew.
+/// Time without a failure after which the count of a code starts anew, in milliseconds.
 const FORGET_AFTER_MS: i64 = 5 * 60 * 1000;
 
-/// See the module. The latest is the last.
+/// Recent errors by code, the latest last.
 #[derive(Clone, Debug, Default)]
 pub(in crate::execution) struct Errors {
     known: Vec<LastError>,
-    /// Whatever their codes.
+    /// Failed calls of all codes together.
     together: Option<Together>,
     counted: FailedCalls,
 }
 
-/// Failed calls without five minutes between two of them.
+/// Series of failed calls without five minutes between two of them.
 #[derive(Clone, Copy, Debug)]
 struct Together {
     count: u64,
@@ -73,9 +73,9 @@ impl Errors {
         &self.counted
     }
 
-    /// The latest, with how many calls failed of late, whatever their codes: of several codes that come by turns none would
-    /// tell how the handler fares.
-    pub(in crate::execution) fn lately(&self) -> Option<LastError> {
+    /// Returns the latest error with the recent number of failed calls of all codes: if several codes alternate, no
+    /// single one would show the state of the handler.
+    pub(in crate::execution) fn recent(&self) -> Option<LastError> {
         let (last, Together { count, since, .. }) = self.known.last().cloned().zip(self.together)?;
         Some(LastError { count, since, ..last })
     }
@@ -110,7 +110,7 @@ mod tests {
             let code = if second % 3 == 0 { "HTTP_422" } else { "HTTP_500" };
             errors.note(&call(code), WallMs(second * 1000));
         }
-        let told = errors.lately().expect("an error");
+        let told = errors.recent().expect("an error");
         assert_eq!(
             (told.code.as_ref(), told.count, told.since, told.at),
             ("HTTP_422", 10, WallMs(0), WallMs(9_000))
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(errors.last().map(|last| last.count), Some(4), "of its code");
         let later = WallMs(9_001 + FORGET_AFTER_MS);
         errors.note(&call("HTTP_500"), later);
-        let told = errors.lately().expect("an error");
+        let told = errors.recent().expect("an error");
         assert_eq!((told.count, told.since), (1, later), "it began anew");
     }
 }

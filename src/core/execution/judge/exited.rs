@@ -1,8 +1,9 @@
-//! What the exit code of an item's program says: of its item, or that whatever the program calls isn't there?
+//! Exit codes of item programs: evidence about the item, or of an outage of whatever the program calls.
 //!
-//! Of its item, as a rule: it is charged as a verdict. But `curl` in an outage ends with the same code for whichever item.
-//! Where so many different items in a row end with one code, after a success, that the share of items which fail beside others
-//! doesn't explain it, the calls of the row are taken back, and all that follow are read as a 503 is, until one succeeds.
+//! As a rule the code is about the item, and charged as a verdict. But in an outage `curl` ends with the same code
+//! for any item. If, after a success, so many different items in a row end with one code that the share of items that
+//! fail beside others doesn't explain it, the charges of the row are taken back, and all codes that follow are read
+//! like a 503, until one call succeeds.
 
 use crate::execution::items::Items;
 use crate::execution::judge::Judge;
@@ -13,7 +14,7 @@ use super::refused::row_beyond;
 use crate::ids::ItemIndex;
 use crate::items::verdict::{AnsweredCalls, FailedCall, FailureClass, Outage};
 
-/// So many different items at least, and so many at most whatever their share.
+/// Minimum number of different items in the row, and the number that always suffices.
 const ITEMS: (usize, usize) = (5, 1000);
 
 /// Exit codes in a row, and the items whose programs ended with them.
@@ -21,14 +22,14 @@ const ITEMS: (usize, usize) = (5, 1000);
 pub(super) struct Exits {
     code: Cow<'static, str>,
     items: Vec<ItemIndex>,
-    /// The row is beyond chance.
+    /// Set while the row is beyond chance.
     is_outage: bool,
-    /// Items that ended with such a code before others succeeded.
+    /// Number of items that ended with such a code before others succeeded.
     among: u64,
 }
 
 impl Exits {
-    /// Those of a run that follows one which ended in such an outage, where there was one.
+    /// Creates the state for a run; in an outage if the previous run ended in one.
     pub(super) fn of(outage: Option<Outage>) -> Exits {
         Exits {
             is_outage: outage.is_some(),
@@ -36,13 +37,14 @@ impl Exits {
         }
     }
 
-    /// Whether a row has begun: a fresh item shows sooner what it is of than one that failed before.
+    /// True if a row has begun: a fresh item shows the cause sooner than one that failed before.
     #[inline]
     pub(super) fn wants_fresh(&self) -> bool {
         !self.items.is_empty() && !self.is_outage
     }
 
-    /// A call succeeded, or brought a verdict of another kind: the row was one of chance, or the outage is over.
+    /// Ends the row after a call succeeded or brought a verdict of another kind: it was chance, or the outage is
+    /// over.
     #[inline]
     fn on_answered(&mut self) {
         if self.is_outage || !self.items.is_empty() {
@@ -58,7 +60,7 @@ impl Exits {
         self.is_outage = false;
     }
 
-    /// One more; says whether the row has become longer than chance explains, where so many calls were answered.
+    /// Adds an exit code; returns true if that makes the row longer than chance explains, given `answered` calls.
     fn add(&mut self, call: &FailedCall, answered: u64) -> bool {
         if self.is_outage {
             return false;
@@ -78,7 +80,7 @@ impl Exits {
 }
 
 impl Judge {
-    /// Calls that succeeded, or whose program said what became of the item.
+    /// Handles calls that succeeded, or whose program reported the outcome of the item.
     #[inline]
     pub(in crate::execution) fn on_programs_answered(&mut self, answered: AnsweredCalls) {
         if answered.calls > 0 {
@@ -86,7 +88,7 @@ impl Judge {
         }
     }
 
-    /// Counts the exit code of a call, and takes back what the row has charged once it is an outage.
+    /// Counts the exit code of a call, and takes back the charges of the row once it is an outage.
     pub(in crate::execution) fn count_exit(&mut self, items: &mut Items, call: &FailedCall) {
         if call.class != FailureClass::Exited || call.items > 1 || !items.has_succeeded() {
             return;
@@ -113,7 +115,7 @@ impl Judge {
         }
     }
 
-    /// The class of a failed attempt, where an exit code is read as what it says now.
+    /// Returns the class of a failed attempt, with an exit code mapped to its current meaning.
     #[inline]
     pub(in crate::execution) fn class_now(&self, class: FailureClass) -> FailureClass {
         match class {

@@ -1,9 +1,9 @@
-//! Calls without success: what they mean for the circuit, and for the items that they were for.
+//! Calls without success: their meaning for the circuit, and for the items that they were for.
 //!
-//! A call speaks for the handler first, then its items are booked: whether an attempt counts depends on whether the circuit
-//! has opened by then. `calls` takes calls in, `attempts` has the table of what counts against an item, `alone` decides when no
-//! other item is left to compare with, `patience` how long any of it is borne; `refused` and `exited` tell rows that chance
-//! doesn't explain, `turned_away` what a 429 is about.
+//! A call is evidence about the handler first, then its items are booked: an attempt's weight depends on the circuit,
+//! which may have opened by then. `calls` processes calls, `attempts` has the table of what counts against an item,
+//! `alone` decides when no other item is left for comparison, `patience` limits how long any of it is tolerated;
+//! `refused` and `exited` detect rows that chance doesn't explain, `turned_away` interprets a 429.
 
 mod alone;
 mod attempts;
@@ -12,7 +12,7 @@ mod calls;
 pub(super) mod circuit;
 pub(super) mod errors;
 mod exited;
-mod given_up;
+mod marked;
 mod patience;
 mod refused;
 mod told;
@@ -31,7 +31,7 @@ use crate::items::waiting::Trouble;
 use crate::task::Tuning;
 use circuit::Circuit;
 
-/// The first pause after 429 without `Retry-After`, doubled each time in a row up to the longest.
+/// First and longest pause after a 429 without `Retry-After`; doubled each time in a row.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 #[derive(Debug)]
@@ -42,32 +42,33 @@ pub(super) struct Judge {
     pub(super) budget: Meter,
     pub(super) others: Others,
     pub(super) call_size: call_size::CallSize,
-    /// End of the run that was asked for in this step.
+    /// End of the run that was requested in this step.
     end: Option<RunEnd>,
-    /// When the run began.
+    /// Time at which the run began.
     began: Moment,
-    /// The handler has given a verdict about an item.
+    /// Set once the handler has given a verdict about an item.
     contacted: bool,
-    /// It succeeded in the task whose failures these items are: its faults are theirs, whatever came before them.
+    /// Set if the handler succeeded in the task whose failures these items are: its faults are theirs, whatever came
+    /// before them.
     is_proven: bool,
-    /// Something other than a definite fault came back before that.
+    /// Set if something other than a definite fault came back before the first verdict.
     unclear_contact: bool,
     first_contact: Option<Moment>,
     refusals: refused::Refusals,
     exits: exited::Exits,
-    /// The run before ended in an outage: what it saw fail says nothing against items.
+    /// Set if the previous run ended in an outage: its failures prove nothing against items.
     began_down: bool,
-    /// Unclear attempts that are charged and not yet counted against the error budget.
+    /// Unclear attempts that are charged but not yet counted against the error budget.
     doubtful: u64,
     reached_probes: u32,
     pauses_in_a_row: u32,
-    /// What the last call said that was turned away, since the last verdict.
+    /// Message of the last call that was turned away since the last verdict.
     turned_away_with: Option<String>,
     alone: trial::Alone,
-    given_up: given_up::GivenUp,
-    /// The probe that was sent one window ahead.
+    marked: marked::Marked,
+    /// Probe that was sent one window ahead.
     pub(super) ahead: Option<ItemIndex>,
-    /// The outage as the last draft told it.
+    /// Outage as recorded in the last draft.
     drafted: Option<Outage>,
 }
 
@@ -94,13 +95,14 @@ impl Judge {
             pauses_in_a_row: 0,
             turned_away_with: None,
             alone: trial::Alone::default(),
-            given_up: given_up::GivenUp::default(),
+            marked: marked::Marked::default(),
             ahead: None,
             drafted: start.restored.outage,
         }
     }
 
-    /// Asks for the end of the run. The first wish counts, but one for good outranks one that would run on by itself.
+    /// Requests the end of the run. The first request counts, but a permanent stop outranks one that resumes
+    /// automatically.
     pub(super) fn stop(&mut self, end: RunEnd) {
         let is_lesser = self
             .end
@@ -111,64 +113,64 @@ impl Judge {
         }
     }
 
-    /// The end that was asked for since the last time.
+    /// Takes the end that was requested since the last call.
     #[inline]
     pub(super) fn take_end(&mut self) -> Option<RunEnd> {
         self.end.take()
     }
 
-    /// An item that had failed ended well.
+    /// Handles an item that ended well after it had failed.
     pub(super) fn on_recovered(&mut self, trouble: &Trouble) {
         trouble.suspicion.on_recovered(&mut self.others);
     }
 
-    /// Keeps what a call said that was turned away.
+    /// Keeps the message of a call that was turned away.
     pub(super) fn on_turned_away(&mut self, failure: &Failure) {
         self.turned_away_with = Some(format!("{}: {}", failure.code, failure.message));
     }
 
-    /// Nothing that was settled shows that the handler was ever reached.
+    /// Resets the contact, because nothing settled shows that the handler was ever reached.
     pub(super) fn doubt_contact(&mut self) {
         self.contacted = false;
     }
 
-    /// Whether the handler is known to take requests of this kind, so that what it finds fault with is the item.
+    /// True if the handler is known to accept requests of this kind, so that its faults are about the items.
     #[inline]
     fn takes_requests(&self) -> bool {
         self.contacted || self.is_proven
     }
 
-    /// When the run ends because its handler was never reached, or only ever found fault.
+    /// Returns the time at which the run ends if its handler was never reached, or only ever found fault.
     pub(super) fn first_contact(&self) -> Option<Moment> {
         self.first_contact.filter(|_| !self.contacted)
     }
 
-    /// How long calls rest after one that was turned away without a time.
+    /// Returns the pause after a call that was turned away without a time.
     pub(super) fn next_pause(&mut self) -> Duration {
         self.pauses_in_a_row += 1;
         doubled(PAUSE, self.pauses_in_a_row - 1)
     }
 
-    /// The outage that a take-over should know.
+    /// Returns the outage to save for a take-over.
     #[inline]
     pub(super) fn saved_outage(&self) -> Option<Outage> {
-        // A run that goes on with the last items would bear it as one that began before them.
+        // A run that resumes with the last items would treat it as one that began before them.
         self.circuit.outage().filter(|_| !self.alone.is_tail())
     }
 
-    /// An outage began or ended since the last draft.
+    /// True if an outage began or ended since the last draft.
     #[inline]
     pub(super) fn is_outage_due(&self) -> bool {
         let since = |outage: Option<Outage>| outage.map(|outage| outage.since);
         since(self.saved_outage()) != since(self.drafted)
     }
 
-    /// The outage is in a draft.
+    /// Notes the outage that a draft contains.
     pub(super) fn on_drafted(&mut self, outage: Option<Outage>) {
         self.drafted = outage;
     }
 
-    /// Whether an answered call would change anything.
+    /// True if an answered call would change anything.
     #[inline]
     fn is_stirred(&self) -> bool {
         !self.contacted

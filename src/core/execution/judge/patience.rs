@@ -1,4 +1,4 @@
-//! How long a handler that is down, or never answers well, is borne.
+//! Limits on how long a run tolerates a handler that is down, or that never answers well.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl Judge {
 
     /// Ends a run whose handler was never reached in time, or is down for longer than the task waits.
     pub(in crate::execution) fn judge_patience(&mut self, cx: &Scope<'_>) {
-        // The time of the last items is bounded in another way.
+        // The time of the last items has its own bound.
         let Some(error) = self.errors.last().filter(|_| !self.alone.is_tail()) else {
             return;
         };

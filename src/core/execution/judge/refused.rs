@@ -1,8 +1,9 @@
-//! What a refusal says (404, 401, a reply that can't be understood): of its item, or of all of us?
+//! Refusals (404, 401, a reply that can't be understood): evidence about the item, or about all calls.
 //!
-//! Of the item, where others that departed later were answered: its refusals count, those before as well, and say nothing of
-//! the handler. Of all of us, where so many come in a row that chance doesn't explain it: then the task stops, and nobody is
-//! charged. What an earlier run saw fail says little, as long as something fresh is left to call for.
+//! The item is at fault if others that were sent later were answered: its refusals count, including earlier ones, and
+//! say nothing about the handler. All calls are affected if so many refusals come in a row that chance doesn't
+//! explain them: then the task stops, and no item is charged. Failures of an earlier run prove little while a fresh
+//! item is left to call.
 
 use super::Judge;
 use super::attempts::CHANCE;
@@ -16,11 +17,12 @@ use crate::items::verdict::{Failed, FailedCall, FailureClass};
 use crate::items::waiting::{Doing, Trouble};
 use crate::task::lifecycle::StopReason;
 
-/// So many refusals in a row stop a task in which none came before.
+/// Refusals in a row that stop a task in which none came before.
 const ROW_MIN: usize = 3;
-/// Beyond so many no share of refused items is an excuse, nor that people have decided that it is the items.
+/// Refusals in a row beyond which neither the share of refused items nor a person's decision that the items are at
+/// fault is an excuse.
 const ROW_MAX: usize = 100;
-/// So many answers of 400 and the like, before the first verdict, stop it too: the first items may be bad ones.
+/// Responses of 400 and the like before the first verdict that stop the task too: the first items may be bad ones.
 const FAULTS_MAX: usize = 10;
 
 /// Refusals in a row, and the items that they were for.
@@ -28,30 +30,30 @@ const FAULTS_MAX: usize = 10;
 pub(super) struct Refusals {
     calls: usize,
     strict: usize,
-    /// At most as many as are asked for.
+    /// Different items of the row, at most `FAULTS_MAX`.
     items: Vec<ItemIndex>,
-    /// Calls that were refused while others were answered.
+    /// Number of calls that were refused while others were answered.
     among: u64,
-    /// What the latest of them said.
+    /// Code of the latest of them.
     among_code: Option<Cow<'static, str>>,
-    /// Whether the last calls were for items that an earlier run saw fail, or of which no call could be made: something fresh
-    /// should leave, to tell.
+    /// Set if the last calls were for items that failed in an earlier run, or for which no call could be made: a
+    /// fresh item should be sent to find out.
     wants_fresh: bool,
 }
 
 impl Refusals {
-    /// Whether the last calls were refused.
+    /// True if the last calls were refused.
     #[inline]
     pub(super) fn is_row(&self) -> bool {
         self.calls > 0 || self.wants_fresh
     }
 
-    /// Something fresh should leave, to tell.
+    /// Asks for a fresh item to be sent, to find out.
     pub(super) fn want_fresh(&mut self) {
         self.wants_fresh = true;
     }
 
-    /// A call was answered: the row was one of chance.
+    /// Ends the row after a call was answered: it was chance.
     pub(super) fn on_answered(&mut self) {
         self.among += self.strict as u64;
         (self.calls, self.strict, self.wants_fresh) = (0, 0, false);
@@ -73,7 +75,7 @@ impl Refusals {
         calls >= most && self.items.len() >= most.min(FAULTS_MAX).min(can_leave)
     }
 
-    /// How long a row must be that chance doesn't explain, where so many other calls were answered.
+    /// Returns the length of a row that chance doesn't explain, given `answered` other calls.
     fn row_at_most(&self, answered: u64) -> usize {
         if answered == 0 {
             return ROW_MIN;
@@ -83,25 +85,26 @@ impl Refusals {
     }
 }
 
-/// Calls in a row, of which each fails with this likelihood, that come up by chance more seldom than that; at most 1,000.
+/// Returns the length of a row of calls, each failing with probability `share`, that is less likely than `chance`; at
+/// most 1,000.
 pub(super) fn row_beyond(chance: f64, share: f64) -> usize {
     let chances = std::iter::successors(Some(share), |so_far| Some(so_far * share));
     chances.take_while(|so_far| *so_far > chance).take(999).count() + 1
 }
 
-/// A refusal of one item.
+/// Refusal of one item.
 #[derive(Clone, Copy)]
 struct Refusal<'a> {
     code: &'a str,
-    /// When the first call of this run departed that was refused; the beginning of time where an earlier run had the same
-    /// answer.
+    /// Time at which the first refused call of this run was sent; the beginning of time if an earlier run had the
+    /// same answer.
     first: Moment,
-    /// Whether that one counted.
+    /// True if that first refusal counted.
     is_known: bool,
 }
 
 impl<'a> Refusal<'a> {
-    /// Of a call that departed then, for an item of which this much is known.
+    /// Creates the refusal of a call sent at `departed`, for an item with this history.
     fn of(trouble: Option<&Trouble>, code: &'a str, departed: Moment) -> Refusal<'a> {
         let before = trouble.filter(|t| t.is_restored());
         let is_alike = |t: &&Trouble| t.failure.as_ref().is_some_and(|before| before.code == code);
@@ -117,10 +120,10 @@ impl<'a> Refusal<'a> {
 }
 
 impl Judge {
-    /// A refusal is the item's own where since it was refused first calls of others that departed later were answered, or
-    /// where it was its own in an earlier run. Of the rest, once nothing fresh is left, also where people have decided that it
-    /// is the items, or where chance explains them: before that it may be the handler, a token that ran out, whatever was
-    /// decided.
+    /// True if the refusal is about the item itself: since its first refusal, first calls of others that were sent
+    /// later were answered, or it was its own in an earlier run. For the rest, once nothing fresh is left, also if a
+    /// person has decided that the items are at fault, or if chance explains them. Before that the cause may be the
+    /// handler or an expired token, whatever was decided.
     fn is_own_refusal(&self, cx: &Scope<'_>, refusal: Refusal<'_>) -> bool {
         let is_rest = cx.items.has_succeeded() && !cx.items.is_fresh_left();
         let is_of_rest =
@@ -128,26 +131,27 @@ impl Judge {
         is_of_rest || refusal.is_known || refusal.first < self.others.departed
     }
 
-    /// Others were refused alike while the handler answered, and all that are left make no row that chance doesn't explain.
+    /// True if others were refused alike while the handler answered, and the items left are too few for a row that
+    /// chance doesn't explain.
     fn is_rest_refused_by_chance(&self, cx: &Scope<'_>, code: &str) -> bool {
         let refusals = &self.refusals;
         let is_known = refusals.among_code.as_deref() == Some(code);
         is_known && cx.items.can_leave(cx.settings) < refusals.row_at_most(self.others.answered) as u64
     }
 
-    /// The call was refused for its item alone.
+    /// True if the call was refused because of its item alone.
     pub(super) fn is_own_refusal_of(&self, cx: &Scope<'_>, call: &FailedCall) -> bool {
         let known = cx.items.troubles.get(call.index);
         let refusal = Refusal::of(known, &call.failure.code, call.departed);
         call.items == 1 && self.is_own_refusal(cx, refusal)
     }
 
-    /// Fresh items should leave before those that failed.
+    /// True if fresh items should be sent before those that failed.
     pub(in crate::execution) fn wants_fresh(&self) -> bool {
         self.refusals.wants_fresh || self.exits.wants_fresh()
     }
 
-    /// It says nothing of the handler: a round of probes goes on with others.
+    /// Handles a refusal that says nothing about the handler: a round of probes continues with other items.
     pub(super) fn on_own_refusal(&mut self, call: &FailedCall) {
         let refusals = &mut self.refusals;
         refusals.among += 1;
@@ -157,7 +161,7 @@ impl Judge {
         self.circuit.on_returned(1);
     }
 
-    /// Tells whether a refusal counts against its item. Where it does, those count too that couldn't be told before.
+    /// Returns true if a refusal counts against its item. Then earlier ones that couldn't be attributed count too.
     pub(super) fn charge_refusal(&self, cx: &Scope<'_>, failed: &Failed, trouble: &mut Trouble) -> bool {
         let refusal = Refusal::of(Some(trouble), &failed.failure.code, failed.departed);
         trouble.suspicion.refused_first = Some(refusal.first);
@@ -170,7 +174,8 @@ impl Judge {
         is_own
     }
 
-    /// The run ends: refusals that others have explained since are charged, so that the next run knows of them.
+    /// Charges, at the end of a run, the refusals that others have explained since, so that the next run knows of
+    /// them.
     pub(in crate::execution) fn charge_explained_refusals(&mut self, items: &mut Items) {
         let answered = self.others.departed;
         let is_explained = |t: &Trouble| {
@@ -186,7 +191,7 @@ impl Judge {
         }
     }
 
-    /// A call was refused, and others may fare alike.
+    /// Handles a refused call when others may be refused alike.
     pub(super) fn on_refusal(&mut self, cx: &Scope<'_>, call: &FailedCall) {
         let known = cx.items.troubles.get(call.index);
         let is_known = known.is_some_and(Trouble::is_restored) && call.class != FailureClass::Unstarted;

@@ -1,4 +1,4 @@
-//! State of the handler as people are told it.
+//! State of the handler as shown to people.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::execution::types::Now;
 use crate::ids::ItemIndex;
 use crate::items::verdict::{HandlerState, Paused};
 
-/// Held items that are named to people.
+/// Maximum number of held items that are named to people.
 const HELD_NAMED: usize = 3;
-/// Items are told after so long: most of them are over by then.
+/// Time after which tried items are shown: most of them are over by then.
 const TOLD_AFTER: Duration = Duration::from_secs(15);
 
 impl Execution {
-    /// State of the handler.
+    /// Returns the state of the handler.
     pub fn handler(&self, now: Now) -> HandlerState {
         let next_probe = self.judge.circuit.next_probe();
         let (tried, judged_in) = self.judge.tried(&self.items, &self.settings, now);
@@ -25,7 +25,7 @@ impl Execution {
             contacted: self.judge.contacted,
             outage: self.judge.circuit.outage(),
             next_probe_in: next_probe.map(|next| next.since(now.moment)),
-            error: self.judge.errors.lately(),
+            error: self.judge.errors.recent(),
             held: named as u64,
             held_items: tried.into_iter().take(HELD_NAMED).collect(),
             held_tries: Judge::tries_left(&self.items, &self.settings, named),
@@ -40,8 +40,8 @@ impl Execution {
 }
 
 impl Judge {
-    /// Items that are tried for lack of others to compare them with, or that wait for a witness; and the time until they are
-    /// judged without one.
+    /// Returns the items that are tried without others to compare them with, or that wait for a witness, and the time
+    /// until they are judged without one.
     pub(super) fn tried(
         &self,
         items: &Items,
@@ -62,8 +62,8 @@ impl Judge {
         }
     }
 
-    /// Calls that the held item that was called least still has before it is judged; 0 where this isn't so of all that are
-    /// tried.
+    /// Returns the calls that the least called held item has left before it is judged; 0 if not all tried items are
+    /// held.
     pub(super) fn tries_left(items: &Items, settings: &Settings, tried: usize) -> u32 {
         if items.troubles.held().count() < tried {
             return 0;
@@ -75,7 +75,8 @@ impl Judge {
         })
     }
 
-    /// Items that are left and brought 502 or 503 each time, of which only people can say that it is them.
+    /// Returns the number of items left that brought 502 or 503 each time, where only a person can say that they are
+    /// at fault.
     pub(super) fn unjudged(&self, items: &Items, settings: &Settings) -> u64 {
         let is_down = !self.circuit.is_closed() && items.has_succeeded();
         match is_down && !items.is_fresh_left() && !self.alone.is_on() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ids::Moment;
 
-/// Answers make that longer, up to so many times.
+/// Maximum factor by which answers extend the time of a trial.
 pub(super) const ANSWERED_FACTOR: u32 = 3;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,43 +15,43 @@ pub(super) struct Alone {
     pub(super) in_order: InOrder,
 }
 
-/// The moment from which on only items that were called are left.
+/// Moment from which on only items that were called are left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bare {
-    /// Calls answered by then.
+    /// Number of calls answered by then.
     pub(super) answered: u64,
-    /// The circuit was closed.
+    /// True if the circuit was closed.
     pub(super) is_closed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
-    /// Others can leave.
+    /// Other items can be sent.
     #[default]
     No,
-    /// The items are tried.
+    /// The items are being tried.
     Tried(Trial),
-    /// Their time is over: attempts count, until something is answered.
+    /// Their time is over: attempts count until something is answered.
     Over(Trial),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trial {
     pub(super) since: Moment,
-    /// When something was answered last since then.
+    /// Time of the last answer since then.
     pub(super) answered: Moment,
     pub(super) is_tail: bool,
 }
 
-/// Fate of the items that were given up without a verdict where calls leave in order.
+/// Evidence from items that failed without a verdict while calls are sent in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum InOrder {
-    /// There was none.
+    /// No such item has failed yet.
     #[default]
     Unknown,
-    /// Nothing was answered since.
-    GivenUp,
-    /// The next call was answered: it was the item.
+    /// Nothing was answered since one failed.
+    Failed,
+    /// The next call was answered: the item was at fault.
     Confirmed,
 }
 
@@ -70,28 +70,28 @@ impl Alone {
         }
     }
 
-    /// Tells whether an answered call would change anything.
+    /// True if an answered call would change anything.
     #[inline]
     pub(super) fn is_stirred(&self) -> bool {
-        self.state != State::No || self.in_order == InOrder::GivenUp
+        self.state != State::No || self.in_order == InOrder::Failed
     }
 
-    /// Nothing but items that failed can leave.
+    /// True if only items that failed can be sent.
     pub(super) fn is_on(&self) -> bool {
         self.state != State::No
     }
 
-    /// They are the last ones, and their time is bounded.
+    /// True if these are the last items, and their time is bounded.
     pub(super) fn is_tail(&self) -> bool {
         self.trial().is_some_and(|trial| trial.is_tail)
     }
 
-    /// Nothing excuses a failed attempt any more.
+    /// True if failed attempts are no longer excused.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, State::Over(_))
     }
 
-    /// A call couldn't be made at all: that is an outage, and the wait begins anew after it, but in the tail.
+    /// Restarts the wait, except in the tail, after a call that couldn't be made at all: that is an outage.
     pub(super) fn on_unreachable(&mut self, now: Moment) {
         if let Some(trial) = self.trial().filter(|trial| !trial.is_tail) {
             let since = now;
@@ -99,22 +99,22 @@ impl Alone {
         }
     }
 
-    /// The handler answers: the last items are tried for longer, others have somebody to be compared with.
+    /// Handles an answer of the handler: the last items are tried for longer, others can be compared again.
     pub(super) fn on_answered(&mut self, now: Moment) {
         match &mut self.state {
             State::Tried(trial) | State::Over(trial) if trial.is_tail => trial.answered = now,
             state => *state = State::No,
         }
-        if self.in_order == InOrder::GivenUp {
+        if self.in_order == InOrder::Failed {
             self.in_order = InOrder::Confirmed;
         }
     }
 
-    /// An item was given up where calls leave in order: the next one is tried anew.
-    pub(super) fn on_given_up_in_order(&mut self) {
+    /// Handles an item that failed while calls are sent in order: the next one is tried anew.
+    pub(super) fn on_failed_in_order(&mut self) {
         self.state = State::No;
         if self.in_order == InOrder::Unknown {
-            self.in_order = InOrder::GivenUp;
+            self.in_order = InOrder::Failed;
         }
     }
 }

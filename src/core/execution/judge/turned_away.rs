@@ -1,8 +1,9 @@
-//! Calls that were turned away (429): too much for the handler, or nothing that it takes for this item?
+//! Calls that were turned away (429): the handler is overloaded, or doesn't take this item.
 //!
-//! Nobody is charged. As long as few calls were answered, or where several in a row or a large share of the recent ones are
-//! turned away, a 429 speaks for everybody, and the task pauses. Where the handler takes nearly all others, it speaks of that
-//! item (a limit of a recipient, say): the item alone waits, and where that happens again and again its attempts count.
+//! No item is charged. While few calls were answered, or if several in a row or a large share of the recent ones are
+//! turned away, a 429 is about all calls, and the task pauses. If the handler takes nearly all others, it is about
+//! that item (a limit of a recipient, for example): only the item waits, and if that happens again and again its
+//! attempts count.
 
 use crate::execution::items::Items;
 use std::time::Duration;
@@ -12,48 +13,48 @@ use crate::execution::report::RETRY_AFTER_LONGEST;
 use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::retry::doubled;
-use crate::items::verdict::{AnsweredCalls, Failed, FailedCall, Wish};
+use crate::items::verdict::{AnsweredCalls, Failed, FailedCall, RetryAdvice};
 use crate::items::waiting::{Doing, Place, Trouble};
 use crate::items::waiting::{Others, Turns};
 
-/// So often an item is turned away while others are answered before its attempts count.
+/// Times that an item is turned away while others are answered before its attempts count.
 const TURNS_MAX: u32 = 5;
-/// From so many on the store keeps a row of the item, so that people see what it waits for.
+/// Times turned away from which on the store keeps a row of the item, so that people see what it waits for.
 const TURNS_SHOWN: u32 = 3;
-/// That many calls for others must be answered for each that is turned away: a handler that turns one of eleven away takes
-/// five turns of one item by chance in less than one of 100,000 cases.
+/// Minimum calls for others answered per call turned away: if the handler turns one of eleven away, an item has five
+/// turns by chance in less than one of 100,000 cases.
 const ANSWERED_MIN: u64 = 10;
-/// So many in a row, with no call answered that left later, speak for everybody.
+/// Calls turned away in a row, with none answered that was sent later, that are about all calls.
 const ROW: u32 = 3;
-/// Recent calls among which the share of those that were turned away is looked at.
+/// Number of recent calls over which the share of those turned away is computed.
 const RECENT_CALLS: u64 = 200;
-/// How long others go first, once the pause is over, doubled each time up to the longest.
+/// First and longest time for which others go first once the pause is over; doubled each time.
 const OTHERS_FIRST: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(64));
 
 /// Calls of this run that were turned away.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::execution) struct TurnedAway {
-    /// Those that weren't about their item alone.
+    /// Number of those that weren't about their item alone.
     turned_away: u64,
     row: u32,
-    /// Calls answered when the latest call was turned away.
+    /// Number of calls answered when the latest call was turned away.
     seen: u64,
-    /// Of the recent calls: how many were answered, and how many turned away.
+    /// Recent calls: how many were answered, and how many turned away.
     recent: (u64, u64),
 }
 
-/// What one more call says that was turned away.
+/// Meaning of one more call that was turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Turn {
-    /// It is a turn of the item's own.
+    /// Set if it counts as a turn of the item.
     counts: bool,
-    /// Nearly all others are taken: it says nothing of them.
+    /// Set if nearly all others are taken, so that it says nothing about them.
     is_of_item: bool,
 }
 
 impl TurnedAway {
-    /// One more turn for an item, if since its last one nearly all others were answered, or no others are left
-    /// that could be. Its call departed then.
+    /// Counts a turn of an item whose call was sent at `departed`, if nearly all others were answered since its last
+    /// one, or if no others are left that could be.
     fn count(&mut self, turns: &mut Turns, are_others_left: bool, others: Others, departed: Moment) -> Turn {
         let is_first = turns.all == 0;
         turns.all = turns.all.saturating_add(1);
@@ -61,7 +62,7 @@ impl TurnedAway {
         let turned_away = self.turned_away - turns.turned_away;
         let is_its_own = !is_first && answered > 0 && answered >= turned_away * ANSWERED_MIN;
         let counts = is_first || is_its_own || !are_others_left && turns.own > 1;
-        // An item that has shown what it is says nothing of others, however often it is called.
+        // An item that is known to be the cause says nothing about others, however often it is called.
         let is_of_item = is_its_own || !self.count_for_all(others, departed);
         if counts {
             turns.own = turns.own.saturating_add(1);
@@ -70,7 +71,7 @@ impl TurnedAway {
         Turn { counts, is_of_item }
     }
 
-    /// One more call that may be about everybody; says whether the recent ones show that it is.
+    /// Counts a call that may be about all calls; returns true if the recent ones show that it is.
     fn count_for_all(&mut self, others: Others, departed: Moment) -> bool {
         self.turned_away += 1;
         let answered = others.answered - self.seen;
@@ -78,7 +79,8 @@ impl TurnedAway {
         if answered > 0 {
             self.row = 0;
         }
-        // Calls come back in another order than they left: one that left before an answered one ends no row, and makes none.
+        // Calls come back in a different order than they were sent: one that was sent before an answered one ends no
+        // row, and makes none.
         self.row += u32::from(departed > others.departed);
         self.recent = (self.recent.0 + answered, self.recent.1 + 1);
         let calls = self.recent.0 + self.recent.1;
@@ -91,7 +93,7 @@ impl TurnedAway {
 }
 
 impl Execution {
-    /// The call for this one item was turned away.
+    /// Handles a call for a single item that was turned away.
     pub(in crate::execution) fn on_turned_away(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
         let index = failed.index;
         let others_left = self.items.are_others_left();
@@ -104,9 +106,9 @@ impl Execution {
             .judge
             .turned_away
             .count(turns, others_left, self.judge.others, failed.departed);
-        let after = match failed.wish {
-            Wish::Retry { after } => after,
-            Wish::Abandon => None,
+        let after = match failed.advice {
+            RetryAdvice::Retry { after } => after,
+            RetryAdvice::Fail => None,
         };
         if trouble.suspicion.turns.own > 1 {
             self.judge
@@ -114,14 +116,14 @@ impl Execution {
                 .note(&turned_away_alone(&failed, after), now.wall);
         }
         if turn.counts && trouble.suspicion.turns.own > TURNS_MAX {
-            // A round of probes goes on with others.
+            // The round of probes continues with other items.
             self.judge.circuit.on_returned(1);
             return self.on_failed_trouble(failed, trouble, now, fx);
         }
         self.items.land(1, fx);
         self.take_back(1, u64::from(trouble.attempts > 0));
         self.meters.on_refused(1);
-        // Where calls leave in order, whoever comes after the item waits with it.
+        // If calls are sent in order, all items after this one wait with it.
         let until = if turn.is_of_item && !self.settings.tuning.ordered {
             now.moment
                 .plus(after.unwrap_or_default().min(RETRY_AFTER_LONGEST))
@@ -135,7 +137,7 @@ impl Execution {
         self.wait_after_turn(index, trouble, until, now);
     }
 
-    /// The item waits up to then, and lets others go first. Long waits park, as those after a failed attempt do.
+    /// Lets the item wait until then, and others go first. Long waits are parked, like those after a failed attempt.
     fn wait_after_turn(&mut self, index: ItemIndex, mut trouble: Trouble, until: Moment, now: Now) {
         let others_first = match self.settings.tuning.ordered {
             true => Duration::ZERO,
@@ -151,13 +153,13 @@ impl Execution {
             self.items.record(index, &trouble);
         }
         self.items.troubles.put(index, trouble);
-        self.judge.look_for_given_up();
+        self.judge.look_for_marked();
         self.items.skips.on_waits(index);
     }
 }
 
 impl Items {
-    /// Whether any item is left that wasn't turned away while others were answered.
+    /// True if any item is left that wasn't turned away while others were answered.
     pub(in crate::execution) fn are_others_left(&self) -> bool {
         let total = self.range.end.0 - self.range.start.0;
         let passed_over = self.skips.among(self.cursor, self.end);
@@ -169,7 +171,7 @@ impl Items {
     }
 }
 
-/// A call that was turned away while the handler took others: this is about the item, and people should hear which one.
+/// Describes a call that was turned away while the handler took others: people should see which item it is about.
 fn turned_away_alone(failed: &Failed, after: Option<Duration>) -> FailedCall {
     FailedCall {
         before: AnsweredCalls::default(),

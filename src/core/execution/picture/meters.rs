@@ -1,11 +1,11 @@
-//! What is counted for people: it decides nothing, but for the speed and the latencies that automatic bounds follow.
+//! Counters for people. They decide nothing, except for the speed and the latencies that automatic bounds follow.
 
 use std::time::Duration;
 
 use crate::execution::Execution;
 use crate::execution::types::Speed;
 use crate::ids::{ItemIndex, Moment};
-use crate::items::verdict::Wish;
+use crate::items::verdict::RetryAdvice;
 use crate::pace::Pace;
 use crate::stats::histogram::Histogram;
 use crate::stats::permits::{MICRO, Permits};
@@ -19,20 +19,20 @@ pub(in crate::execution) struct Meters {
     speed: Speed,
     stalls: Stalls,
     sent: Sent,
-    /// Low water, and since when it has stood there with something given out.
+    /// Watermark, and the time since which it has stood there with something dispatched.
     head: (ItemIndex, Moment),
 }
 
-/// What left and what came back: the part of `Permits` that the pace can't know. Unit: items since the run began.
+/// Items sent and returned since the run began: the part of `Permits` that the pace can't know.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
-    /// What left and didn't come back unused.
+    /// Items sent that didn't come back unused.
     all: u64,
-    /// Of these, attempts beyond the first of their item.
+    /// Attempts among these beyond the first of their item.
     repeats: u64,
-    /// What came back unused.
+    /// Items that came back unused.
     returned: u64,
-    /// What a busy handler turned away.
+    /// Items that a busy handler turned away.
     refused: u64,
 }
 
@@ -48,7 +48,7 @@ impl Meters {
         }
     }
 
-    /// Items leave, as late as the pace says.
+    /// Counts items that are sent, and how late they are according to the pace.
     #[inline]
     pub(in crate::execution) fn on_sent(&mut self, items: u32, lateness: Option<(Duration, Duration)>) {
         if let Some((first, last)) = lateness {
@@ -57,20 +57,20 @@ impl Meters {
         self.sent.all += u64::from(items);
     }
 
-    /// One of the items that leave was tried before.
+    /// Counts a sent item that was tried before.
     #[inline]
     pub(in crate::execution) fn on_repeat(&mut self) {
         self.sent.repeats += 1;
     }
 
-    /// Items came back unused, so many repeats among them.
+    /// Counts items that came back unused, and the repeats among them.
     pub(in crate::execution) fn on_returned(&mut self, items: u64, repeats: u64) {
         self.sent.all = self.sent.all.saturating_sub(items);
         self.sent.repeats = self.sent.repeats.saturating_sub(repeats);
         self.sent.returned += items;
     }
 
-    /// Of what came back, so many items were turned away by a busy handler.
+    /// Counts those of the returned items that a busy handler turned away.
     pub(in crate::execution) fn on_refused(&mut self, items: u64) {
         self.sent.returned -= items;
         self.sent.refused += items;
@@ -80,8 +80,8 @@ impl Meters {
         self.sent.returned
     }
 
-    pub(in crate::execution) fn on_failed(&mut self, code: &str, wish: Wish) {
-        self.tally.failed.count(code, wish);
+    pub(in crate::execution) fn on_failed(&mut self, code: &str, advice: RetryAdvice) {
+        self.tally.failed.count(code, advice);
     }
 
     pub(in crate::execution) fn on_latencies(&mut self, latencies: &mut Histogram) {
@@ -92,18 +92,18 @@ impl Meters {
         }
     }
 
-    /// Takes the number settled so far; says whether a second is over.
+    /// Updates the speed with the number settled so far; returns true if a second is over.
     #[inline]
     pub(in crate::execution) fn on_time(&mut self, settled: u64, now: Moment) -> bool {
         self.speed.on(settled, now)
     }
 
-    /// What was measured counts for less from now on.
+    /// Reduces the weight of past measurements.
     pub(in crate::execution) fn fade(&mut self) {
         self.latencies.fade();
     }
 
-    /// Notes when low water moves; while nothing is given out there is nothing that holds it.
+    /// Notes when the watermark moves; while nothing is dispatched, nothing holds it.
     #[inline]
     pub(in crate::execution) fn watch_head(&mut self, low: ItemIndex, high: ItemIndex, now: Moment) {
         if low != self.head.0 || low >= high {
@@ -135,7 +135,7 @@ impl Meters {
         &self.tally
     }
 
-    /// What became of every permit since the run began.
+    /// Returns the use of every permit since the run began.
     pub(in crate::execution) fn permits(&self, pace: &Pace, now: Moment) -> Permits {
         let sent = &self.sent;
         let mut permits = pace.permits(now);
@@ -149,7 +149,7 @@ impl Meters {
 }
 
 impl Execution {
-    /// From `now` on this is why nothing leaves; what is lost from here on is lost for this reason.
+    /// Sets the reason why nothing is sent from `now` on; permits lost from then on are attributed to it.
     #[inline]
     pub(in crate::execution) fn stall(&mut self, reason: Option<StallReason>, now: Moment) {
         let stalls = &mut self.meters.stalls;

@@ -1,4 +1,4 @@
-//! What people see of a run: its progress, its window, and what is counted for them.
+//! View of a run for people: its progress, its window and its counters.
 
 pub(super) mod meters;
 pub(super) mod progress;

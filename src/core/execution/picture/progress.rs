@@ -1,4 +1,4 @@
-//! What people see of a run.
+//! Progress of a run as shown to people.
 
 use crate::execution::items::Items;
 use std::time::Duration;
@@ -16,64 +16,66 @@ use crate::stats::stall::StallReason;
 use crate::stats::tally::Tally;
 use crate::task::Tuning;
 
-/// A picture of a run at one moment; its terms add up.
+/// Snapshot of a run; its terms add up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// All terms but `pending`.
+    /// All terms except `pending`.
     pub counters: Counters,
-    /// What is left.
+    /// Items that no other term includes.
     pub pending: u64,
-    /// The sum.
+    /// Sum of all terms.
     pub total: ItemCount,
-    /// The lowest index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    /// Lowest index that is neither settled nor parked.
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
-    /// The window's size.
+    /// Size of the window, in items.
     pub window: u32,
-    /// Items that may be in flight.
+    /// Maximum items in flight.
     pub concurrency: u32,
-    /// The rate in force; none is unpaced.
+    /// Rate in force; `None` is unpaced.
     pub rate: Option<Rate>,
-    /// Completions that would be repeated after a crash now.
+    /// Completions that a crash now would repeat.
     pub unsaved: u64,
-    /// Items that wait for a retry or are tried again.
+    /// Items that wait for a retry or are being retried.
     pub retrying: u64,
-    /// In about how long the next of those that wait is tried; none where none waits, or it is due.
+    /// Approximate time until the next waiting item is retried; `None` if none waits, or it is due.
     pub next_retry: Option<Duration>,
-    /// Whether the handler is down, and what last went wrong.
+    /// State of the handler, and the last error.
     pub handler: HandlerState,
-    /// Why nothing leaves, if so.
+    /// Reason why nothing is sent, if any.
     pub stall: Option<StallReason>,
     /// Time spent stalled so far, in the order of `StallReason::ALL`.
     pub stalled: [Duration; StallReason::ALL.len()],
-    /// What became of the permits so far.
+    /// Use of the permits so far.
     pub permits: Permits,
-    /// The 95th percentile of how long calls take.
+    /// 95th percentile of call latencies.
     pub latency_p95: Option<Duration>,
-    /// The attempt of the item at low water, and whether it waits for it; none when nothing holds low water.
+    /// Attempt of the item at the watermark, and whether the item waits for it; `None` if nothing holds the
+    /// watermark.
     pub head: Option<HeadAttempt>,
-    /// How many items the handler can work on at once, where it says so.
+    /// Number of items that the handler can work on at once, if it reports it.
     pub handler_slots: Option<u32>,
-    /// How long the item at low water has held it there, given out or waiting for a retry; zero when nothing does.
+    /// Time for which the item at the watermark has held it, dispatched or waiting for a retry; zero if nothing does.
     pub head_age: Duration,
-    /// How much of the error budget is left; none without a budget. Unit: millionths.
+    /// Error budget left, in millionths; `None` without a budget.
     pub budget_left_ppm: Option<u32>,
-    /// Where the run stands.
+    /// Current phase of the run.
     pub phase: Phase,
 }
 
-/// How the item at low water stands.
+/// Attempt of the item at the watermark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadAttempt {
-    /// The attempt that is with the handler, or the next one.
+    /// Attempt that is with the handler, or the next one.
     pub attempt: u32,
-    /// Whether it waits for that attempt.
+    /// True if the item waits for that attempt.
     pub waits: bool,
 }
 
 impl Execution {
-    /// The least time that what is left takes at the rate in force; none where nothing paces it, or items may be added.
+    /// Returns the minimum time for the items left at the rate in force; `None` if nothing paces it, or if items may
+    /// be added.
     pub fn ends_in(&self) -> Option<Duration> {
         let rate = self.pace.rate().filter(|_| !self.items.supply.is_open())?;
         let left = self
@@ -85,7 +87,7 @@ impl Execution {
         Some(rate.time_of(left))
     }
 
-    /// The picture now.
+    /// Returns a snapshot of the progress.
     pub fn progress(&self, now: Now) -> Progress {
         let counters = Counters {
             parked: self.items.troubles.outside_waiting(),
@@ -95,7 +97,7 @@ impl Execution {
             counters,
             pending: counters.pending(self.items.range.len()),
             total: self.items.range.len(),
-            low_water: self.items.window.low_water(),
+            watermark: self.items.window.watermark(),
             high_water: self.items.high,
             window: self.items.window.size(),
             concurrency: self.settings.limits.concurrency,
@@ -118,7 +120,7 @@ impl Execution {
             head_age: self.head_age(now.moment),
             budget_left_ppm: self.judge.budget.left_ppm(
                 counters.succeeded,
-                self.items.abandoned_of_task(&self.settings),
+                self.items.failed_of_task(&self.settings),
                 self.settings.shared.items,
                 now.moment,
             ),
@@ -126,47 +128,47 @@ impl Execution {
         }
     }
 
-    /// The errors of late, one a code, the latest last.
+    /// Returns the recent errors, one per code, the latest last.
     pub fn errors(&self) -> &[LastError] {
         self.judge.errors.all()
     }
 
-    /// Calls that failed since the run began.
+    /// Returns the calls that failed since the run began.
     pub fn failed_calls(&self) -> &FailedCalls {
         self.judge.errors.counted()
     }
 
-    /// What was counted since the run began.
+    /// Returns the counts since the run began.
     pub fn tally(&self) -> &Tally {
         self.meters.tally()
     }
 
     pub(super) fn head_age(&self, now: Moment) -> Duration {
         self.meters
-            .head_age(self.items.window.low_water(), self.items.high, now)
+            .head_age(self.items.window.watermark(), self.items.high, now)
     }
 
-    /// The rate of the whole task, as it was set: without shares, slow-downs and room.
+    /// Returns the configured rate of the whole task, without shares, slow-downs and room.
     pub fn task_rate(&self) -> RateLimit {
         self.settings.whole.rate
     }
 
-    /// The settings in force.
+    /// Returns the settings in force.
     pub fn tuning(&self) -> &Tuning {
         &self.settings.tuning
     }
 
-    /// The lowest index whose rows may still be needed in order: rows before it can be dropped.
-    pub fn low_water(&self) -> ItemIndex {
-        self.items.window.low_water()
+    /// Returns the lowest index whose rows may still be needed in order: rows before it can be dropped.
+    pub fn watermark(&self) -> ItemIndex {
+        self.items.window.watermark()
     }
 
-    /// Where fresh items will be taken from next, to read ahead of it.
+    /// Returns the index from which fresh items are taken next, to read ahead of it.
     pub fn cursor(&self) -> ItemIndex {
         self.items.cursor
     }
 
-    /// One past the last index that will be dispatched.
+    /// Returns one past the last index that will be dispatched.
     pub fn end(&self) -> ItemIndex {
         self.items.end
     }
@@ -174,7 +176,7 @@ impl Execution {
 
 impl Items {
     pub(in crate::execution) fn head_attempt(&self) -> Option<HeadAttempt> {
-        let low = self.window.low_water();
+        let low = self.window.watermark();
         let trouble = self.troubles.get(low);
         let attempt = trouble.map_or(1, |trouble| trouble.attempts.saturating_add(1));
         let waits = trouble.is_some_and(|trouble| trouble.doing != Doing::InFlight);

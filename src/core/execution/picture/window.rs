@@ -1,5 +1,5 @@
-//! The window as people see it: what each index, or each bucket of them, is doing. Copied in microseconds; what takes
-//! longer is done on the copy.
+//! Snapshot of the window for people: the state of each index, or of each bucket of them. It is copied in
+//! microseconds; slower work is done on the copy.
 
 use crate::execution::items::Items;
 use std::num::NonZeroU32;
@@ -12,71 +12,71 @@ use crate::ids::{ItemIndex, Moment};
 use crate::items::run::IndexRun;
 use crate::items::waiting::{Doing, Place, Trouble};
 
-/// What is to be said of an index; of a bucket the last one of this list that an index of it has.
+/// State of an index. A bucket shows the last one of this list that any of its indexes has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Cell {
-    /// Settled.
+    /// The item is settled.
     Settled,
-    /// Not given out, or come back without having left.
+    /// Not dispatched, or came back unsent.
     Free,
-    /// With the handler.
+    /// In flight with the handler.
     InFlight,
-    /// It failed, or took too long, and waits outside of the window for another attempt.
+    /// Failed or took too long, and waits outside the window for another attempt.
     Parked,
-    /// It failed and waits for another attempt; low water waits for it.
+    /// Failed and waits for another attempt; the watermark waits for it.
     Retry,
-    /// It was given up.
-    Abandoned,
+    /// Failed without another attempt.
+    Failed,
 }
 
-/// The item at low water, which everything behind it waits for.
+/// Item at the watermark, which everything behind it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Its index.
+    /// Index of the item.
     pub index: ItemIndex,
-    /// The attempt that is out, or the last one; 0 when there was none.
+    /// Attempt in flight, or the last one; 0 if none was made.
     pub attempt: u32,
-    /// How long it has held low water.
+    /// Time for which it has held the watermark.
     pub age: Duration,
-    /// What it does.
+    /// State of the item.
     pub cell: Cell,
 }
 
-/// A copy of a window at one moment.
+/// Copy of a window at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowPicture {
-    /// The lowest index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    /// Lowest index that is neither settled nor parked.
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
-    /// How many items wide it is; 0 for one that was saved.
+    /// Width of the window in items; 0 for a saved one.
     pub size: u32,
-    /// One past the last index that the picture shows: what may be or was dispatched.
+    /// One past the last index shown: everything that may be or was dispatched.
     pub until: ItemIndex,
-    /// Indexes of a cell, at least 1.
+    /// Number of indexes per cell, at least 1.
     pub per_cell: u64,
-    /// What low water waits for; none when nothing above it was dispatched.
+    /// Item that holds the watermark; `None` if nothing above it was dispatched.
     pub head: Option<Head>,
     cursor: ItemIndex,
-    /// Bit `j` is index `low_water + 1 + j`.
+    /// Bit `j` is index `watermark + 1 + j`.
     above: Vec<u64>,
-    /// Not with the handler although below the cursor.
+    /// Items below the cursor that are not with the handler.
     again: Vec<IndexRun>,
-    /// Retrying items, as many as it takes to know the worst of each cell.
+    /// Retrying items, as many as needed to know the worst of each cell.
     marks: Vec<(ItemIndex, Cell)>,
 }
 
 impl Execution {
-    /// The window now, in at most `cells_max` cells. The work is bounded: it copies the bitmap, and looks up the retrying
-    /// items a cell at a time.
+    /// Returns a snapshot of the window in at most `cells_max` cells. The work is bounded: it copies the bitmap, and
+    /// looks up the retrying items a cell at a time.
     pub fn window_picture(&self, cells_max: NonZeroU32, now: Moment) -> WindowPicture {
-        let low = self.items.window.low_water();
+        let low = self.items.window.watermark();
         let until = self.items.window.limit().min(self.items.end).max(self.items.high);
         let per_cell = per_cell(low, until, cells_max);
         let mut above = Vec::new();
         self.items.window.copy_above(self.items.high, &mut above);
         WindowPicture {
-            low_water: low,
+            watermark: low,
             high_water: self.items.high,
             size: self.items.window.size(),
             until,
@@ -92,7 +92,7 @@ impl Execution {
 
 impl Items {
     fn head(&self, age: Duration) -> Head {
-        let index = self.window.low_water();
+        let index = self.window.watermark();
         let trouble = self.troubles.get(index);
         let is_free = index >= self.cursor || self.again.iter().any(|run| run.contains(index));
         let cell = match trouble {
@@ -119,7 +119,7 @@ impl Items {
         while let Some((index, trouble)) = self.troubles.next_in(from, until) {
             let cell = cell_of(trouble);
             marks.push((index, cell));
-            // Nothing that is known here is worse than a wait: the rest of its cell says nothing new.
+            // Nothing known here is worse than a wait: the rest of its cell adds nothing.
             let past = (index.0 - low.0) / per_cell + 1;
             from = if cell == Cell::Retry {
                 low.plus(past.saturating_mul(per_cell))
@@ -148,37 +148,37 @@ fn cell_of(trouble: &Trouble) -> Cell {
 }
 
 impl WindowPicture {
-    /// The picture of a window that was saved: nothing of it is with the handler. Bit `j` of `above` is index
-    /// `low_water + 1 + j`.
+    /// Creates the snapshot of a saved window: nothing in it is with the handler. Bit `j` of `above` is index
+    /// `watermark + 1 + j`.
     pub fn saved(
-        low_water: ItemIndex,
+        watermark: ItemIndex,
         high_water: ItemIndex,
         above: Vec<u64>,
         cells_max: NonZeroU32,
     ) -> WindowPicture {
         WindowPicture {
-            low_water,
+            watermark,
             high_water,
             size: 0,
             until: high_water,
-            per_cell: per_cell(low_water, high_water, cells_max),
+            per_cell: per_cell(watermark, high_water, cells_max),
             head: None,
-            cursor: low_water,
+            cursor: watermark,
             above,
             again: Vec::new(),
             marks: Vec::new(),
         }
     }
 
-    /// The cells from low water on. The core doesn't know who was given up: who knows says so.
-    pub fn cells(&self, abandoned: &[ItemIndex]) -> Vec<Cell> {
-        let mut each: Vec<Cell> = (self.low_water.0..self.until.0)
+    /// Returns the cells from the watermark on. The core doesn't know which items failed, so the caller passes them.
+    pub fn cells(&self, failed: &[ItemIndex]) -> Vec<Cell> {
+        let mut each: Vec<Cell> = (self.watermark.0..self.until.0)
             .map(|index| self.cell(index))
             .collect();
         let mut mark = |index: ItemIndex, cell: Cell| {
             let at = index
                 .0
-                .checked_sub(self.low_water.0)
+                .checked_sub(self.watermark.0)
                 .and_then(|at| usize::try_from(at).ok());
             if let Some(slot) = at.and_then(|at| each.get_mut(at)) {
                 *slot = cell;
@@ -188,10 +188,10 @@ impl WindowPicture {
             .iter()
             .flat_map(|run| run.iter())
             .for_each(|index| mark(index, Cell::Free));
-        abandoned
+        failed
             .iter()
             .filter(|index| self.is_settled(index.0))
-            .for_each(|index| mark(*index, Cell::Abandoned));
+            .for_each(|index| mark(*index, Cell::Failed));
         self.marks.iter().for_each(|(index, cell)| mark(*index, *cell));
         let per_cell = usize::try_from(self.per_cell).unwrap_or(usize::MAX);
         each.chunks(per_cell)
@@ -210,7 +210,7 @@ impl WindowPicture {
     }
 
     fn is_settled(&self, index: u64) -> bool {
-        let Some(bit) = index.checked_sub(self.low_water.0 + 1) else {
+        let Some(bit) = index.checked_sub(self.watermark.0 + 1) else {
             return false;
         };
         let word = usize::try_from(bit / 64).ok().and_then(|at| self.above.get(at));

@@ -1,4 +1,4 @@
-//! Settings that bound what may be in motion: where one of them is the cause, a higher one helps.
+//! Settings that bound the items in flight: if one of them is the cause, a higher value helps.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::settings::text::span_text;
 use crate::settings::{Auto, Burst};
 use crate::task::WINDOW_ITEMS_MAX;
 
-/// Room above what Little's law asks for.
+/// Factor above what Little's law requires.
 const ROOM: f64 = 1.25;
-/// Slots above what the 95th percentile asks for; the automatic concurrency has the same. (`config.toml`.)
+/// Factor above the slots that the 95th percentile requires, as for the automatic concurrency. (`config.toml`.)
 const SLOTS_ROOM: f64 = 1.5;
-/// The shortest sensible `straggler_after`.
+/// Minimum sensible value of `straggler_after`.
 const STRAGGLER_MIN: Duration = Duration::from_millis(100);
 
-/// A window that outlasts the item that holds it; or parking such items sooner.
+/// Advises a window that outlasts the item that holds it, or parking such items sooner.
 pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
     let facts = case.facts;
     if facts.tuning.ordered {
@@ -56,7 +56,7 @@ pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
     advice
 }
 
-/// How long the slowest item holds the window.
+/// Returns the time for which the slowest item holds the window.
 fn held(facts: &Facts) -> Duration {
     let head = facts.live.as_ref().and_then(|live| live.head);
     let known = [
@@ -69,7 +69,7 @@ fn held(facts: &Facts) -> Duration {
     longest.unwrap_or(facts.tuning.straggler_after)
 }
 
-/// Parking helps only against an item that is much slower than the usual one.
+/// Advises to park sooner, which helps only against an item that is much slower than the usual one.
 fn park_sooner(case: &Case<'_>, held: Duration, window: u64) -> Option<Advice> {
     let usual = case.facts.usual_latency().unwrap_or_default();
     let parks = (usual * 2).max(STRAGGLER_MIN);
@@ -81,7 +81,7 @@ fn park_sooner(case: &Case<'_>, held: Duration, window: u64) -> Option<Advice> {
             span_text(parks)
         );
         let change = patch(|change| change.straggler_after = Some(parks));
-        // How much it helps depends on how many there are.
+        // The effect depends on how many such items there are.
         Advice {
             predicted: None,
             ..case.change(text, change)
@@ -89,14 +89,14 @@ fn park_sooner(case: &Case<'_>, held: Duration, window: u64) -> Option<Advice> {
     })
 }
 
-/// The slots that the rate needs with some room.
+/// Returns the slots that the rate needs, with some room.
 fn slots(case: &Case<'_>) -> u64 {
     let latency = case.facts.usual_latency().unwrap_or_default();
     let needed = (case.rate * latency.as_secs_f64() * SLOTS_ROOM).ceil() as u64;
     needed.max(u64::from(case.facts.tuning.batch.get()))
 }
 
-/// The change that gives so many slots, where there are fewer.
+/// Returns the change that raises the slots to this number, if there are fewer.
 fn more_slots(case: &Case<'_>, slots: u64) -> TuningPatch {
     let (facts, slots) = (case.facts, round_up(slots));
     let now = facts.live.as_ref().map_or(0, |live| live.concurrency);
@@ -113,7 +113,7 @@ fn more_slots(case: &Case<'_>, slots: u64) -> TuningPatch {
     change
 }
 
-/// More items in flight.
+/// Advises more items in flight.
 pub(super) fn concurrency(case: &Case<'_>) -> Advice {
     let facts = case.facts;
     if facts.tuning.ordered {
@@ -124,13 +124,13 @@ pub(super) fn concurrency(case: &Case<'_>) -> Advice {
         );
     }
     let now = facts.live.as_ref().map_or(0, |live| live.concurrency);
-    // All slots are taken: what is in flight says least of what is needed.
+    // All slots are taken: the items in flight are a lower bound on what is needed.
     let share = case.rate / facts.attempts().max(1e-9);
     let by_law = (now as f64 * share.min(1000.0) * ROOM).ceil() as u64;
     let needed = round_up(slots(case).max(by_law).max(now + 1));
     let mut change = more_slots(case, needed);
     if change == TuningPatch::default() {
-        // Automatic, and not bounded by its most: it knows too little of the latency yet.
+        // Automatic, and not bounded by its maximum: it knows too little of the latency yet.
         change.concurrency = setting(needed).map(Auto::Fixed);
     }
     if let Auto::Fixed(window) = facts.tuning.window
@@ -141,7 +141,7 @@ pub(super) fn concurrency(case: &Case<'_>) -> Advice {
     case.change(format!("let {} items be in flight", count(needed)), change)
 }
 
-/// Completions that may be unsaved.
+/// Advises more unsaved completions, or saving them more often.
 pub(super) fn unsaved(case: &Case<'_>) -> Advice {
     let interval = case.facts.tuning.checkpoint_interval;
     if case.facts.tuning.unsaved_max != Auto::Auto {
@@ -163,7 +163,7 @@ pub(super) fn unsaved(case: &Case<'_>) -> Advice {
     case.change(format!("save progress every {}", span_text(half)), change)
 }
 
-/// Items that may be parked.
+/// Advises room for more parked items.
 pub(super) fn parked(case: &Case<'_>) -> Advice {
     let parked_max = case.facts.tuning.parked_max.saturating_mul(2).max(1000);
     let change = patch(|change| change.parked_max = Some(parked_max));
@@ -174,9 +174,9 @@ pub(super) fn parked(case: &Case<'_>) -> Advice {
     case.change(text, change)
 }
 
-/// The node did not come round in time: a larger burst lets it catch up, if the burst is what keeps it from that.
+/// Advises a larger burst for a node that was late, if the burst is what keeps it from catching up.
 pub(super) fn late(case: &Case<'_>) -> Advice {
-    // The bucket holds 10 ms of the rate, as far as the burst allows; 2 ms of it are for departures.
+    // The bucket holds 10 ms of the rate, as far as the burst allows; 2 ms of it are for dispatches.
     let rate = case.rate;
     let catches_up = match case.facts.tuning.burst {
         Burst::Items(items) => {

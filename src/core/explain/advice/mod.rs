@@ -1,4 +1,4 @@
-//! What would help against a cause, with the settings to change.
+//! Advice against a cause, with the settings to change.
 
 mod limits;
 mod others;
@@ -11,7 +11,7 @@ use crate::settings::table::TuningPatch;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::Status;
 
-/// Advice against the main causes, the largest first.
+/// Returns the advice against the main causes, the largest first.
 pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
     if facts.standing.status != Status::Running {
         return vec![others::standing(facts)];
@@ -29,13 +29,13 @@ pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
     }
     let mut advice: Vec<Advice> = explanation
         .curable_causes()
-        // A node that has just taken a task over is late for that, and not for lack of time.
+        // A node that has just taken over a task is late because of that, not for lack of time.
         .filter(|cause| {
             cause.kind != CauseKind::Late || facts.taken_over.is_none() || facts.stood_still.is_some()
         })
         .flat_map(|cause| about(cause, facts, explanation))
         .collect();
-    // Before it answers again nothing else helps, and it isn't true that nothing is wrong.
+    // Until the handler answers again nothing else helps.
     let is_down = facts.handler.state.outage.is_some() && !facts.handler.is_up_elsewhere;
     if is_down && advice.iter().any(|advice| advice.about == HANDLER_DOWN) {
         advice.retain(|advice| advice.about == HANDLER_DOWN);
@@ -51,14 +51,14 @@ pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
 }
 
 const HANDLER_DOWN: CauseKind = CauseKind::Stall(StallReason::HandlerDown);
-/// Against this one a lower rate helps.
+/// Cause against which a lower rate helps.
 const BACK_PRESSURE: CauseKind = CauseKind::Stall(StallReason::BackPressure);
 
-/// What a cause and its cure come to.
+/// Cause, and the effect of curing it.
 struct Case<'a> {
     facts: &'a Facts,
     kind: CauseKind,
-    /// Unit: items per second, both.
+    /// Target rate; this and `cured` are in items per second.
     rate: f64,
     cured: f64,
 }
@@ -80,7 +80,7 @@ impl Case<'_> {
     }
 }
 
-/// A change of the settings.
+/// Builds a change of the settings.
 fn patch(set: impl FnOnce(&mut TuningPatch)) -> TuningPatch {
     let mut patch = TuningPatch::default();
     set(&mut patch);
@@ -99,7 +99,7 @@ fn cant(about: CauseKind, text: &str, hindrance: &str) -> Advice {
 }
 
 fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
-    // What was lost comes back; the rest of what is missing stays so.
+    // Permits lost to this cause come back; the others stay missing.
     let cured = explanation.per_second(explanation.actual.saturating_add(cause.micros));
     let case = Case {
         facts,
@@ -130,10 +130,10 @@ fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice>
     }
 }
 
-/// What would make a task without a rate faster.
+/// Advises on making a task without a rate faster.
 fn unpaced(reason: StallReason, facts: &Facts) -> Advice {
     let kind = CauseKind::Stall(reason);
-    // Nobody says how fast it should be: twice as fast is a step.
+    // No target is set, so twice the present speed is one step.
     let rate = 2.0 * facts.attempts();
     let case = Case {
         facts,

@@ -1,4 +1,4 @@
-//! Causes that lie with the handler, the source, the store or the task's own course.
+//! Advice on causes that lie with the handler, the source, the store or the course of the task.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::settings::{Rate, RateLimit};
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::{DORMANT, KEY_MISSING, Status, StopReason};
 
-/// The handler turns calls away: no setting makes it faster, a lower rate makes it steady.
+/// Advises on a handler that turns calls away: no setting makes it faster, but a lower rate makes it steady.
 pub(super) fn back_pressure(case: &Case<'_>) -> Advice {
     let taken = case.facts.attempts();
     let hindrance = "no setting makes the business faster: ask it for more, then raise the rate again";
@@ -30,7 +30,7 @@ pub(super) fn back_pressure(case: &Case<'_>) -> Advice {
     }
 }
 
-/// A rate of at most so many a second, of two digits, in the shortest unit that has them.
+/// Returns a rate of at most `per_second`, of two digits, in the shortest unit that has them.
 fn lower_rate(per_second: f64) -> Option<Rate> {
     let units = [1_u64, 60, 3600];
     let of = |seconds: u64| (per_second * seconds as f64) as u64;
@@ -45,7 +45,7 @@ fn lower_rate(per_second: f64) -> Option<Rate> {
     Rate::new(of(seconds) / step * step, Duration::from_secs(seconds))
 }
 
-/// Attempts beyond the first use the rate too.
+/// Advises on attempts beyond the first, which use the rate too.
 pub(super) fn retries(case: &Case<'_>) -> Advice {
     let each = case.facts.attempts_per_item();
     let code = case
@@ -79,7 +79,7 @@ pub(super) fn retries(case: &Case<'_>) -> Advice {
     }
 }
 
-/// Why no setting of the task helps under a limit.
+/// Reason why no setting of the task helps under a limit.
 const SHARED: &str = "all tasks under the limit share it, on all nodes";
 
 fn named_limit(case: &Case<'_>) -> Option<Advice> {
@@ -89,7 +89,7 @@ fn named_limit(case: &Case<'_>) -> Option<Advice> {
     Some(case.cant(&text, SHARED))
 }
 
-/// What has no setting of its own.
+/// Advises on a stall that no setting controls.
 pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
     if let (StallReason::Limit, Some(advice)) = (reason, named_limit(case)) {
         return advice;
@@ -101,7 +101,7 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
     case.cant(text, hindrance)
 }
 
-/// The database took nothing for a while.
+/// Advises on a database that took no writes for a while.
 pub(super) fn no_writes(case: &Case<'_>) -> Advice {
     case.cant(
         "look at the database, and the way to it: the nodes could write nothing there",
@@ -109,13 +109,13 @@ pub(super) fn no_writes(case: &Case<'_>) -> Advice {
     )
 }
 
-/// A node did nothing at all for a while: no burst makes up for that.
+/// Advises on a node that did nothing at all for a while: no burst makes up for that.
 pub(super) fn stood_still(case: &Case<'_>, node: &str) -> Advice {
     let text = format!("see what stopped {node} then: its machine, or whoever suspended its process");
     case.cant(&text, "no setting brings back time in which a node stands still")
 }
 
-/// Only items are left that failed each time.
+/// Advises on a task that has only items left that failed each time.
 fn last_ones(case: &Case<'_>) -> Advice {
     let text = format!(
         "judge them sooner (`windrow task set {} --judge-after 1m`; `--judge-after 0s` at once)",
@@ -172,7 +172,7 @@ fn words(reason: StallReason) -> (&'static str, &'static str) {
     }
 }
 
-/// Nothing is left that could leave.
+/// Returns the words for a task that has nothing left to send.
 fn words_of_the_end(reason: StallReason) -> (&'static str, &'static str) {
     match reason == StallReason::Items {
         true => (
@@ -186,7 +186,7 @@ fn words_of_the_end(reason: StallReason) -> (&'static str, &'static str) {
     }
 }
 
-/// A node gives no sign: whether another goes on with its part is said beside it.
+/// Advises on a node that doesn't respond, with the prospect of its share.
 pub(super) fn unknown(case: &Case<'_>) -> Advice {
     let silent = &case.facts.silent;
     let nodes: Vec<&str> = silent.nodes.iter().map(|(node, _)| node.as_str()).collect();
@@ -195,7 +195,7 @@ pub(super) fn unknown(case: &Case<'_>) -> Advice {
     case.cant(&text, &silent.prospect)
 }
 
-/// What passes by itself.
+/// Advises on a cause that passes without any change.
 pub(super) fn passing(case: &Case<'_>) -> Advice {
     let report = format!("see what happened: `windrow task report {}`", case.facts.task);
     let (text, hindrance) = match case.kind {
@@ -220,7 +220,7 @@ pub(super) fn passing(case: &Case<'_>) -> Advice {
     case.cant(text, hindrance)
 }
 
-/// What a task that doesn't run waits for.
+/// Advises on a task that doesn't run, by what it waits for.
 pub(super) fn standing(facts: &Facts) -> Advice {
     let status = facts.standing.status;
     let reason = facts.standing.reason.as_deref();
@@ -271,7 +271,7 @@ pub(super) fn standing(facts: &Facts) -> Advice {
     cant(kind, text, hindrance)
 }
 
-/// Whether a task stopped for what its handler does.
+/// True if the task stopped because of its handler.
 fn is_of_handler(reason: &str) -> bool {
     [
         StopReason::HandlerRejected,
@@ -283,9 +283,9 @@ fn is_of_handler(reason: &str) -> bool {
     .any(|of_handler| of_handler.as_str() == reason)
 }
 
-/// Against a rate that no node has room for: the rate that this one has left, or more room.
+/// Advises on a rate that no node has room for: the rate that this one has left, or more room.
 fn no_room(facts: &Facts, about: CauseKind) -> Advice {
-    // Over a database file there is no other node.
+    // With a database file, this is the only node.
     let more = match facts.is_alone {
         true => "raise the node's capacity (`windrow node set NAME --capacity RATE`)",
         false => "add a node, raise a node's capacity (`windrow node set NAME --capacity RATE`)",

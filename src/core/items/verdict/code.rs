@@ -1,11 +1,11 @@
-//! Codes of failures: one form, so that they can be grouped, shown and typed.
+//! Failure codes in one normalized form, so that they can be grouped, shown and typed.
 
 use std::borrow::Cow;
 
 use super::CODE_BYTES_MAX;
 
-/// A code as it is stored and shown, and typed into commands: letters in upper case, anything but letters, digits and `_` as
-/// one `_`. What nothing is left of is `UNNAMED`.
+/// Normalizes a code to the form that is stored, shown and typed into commands: upper case, with each sequence of
+/// characters other than letters, digits and `_` replaced by one `_`. Returns `UNNAMED` if nothing remains.
 pub(super) fn code_of(code: Cow<'static, str>) -> Cow<'static, str> {
     let fits = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     if (1..=CODE_BYTES_MAX).contains(&code.len()) && code.chars().all(fits) {
@@ -27,7 +27,7 @@ pub(super) fn code_of(code: Cow<'static, str>) -> Cow<'static, str> {
     Cow::Owned(clean.to_owned())
 }
 
-/// Whether a code says the same in its stored form: only its case and separators change.
+/// Returns true if normalizing changes only the case and the separators of a code.
 pub(super) fn is_near_code(code: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-./: ".contains(c);
     (1..=CODE_BYTES_MAX).contains(&code.len()) && code.chars().all(fits)

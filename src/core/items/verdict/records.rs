@@ -1,4 +1,4 @@
-//! Records of single items that checkpoints keep.
+//! Per-item records that checkpoints keep.
 
 use std::borrow::Cow;
 
@@ -7,89 +7,90 @@ use serde::{Deserialize, Serialize};
 use super::Failure;
 use crate::ids::{ItemIndex, WallMs};
 
-/// Failed attempts that an item's timeline keeps: the latest ones.
+/// Maximum number of failed attempts in an item's timeline; the latest are kept.
 pub const NOTES_MAX: usize = 8;
 
-/// Change of one item in a checkpoint, beside the bitmap. The last record of an item wins.
+/// Change of one item in a checkpoint, in addition to the bitmap. The last record of an item wins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SideRecord {
-    /// Unsettled, failed at least once, waits in the window: its attempts survive a restart.
+    /// Unsettled, failed at least once, waiting in the window. The record lets its attempts survive a restart.
     Retrying(ItemTrouble),
-    /// Waits outside the window until a time.
+    /// Waiting outside the window until a given time.
     Parked {
-        /// Attempts so far and why the last failed.
+        /// Attempts so far and the last failure.
         trouble: ItemTrouble,
-        /// When it is due again.
+        /// Time at which the item is due again.
         due_at: WallMs,
     },
-    /// Failed for good.
-    Abandoned(ItemTrouble),
-    /// Settled well after trouble: its row goes away.
+    /// Failed for good, with the last failure.
+    Failed(ItemTrouble),
+    /// Settled well after failing earlier: its row is deleted.
     Cleared(ItemIndex),
 }
 
 impl SideRecord {
-    /// The item that the record is about.
+    /// Returns the index of the item that the record is about.
     pub fn index(&self) -> ItemIndex {
         match self {
-            SideRecord::Retrying(trouble) | SideRecord::Abandoned(trouble) => trouble.index,
+            SideRecord::Retrying(trouble) | SideRecord::Failed(trouble) => trouble.index,
             SideRecord::Parked { trouble, .. } => trouble.index,
             SideRecord::Cleared(index) => *index,
         }
     }
 }
 
-/// A failed attempt as an item's timeline keeps it. The field names are those of the stored JSON.
+/// Failed attempt in an item's timeline. The field names are those of the stored JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptNote {
-    /// Which attempt, 1-based.
+    /// Attempt number, starting at 1.
     pub attempt: u32,
-    /// When its failure was heard of. Unit: milliseconds since the Unix epoch.
+    /// Time at which the failure was received. Unit: milliseconds since the Unix epoch.
     pub at_ms: i64,
-    /// Time that the call took. Unit: milliseconds.
+    /// Duration of the call. Unit: milliseconds.
     pub duration_ms: u64,
-    /// The failure's code.
+    /// Failure code, in its stored form.
     pub code: Cow<'static, str>,
-    /// The run that made it.
+    /// Number of the run that made the attempt.
     pub run: u32,
 }
 
-/// An item that failed at least once.
+/// Item that failed at least once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemTrouble {
-    /// The item.
+    /// Index of the item.
     pub index: ItemIndex,
-    /// Attempts made (an evicted item may have 0 finished ones).
+    /// Attempts made; an evicted item may have 0 finished ones.
     pub attempts: u32,
-    /// Those that count against the item: those that an outage explains don't.
+    /// Attempts that count against the item. Those explained by the handler being down don't.
     pub charged: u32,
-    /// Given up, and nothing showed whether the handler fails for it alone.
+    /// Set when the item failed for good and nothing showed if the handler fails for it alone.
     pub is_unconfirmed: bool,
-    /// Calls for others that were answered since its first failure in the run that gave it up, at least; 0 before that.
+    /// Lower bound of the calls for other items answered since this item's first failure, in the run that failed it;
+    /// 0 before that.
     pub others_answered: u64,
-    /// Why the last one failed; none for an item that was parked while its first call was still out.
+    /// Failure of the last attempt, or `None` for an item that was parked while its first call was still out.
     pub failure: Option<Failure>,
-    /// When the last attempt failed.
+    /// Time at which the last attempt failed.
     pub at: WallMs,
     /// The latest failed attempts, oldest first, at most [`NOTES_MAX`].
     pub history: Vec<AttemptNote>,
 }
 
-/// A parked item that is due, read back from the store.
+/// Parked item that is due, read back from the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParkedItem {
-    /// The item.
+    /// Index of the item.
     pub index: ItemIndex,
-    /// Attempts made so far.
+    /// Number of attempts made so far.
     pub attempts: u32,
-    /// See [`ItemTrouble::charged`].
+    /// Attempts that count against the item; see [`ItemTrouble::charged`].
     pub charged: u32,
-    /// Why the last one failed.
+    /// Failure of the last attempt, if one failed.
     pub failure: Option<Failure>,
-    /// When it failed.
+    /// Time at which the last attempt failed.
     pub at: WallMs,
-    /// When it is due.
+    /// Time at which the item is due again.
     pub due_at: WallMs,
-    /// See [`ItemTrouble::history`].
+    /// Latest failed attempts; see [`ItemTrouble::history`].
     pub history: Vec<AttemptNote>,
 }

@@ -1,29 +1,30 @@
-//! Evidence against one item: its failed calls, and how calls for others fared meanwhile.
+//! Evidence against one item: its failed calls, and the results of calls for other items meanwhile.
 
 use crate::ids::Moment;
 use crate::items::verdict::AnsweredCalls;
 
-/// Calls for others of each kind that are thought beside those that were made, where few shall prove little.
+/// Answered calls and failed calls added to the observed ones where a small sample should prove little.
 const PRIOR: f64 = 0.5;
 
-/// Calls for others, counted over a run.
+/// Calls for other items, counted over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// Answered calls.
+    /// Number of answered calls.
     pub answered: u64,
-    /// Latest departure among them.
+    /// Latest dispatch time among the answered calls.
     pub departed: Moment,
-    /// Failed calls for items that are as good as others, as far as it is known: of items that were answered later, and the
-    /// first of each item that wasn't called again yet. Outages aside.
+    /// Failed calls for items that are as good as others, as far as known: those of items that were answered later,
+    /// and the first one of each item that has not been called again yet. Excludes calls explained by the handler
+    /// being down.
     pub failed: u64,
-    /// Items whose first call failed, bad ones among them.
+    /// Number of items whose first call failed, including bad ones.
     pub firsts: u64,
-    /// Those up to the last answered call.
+    /// Part of `firsts` up to the last answered call.
     pub firsts_before: u64,
 }
 
 impl Others {
-    /// Calls since then.
+    /// Returns the calls counted since `then`.
     #[must_use]
     pub fn since(self, then: Others) -> Others {
         Others {
@@ -33,7 +34,7 @@ impl Others {
         }
     }
 
-    /// Takes in answered calls.
+    /// Adds answered calls to the counts.
     #[inline]
     pub fn on_answered(&mut self, answered: AnsweredCalls) {
         self.answered += u64::from(answered.calls);
@@ -41,12 +42,12 @@ impl Others {
         self.firsts_before = self.firsts;
     }
 
-    /// Share of items whose first call failed, up to the last answered call.
+    /// Returns the share of items whose first call failed, up to the last answered call.
     pub fn share_of_firsts(self) -> f64 {
         self.firsts_before as f64 / (self.answered + self.firsts_before).max(1) as f64
     }
 
-    /// Likelihood that a call for a good item fails, with so many calls of either kind beside those that were made: few calls
+    /// Returns the likelihood that a call for a good item fails. `prior` is added to both counts, so that few calls
     /// prove little.
     fn share(self, prior: f64) -> f64 {
         let (answered, failed) = (self.answered as f64 + prior, self.failed as f64 + prior);
@@ -58,69 +59,71 @@ impl Others {
     }
 }
 
-/// Evidence against an item in this run. The judge alone writes it.
+/// Evidence against an item in this run. Only the judge writes it.
 #[derive(Clone, Debug, Default)]
 pub struct Suspicion {
-    /// Attempts that counted in earlier runs, unless the last of them ended in an outage.
+    /// Charged attempts of earlier runs, unless the last of them ended while the handler was down.
     pub before: u32,
-    /// Departure of its first failed call of this run; none where an earlier run saw it fail.
+    /// Dispatch time of the item's first failed call of this run, or `None` if it failed in an earlier run.
     pub first: Option<Moment>,
-    /// Others when that call came back.
+    /// Calls for other items at the time that call returned.
     pub others: Option<Others>,
-    /// Failed calls that no others shared.
+    /// Number of failed calls that contained only this item.
     pub calls: u32,
-    /// Those of them without a verdict, outside outages.
+    /// Part of `calls` that got no verdict, except while the handler was down.
     pub failed: u32,
-    /// Departures of those that count as evidence.
+    /// Dispatch times of the failed calls that count as evidence.
     pub own: Vec<Moment>,
-    /// Outages that excused an attempt of it.
+    /// Number of times that the handler was down and an attempt of this item was excused for it.
     pub excused: u32,
-    /// Number of the latest of them.
+    /// Number of the latest of these times.
     pub outage: u32,
-    /// Departure of the first call of this run that was refused; the beginning of time where an earlier run had the same
-    /// answer.
+    /// Dispatch time of the first call of this run that was refused; the beginning of time if an earlier run had the
+    /// same answer.
     pub refused_first: Option<Moment>,
-    /// Refusals that don't count as long as nobody was answered after the first.
+    /// Number of refusals that don't count until a call is answered after the first of them.
     pub refused: u32,
-    /// Beginning of the time in which it is held, and calls meanwhile.
+    /// Start of the time in which the item is held, and the number of calls since then.
     pub held: Option<(Moment, u32)>,
-    /// Calls that were turned away.
+    /// Calls of the item that were turned away.
     pub turns: Turns,
-    /// Given up, and nothing showed whether the handler fails for it alone.
+    /// Set when the item failed for good and nothing showed if the handler fails for it alone.
     pub is_unconfirmed: bool,
 }
 
-/// Calls of an item that were turned away.
+/// Calls of one item that the handler turned away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turns {
-    /// All of them.
+    /// Number of all such calls.
     pub all: u32,
-    /// The first one, and each one before which nearly all others had been answered since the last.
+    /// Number of such calls held against the item: the first, and each one before which nearly all other calls had
+    /// been answered since the last.
     pub own: u32,
-    /// Calls of the run that had been answered when `own` was counted.
+    /// Answered calls of the run when `own` was last counted.
     pub answered: u64,
-    /// Calls of the run that had been turned away then.
+    /// Turned-away calls of the run when `own` was last counted.
     pub turned_away: u64,
 }
 
 impl Suspicion {
-    /// Failed calls after which one for another departed that was answered.
+    /// Counts the failed calls after which a call for another item was dispatched and answered.
     pub fn witnessed(&self, others: Others) -> usize {
         self.own.partition_point(|departed| *departed <= others.departed)
     }
 
-    /// Failed calls that have their witness, in this run and before.
+    /// Returns the number of witnessed failed calls, in this run and before.
     pub fn charged(&self, others: Others) -> u32 {
         self.before + self.witnessed(others) as u32
     }
 
-    /// Share of calls for others that failed, of all or since its first failed call, whichever is more.
+    /// Returns the share of failed calls for other items, overall or since this item's first failed call, whichever
+    /// is higher.
     pub fn share(&self, others: Others) -> f64 {
         let since = others.since(self.others.unwrap_or(others));
         since.share(0.0).max(others.share(0.0))
     }
 
-    /// Likelihood that one of so many good items fails as often beside answered calls.
+    /// Returns the likelihood that one of `items` good items fails this often beside answered calls.
     pub fn chance_among(&self, items: u64, others: Others) -> f64 {
         match self.charged(others) {
             0 => 1.0,
@@ -128,14 +131,16 @@ impl Suspicion {
         }
     }
 
-    /// Likelihood that an item as good as others fails as often beside answered calls, where few calls prove little.
+    /// Returns the likelihood that an item as good as others fails this often beside answered calls, with a prior so
+    /// that few calls prove little.
     pub fn chance(&self, others: Others) -> f64 {
         let since = others.since(self.others.unwrap_or(others));
         since.share(PRIOR).powi(self.witnessed(others) as i32)
     }
 
-    /// Takes in a failed call outside an outage, and corrects what is known of others by it. One that follows another without an
-    /// answered call between may replace it: both may have the same cause.
+    /// Adds a failed call that isn't explained by the handler being down, and corrects the counts of other items
+    /// accordingly. With `replaces`, it takes the place of the previous failed call: without an answered call between
+    /// them, both may have the same cause.
     pub fn add(&mut self, departed: Moment, others: &mut Others, replaces: bool) {
         if replaces {
             self.own.pop();
@@ -145,20 +150,22 @@ impl Suspicion {
         self.count(self.failed + 1, others);
     }
 
-    /// A single failed call may be that of a good item; of one that failed again it is likelier that it is bad.
+    /// Sets the number of failed calls and corrects `others`. A single failed call may belong to a good item; an item
+    /// that failed again is more likely bad.
     fn count(&mut self, failed: u32, others: &mut Others) {
         others.failed = (others.failed + u64::from(failed == 1)).saturating_sub(u64::from(self.failed == 1));
         self.failed = failed;
     }
 
-    /// The item was answered, so that it is as good as others.
+    /// Counts the item's failed calls as those of a good item, because it was answered.
     pub fn on_recovered(&self, others: &mut Others) {
         if self.failed > 1 {
             others.failed += u64::from(self.failed);
         }
     }
 
-    /// An outage explains the calls that departed after the last answered one; says how many these are.
+    /// Drops the calls dispatched after the last answered one, because the handler being down explains them. Returns
+    /// their number.
     pub fn excuse_since_answer(&mut self, others: &mut Others) -> u32 {
         let excused = (self.own.len() - self.witnessed(*others)) as u32;
         self.own.truncate(self.own.len() - excused as usize);
@@ -166,7 +173,7 @@ impl Suspicion {
         excused
     }
 
-    /// Calls for others that were answered since its first failed one.
+    /// Returns the number of calls for other items answered since this item's first failed one.
     pub fn others_answered(&self, others: Others) -> u64 {
         others.since(self.others.unwrap_or(others)).answered
     }

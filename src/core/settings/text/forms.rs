@@ -1,8 +1,8 @@
-//! What each text form says of itself when it can't be read.
+//! Error texts of the setting forms: the expected form, with examples.
 
 use super::TextError;
 
-/// What a text form says of itself when it can't be read.
+/// Error text of a form that can't be read.
 pub(super) struct Form {
     pub(super) expected: &'static str,
     pub(super) examples: &'static str,
@@ -48,14 +48,14 @@ pub(super) const BACKOFF: Form = Form {
 };
 pub(super) const ON_EXHAUSTED: Form = Form {
     expected: "what to do with an exhausted item",
-    examples: "\"abandon\", \"stop\"",
+    examples: "\"fail\", \"stop\"",
 };
 pub(super) const RESULTS: Form = Form {
     expected: "whether what items came to is kept",
     examples: "\"off\", \"keep\"",
 };
 pub(super) const BUDGET: Form = Form {
-    expected: "an error budget (a rate of failed attempts or auto, a number or share of abandoned items, or both)",
+    expected: "an error budget (a rate of failed attempts or auto, a number or share of failed items, or both)",
     examples: "\"10/s\", \"1%\", \"500\", \"10/s 1%\", \"auto\", \"none\"",
 };
 pub(super) const BYTES: Form = Form {

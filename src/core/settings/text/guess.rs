@@ -1,18 +1,18 @@
-//! What a rate or a span that can't be read was probably meant to be: `500`, `0.5/s`, `500/sec`, `500 rps`; `2sec`, `1.5s`.
+//! Guesses for a rate or a span that can't be read: `500`, `0.5/s`, `500/sec`, `500 rps`; `2sec`, `1.5s`.
 
-/// Units of time as people and other tools write them, ours, and its seconds.
+/// Units of time: spellings of people and other tools, our own spelling, and the seconds in it.
 const UNITS: [(&[&str], &str, f64); 4] = [
     (&["s", "sec", "secs", "second", "seconds"], "s", 1.0),
     (&["m", "min", "mins", "minute", "minutes"], "m", 60.0),
     (&["h", "hr", "hrs", "hour", "hours"], "h", 3600.0),
     (&["d", "day", "days"], "d", 86_400.0),
 ];
-/// Words for "a second" without a unit.
+/// Words for "per second" without a unit.
 const PER_SECOND: [&str; 4] = ["rps", "qps", "tps", "hz"];
-/// Thousandths of a second, which no rate has; `ms` itself is read, unless something else is wrong.
+/// Spellings of milliseconds, which no rate has; `ms` itself is valid, unless something else is wrong.
 const MILLISECONDS: [&str; 5] = ["ms", "msec", "msecs", "millisecond", "milliseconds"];
 
-/// The question behind a text that isn't what was expected; empty where nothing is guessed.
+/// Returns a "did you mean" question for a text that isn't in the expected form; empty without a guess.
 pub(super) fn told(text: &str, expected: &str) -> String {
     let is_rate = [super::forms::RATE.expected, super::forms::RATE_LIMIT.expected].contains(&expected);
     let meant = match expected {
@@ -23,7 +23,8 @@ pub(super) fn told(text: &str, expected: &str) -> String {
     meant.map_or_else(String::new, |meant| format!("did you mean {meant:?}? "))
 }
 
-/// Each number in the first unit in which it is whole. One without its unit counts seconds, as other tools take it.
+/// Guesses a span, with each number in the first unit in which it is whole. A number without a unit counts seconds,
+/// as other tools take it.
 fn span(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let (mut parts, mut rest) = (Vec::new(), text.as_str());
@@ -44,7 +45,7 @@ fn span(text: &str) -> Option<String> {
     super::span(&meant).map(|_| meant)
 }
 
-/// `1.5`, `hours` as `90m`.
+/// Converts an amount and a unit: `1.5`, `hours` becomes `90m`.
 fn part(amount: &str, unit: &str) -> Option<String> {
     let named = UNITS.iter().find(|(words, ..)| words.contains(&unit));
     let size = match named {
@@ -61,7 +62,8 @@ fn part(amount: &str, unit: &str) -> Option<String> {
         .map(|(unit, count)| format!("{}{unit}", count.round()))
 }
 
-/// The rate in the first unit in which it is a whole number. A rate without its time is of a second, as many tools take it.
+/// Guesses a rate in the first unit in which it is a whole number. A rate without a unit is per second, as many tools
+/// take it.
 pub(super) fn rate(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let (amount, unit) = halves(&text);
@@ -83,7 +85,8 @@ fn halves(text: &str) -> (&str, &str) {
     (amount.unwrap_or(text).trim(), "s")
 }
 
-/// `0.5`, `1_000`, `1,000`, `1.5k`, `2m`. A comma that isn't between thousands may be a decimal point.
+/// Parses `0.5`, `1_000`, `1,000`, `1.5k`, `2m`. Refuses a comma that isn't between thousands, because it may be a
+/// decimal point.
 fn number(text: &str) -> Option<f64> {
     let (digits, factor) = match text.strip_suffix(['k', 'm']) {
         Some(digits) if text.ends_with('k') => (digits, 1e3),

@@ -1,7 +1,7 @@
-//! How people write settings: `500/s`, `1s..60s x2 jitter 20%`, `10/s 1%`, and how the same value is written back.
+//! Text forms of settings: `500/s`, `1s..60s x2 jitter 20%`, `10/s 1%`, both read and written.
 //!
-//! Every text form is at once `FromStr`, `Display` and the serde form, so that a setting looks the same in
-//! `config.toml`, on the command line, in JSON and in messages. Displaying and reading again gives the same value.
+//! Every text form serves `FromStr`, `Display` and serde, so that a setting looks the same in `config.toml`, on the
+//! command line, in JSON and in messages. Displaying a value and parsing it again gives the same value.
 //!
 //! ```
 //! use windrow_core::settings::Rate;
@@ -23,27 +23,27 @@ use self::forms::{
     AUTO, BACKOFF, BUDGET, BURST, BYTES, ON_EXHAUSTED, RATE, RATE_LIMIT, RESULTS, SPAN, SPAN_OR_AUTO,
 };
 use crate::settings::{
-    AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, FailedAttempts, OnExhausted, Rate, RateLimit, Results,
+    Auto, Backoff, Burst, ErrorBudget, FailedAttempts, FailedLimit, OnExhausted, Rate, RateLimit, Results,
 };
 
-/// A text is not the setting that was expected.
+/// Error for a text that is not the expected setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not {expected}; {}examples: {examples}", guess::told(.text, .expected))]
 pub struct TextError {
-    /// What was written.
+    /// Text that was written.
     pub text: String,
-    /// What was expected, with its bounds.
+    /// Expected form, with its bounds.
     pub expected: &'static str,
-    /// Some texts that would do.
+    /// Examples of accepted texts.
     pub examples: &'static str,
 }
 
-/// The factor of a back-off that doesn't name one. (`config.toml`, `backoff`.)
+/// Default factor of a back-off. (`config.toml`, `backoff`.)
 const BACKOFF_FACTOR_DEFAULT: u32 = 2;
-/// The jitter of a back-off that doesn't name one. (`config.toml`, `backoff`.)
+/// Default jitter of a back-off. (`config.toml`, `backoff`.)
 const BACKOFF_JITTER_PERCENT_DEFAULT: u32 = 20;
 
-/// Digits with `_` between them for the eye.
+/// Parses digits, optionally with `_` between them for readability.
 fn number<N: FromStr>(text: &str) -> Option<N> {
     let is_number = text.starts_with(|c: char| c.is_ascii_digit())
         && !text.ends_with('_')
@@ -54,10 +54,10 @@ fn number<N: FromStr>(text: &str) -> Option<N> {
     text.replace('_', "").parse().ok()
 }
 
-/// A span of time as people write it: `100ms`, `15s`, `2m`, `1h 30m`, `30d`.
+/// Parses a span of time as people write it: `100ms`, `15s`, `2m`, `1h 30m`, `30d`.
 ///
 /// # Errors
-/// When the text isn't one.
+/// Fails if the text isn't a span.
 pub fn parse_span(text: &str) -> Result<Duration, TextError> {
     span(text).ok_or_else(|| SPAN.error(text))
 }
@@ -79,7 +79,7 @@ fn span(text: &str) -> Option<Duration> {
     }
 }
 
-/// The units of a span with the least count from which each is used: a minute is shown as `60s`.
+/// Units of a span with the smallest count for which each is used: a minute is shown as `60s`.
 const UNITS: [(&str, u128, u128); 7] = [
     ("d", 86_400_000_000_000, 2),
     ("h", 3_600_000_000_000, 1),
@@ -90,7 +90,7 @@ const UNITS: [(&str, u128, u128); 7] = [
     ("ns", 1, 1),
 ];
 
-/// A span in the largest unit that shows it as a whole number: `15s`, `1500ms`.
+/// Formats a span in the largest unit in which it is a whole number: `15s`, `1500ms`.
 pub fn span_text(span: Duration) -> String {
     let nanos = span.as_nanos();
     let unit = UNITS
@@ -102,7 +102,7 @@ pub fn span_text(span: Duration) -> String {
     )
 }
 
-/// How each type reads its text; its form says what was expected.
+/// Implements `FromStr` for each type; the form gives the error text.
 macro_rules! reads {
     ($($type:ty: $form:ident, $read:expr;)+) => {$(
         impl FromStr for $type {
@@ -133,7 +133,7 @@ reads! {
     };
     Backoff: BACKOFF, backoff;
     OnExhausted: ON_EXHAUSTED, |text| match text.trim() {
-        "abandon" => Some(OnExhausted::Abandon),
+        "fail" => Some(OnExhausted::Fail),
         "stop" => Some(OnExhausted::Stop),
         _ => None,
     };
@@ -219,7 +219,7 @@ impl fmt::Display for Auto<Duration> {
     }
 }
 
-/// `5s` alone is a constant wait; a factor and a jitter that aren't named have their defaults.
+/// Parses a back-off. `5s` alone is a constant wait; an omitted factor or jitter has its default.
 fn backoff(text: &str) -> Option<Backoff> {
     let mut words = text.split_whitespace().peekable();
     let waits = words.next()?;
@@ -259,7 +259,7 @@ impl fmt::Display for Backoff {
 impl fmt::Display for OnExhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            OnExhausted::Abandon => "abandon",
+            OnExhausted::Fail => "fail",
             OnExhausted::Stop => "stop",
         })
     }
@@ -277,7 +277,7 @@ impl fmt::Display for Results {
 fn error_budget(text: &str) -> Option<ErrorBudget> {
     let mut budget = ErrorBudget {
         failed_attempts: None,
-        abandoned: None,
+        failed: None,
     };
     if text.trim() == "none" {
         return Some(budget);
@@ -291,7 +291,7 @@ fn error_budget(text: &str) -> Option<ErrorBudget> {
                 .failed_attempts
                 .replace(FailedAttempts::Rate(rate(word)?))
                 .is_some(),
-            _ => budget.abandoned.replace(abandoned(word)?).is_some(),
+            _ => budget.failed.replace(failed(word)?).is_some(),
         };
         if is_repeated {
             return None;
@@ -300,14 +300,14 @@ fn error_budget(text: &str) -> Option<ErrorBudget> {
     Some(budget)
 }
 
-fn abandoned(word: &str) -> Option<AbandonedLimit> {
+fn failed(word: &str) -> Option<FailedLimit> {
     match word.strip_suffix('%') {
-        Some(percent) => ratio_ppm(percent).map(AbandonedLimit::RatioPpm),
-        None => number(word).map(AbandonedLimit::Count),
+        Some(percent) => ratio_ppm(percent).map(FailedLimit::RatioPpm),
+        None => number(word).map(FailedLimit::Count),
     }
 }
 
-/// `1` is 10,000 ppm, `0.0001` one; at most 100.
+/// Parses a percentage: `1` is 10,000 ppm, `0.0001` is 1 ppm; at most 100.
 fn ratio_ppm(percent: &str) -> Option<u32> {
     let (whole, fraction) = percent.split_once('.').unwrap_or((percent, "0"));
     if fraction.len() > 4 {
@@ -321,7 +321,7 @@ fn ratio_ppm(percent: &str) -> Option<u32> {
 
 impl fmt::Display for ErrorBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.failed_attempts, self.abandoned) {
+        match (self.failed_attempts, self.failed) {
             (None, None) => f.write_str("none"),
             (Some(attempts), None) => attempts.fmt(f),
             (None, Some(limit)) => limit.fmt(f),
@@ -339,12 +339,12 @@ impl fmt::Display for FailedAttempts {
     }
 }
 
-impl fmt::Display for AbandonedLimit {
+impl fmt::Display for FailedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            AbandonedLimit::Count(items) => items.fmt(f),
-            AbandonedLimit::RatioPpm(ppm) if ppm % 10_000 == 0 => write!(f, "{}%", ppm / 10_000),
-            AbandonedLimit::RatioPpm(ppm) => {
+            FailedLimit::Count(items) => items.fmt(f),
+            FailedLimit::RatioPpm(ppm) if ppm % 10_000 == 0 => write!(f, "{}%", ppm / 10_000),
+            FailedLimit::RatioPpm(ppm) => {
                 let fraction = format!("{:04}", ppm % 10_000);
                 write!(f, "{}.{}%", ppm / 10_000, fraction.trim_end_matches('0'))
             }
@@ -352,11 +352,11 @@ impl fmt::Display for AbandonedLimit {
     }
 }
 
-/// A size in bytes; people write `64 KiB`.
+/// Size in bytes, which people write as `64 KiB`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(pub u64);
 
-/// Binary units first, largest first: they are how a size is shown. The decimal ones are read.
+/// Units of sizes. Binary ones come first, largest first, and are used for display; decimal ones are only parsed.
 const SIZES: [(&str, u64); 9] = [
     ("TiB", 1 << 40),
     ("GiB", 1 << 30),

@@ -50,7 +50,7 @@ fn what_people_write_comes_back_as_they_wrote_it() {
         assert_eq!(shown::<ByteSize>(text), text);
     }
     assert_eq!(shown::<Auto<NonZeroU32>>("auto"), "auto");
-    assert_eq!(shown::<OnExhausted>("abandon"), "abandon");
+    assert_eq!(shown::<OnExhausted>("fail"), "fail");
     assert_eq!(shown::<OnExhausted>("stop"), "stop");
     assert_eq!(shown::<Results>("keep"), "keep");
     assert_eq!(shown::<Results>("off"), "off");
@@ -116,7 +116,7 @@ fn nonsense_is_refused_with_the_text_and_an_example() {
         "1s..60s jitter",
         "1s y",
     ]);
-    is_refused::<OnExhausted>(&["", "Abandon", "retry"]);
+    is_refused::<OnExhausted>(&["", "Fail", "retry"]);
     is_refused::<Results>(&["", "Keep", "true"]);
     is_refused::<ErrorBudget>(&[
         "",
@@ -200,10 +200,10 @@ fn any_rate() -> impl Strategy<Value = Rate> {
     (1..=u64::from(u32::MAX), span()).prop_filter_map("too fast", |(items, per)| Rate::new(items, per))
 }
 
-fn any_limit() -> impl Strategy<Value = AbandonedLimit> {
+fn any_limit() -> impl Strategy<Value = FailedLimit> {
     prop_oneof![
-        any::<u64>().prop_map(AbandonedLimit::Count),
-        (0..=1_000_000_u32).prop_map(AbandonedLimit::RatioPpm),
+        any::<u64>().prop_map(FailedLimit::Count),
+        (0..=1_000_000_u32).prop_map(FailedLimit::RatioPpm),
     ]
 }
 
@@ -244,9 +244,9 @@ proptest! {
     #[test]
     fn error_budgets_read_back(
         failed_attempts in proptest::option::of(prop_oneof![any_rate().prop_map(FailedAttempts::Rate), Just(FailedAttempts::AUTO)]),
-        abandoned in proptest::option::of(any_limit()),
+        failed in proptest::option::of(any_limit()),
     ) {
-        reads_back(ErrorBudget { failed_attempts, abandoned })?;
+        reads_back(ErrorBudget { failed_attempts, failed })?;
     }
 
     #[test]

@@ -1,18 +1,19 @@
-//! Buckets of durations: each at most a twentieth wide, with the bounds that people write: 25 ms, 300 ms, 2.5 s.
+//! Buckets of durations: each at most a twentieth wide, with readable bounds: 25 ms, 300 ms, 2.5 s.
 //!
-//! A decade has 70: of two digits and a half from 10 to 20, of two from 20 to 50, of every other half from 50 to 100.
+//! A decade has 70 buckets: from 10 to 20 in steps of 0.5, from 20 to 50 in steps of 1, from 50 to 100 in steps of
+//! 2.5.
 
-/// Buckets of a power of ten.
+/// Number of buckets in a power of ten.
 const DECADE: usize = 70;
-/// Powers of ten from a microsecond on: up to eleven days.
+/// Number of powers of ten, from a microsecond on: up to eleven days.
 const DECADES: usize = 12;
-/// Below it durations are one bucket. Unit: nanoseconds.
+/// Lower bound of the decades; shorter durations share one bucket. Unit: nanoseconds.
 const FIRST: u64 = 1000;
 
-/// How many there are: one below the decades, and one above.
+/// Number of all buckets: one is below the decades, and one above.
 pub(in crate::stats) const BUCKETS: usize = DECADE * DECADES + 2;
 
-/// The bucket of a duration. Unit: nanoseconds.
+/// Returns the bucket of a duration. Unit: nanoseconds.
 pub(super) fn bucket(nanos: u64) -> u16 {
     if nanos < FIRST {
         return 0;
@@ -22,7 +23,7 @@ pub(super) fn bucket(nanos: u64) -> u16 {
     if decade >= DECADES {
         return (BUCKETS - 1) as u16;
     }
-    // Three digits.
+    // The first three digits.
     let digits = (nanos / 10_u64.pow(exponent - 2)) as usize;
     let within = match digits {
         ..200 => (digits - 100) / 5,
@@ -32,7 +33,7 @@ pub(super) fn bucket(nanos: u64) -> u16 {
     (1 + decade * DECADE + within) as u16
 }
 
-/// The shortest duration of a bucket. Unit: nanoseconds.
+/// Returns the shortest duration of a bucket. Unit: nanoseconds.
 pub(super) fn floor(bucket: u16) -> u64 {
     let Some(at) = usize::from(bucket).checked_sub(1) else {
         return 0;
@@ -46,7 +47,7 @@ pub(super) fn floor(bucket: u16) -> u64 {
     digits * (FIRST / 100) * 10_u64.pow(decade as u32)
 }
 
-/// Above every duration of a bucket, but for the last one. Unit: nanoseconds.
+/// Returns the exclusive upper bound of a bucket; the last one has none. Unit: nanoseconds.
 pub(super) fn ceiling(bucket: u16) -> u64 {
     match usize::from(bucket) + 1 {
         BUCKETS.. => u64::MAX,
@@ -54,7 +55,7 @@ pub(super) fn ceiling(bucket: u16) -> u64 {
     }
 }
 
-/// The bucket at which a coarse group begins, six a decade: 1, 1.5, 2, 3, 5 and 7.
+/// Returns the first bucket of a coarse group, six a decade: 1, 1.5, 2, 3, 5 and 7.
 pub(super) fn group(bucket: u16) -> u16 {
     const STARTS: [u16; 6] = [0, 10, 20, 30, 50, 58];
     let Some(at) = bucket.checked_sub(1) else { return 0 };

@@ -1,4 +1,4 @@
-//! Durations counted by buckets that are at most a twentieth wide: bounds that are exact, whatever is merged.
+//! Histogram of durations in buckets that are at most a twentieth wide: the bounds stay exact, whatever is merged.
 
 mod buckets;
 
@@ -7,19 +7,19 @@ use std::time::Duration;
 pub(super) use buckets::BUCKETS;
 use buckets::{bucket, ceiling, floor};
 
-/// A histogram of durations. It takes as much memory as there are buckets with something in them.
+/// Histogram of durations. Uses memory only for buckets that are not empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// Buckets that are not empty, in their order.
+    /// Buckets that are not empty, in ascending order.
     counts: Vec<(u16, u64)>,
     nanos: u128,
-    /// No duration was longer. Unit: nanoseconds.
+    /// Upper bound of all durations. Unit: nanoseconds.
     longest: u64,
 }
 
 impl Histogram {
-    /// What [`Histogram::counts`], [`Histogram::nanos`] and [`Histogram::longest`] said. Without the longest, as an
-    /// earlier version counted, the last bucket bounds it.
+    /// Restores a histogram from [`Histogram::counts`], [`Histogram::nanos`] and [`Histogram::longest`]. If the
+    /// longest is missing, as in the counts of an earlier version, the last bucket bounds it.
     pub(super) fn of(counts: Vec<(u16, u64)>, nanos: u128, longest: u64) -> Histogram {
         let mut histogram = Histogram {
             counts,
@@ -33,17 +33,17 @@ impl Histogram {
         histogram
     }
 
-    /// The buckets that are not empty, in their order.
+    /// Returns the buckets that are not empty, in ascending order.
     pub(super) fn counts(&self) -> &[(u16, u64)] {
         &self.counts
     }
 
-    /// Their sum. Unit: nanoseconds.
+    /// Returns the sum of the durations. Unit: nanoseconds.
     pub(super) fn nanos(&self) -> u128 {
         self.nanos
     }
 
-    /// No duration was longer. Unit: nanoseconds.
+    /// Returns an upper bound of all durations. Unit: nanoseconds.
     pub(super) fn longest(&self) -> u64 {
         self.longest
     }
@@ -59,7 +59,7 @@ impl Histogram {
         self.longest = self.longest.max(nanos);
     }
 
-    /// Counts durations of which it is known about how long they were, and whose sum is counted already.
+    /// Counts durations that are known only approximately, and whose sum is counted already.
     pub(super) fn place(&mut self, about: Duration, times: u64) {
         let nanos = self.nanos;
         self.record(about, times);
@@ -73,13 +73,13 @@ impl Histogram {
         }
     }
 
-    /// Counts `times` durations that lie evenly between two; many are counted in eight groups of equal ones.
+    /// Counts `times` durations spread evenly between two; many are counted in eight groups of equal ones.
     pub fn record_between(&mut self, first: Duration, last: Duration, times: u32) {
         let groups = times.min(8);
         let span =
             i128::try_from(last.as_nanos()).unwrap_or(0) - i128::try_from(first.as_nanos()).unwrap_or(0);
         for group in 0..groups {
-            // The middle of its group; a single one is the first.
+            // Groups are spread from `first` to `last`; a single one is at `first`.
             let part = if groups > 1 {
                 span * i128::from(group) / i128::from(groups - 1)
             } else {
@@ -94,7 +94,7 @@ impl Histogram {
         }
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Histogram) {
         for (bucket, times) in &other.counts {
             self.count_in(*bucket, *times);
@@ -103,27 +103,27 @@ impl Histogram {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// Forgets half of what was counted, so that old durations fade.
+    /// Halves all counts, so that old durations fade.
     pub fn fade(&mut self) {
         self.counts.iter_mut().for_each(|(_, count)| *count /= 2);
         self.nanos /= 2;
         self.bound();
     }
 
-    /// Forgets everything.
+    /// Resets all counts to zero.
     pub fn clear(&mut self) {
         self.counts.clear();
         (self.nanos, self.longest) = (0, 0);
     }
 
-    /// Drops what is empty, and bounds the longest by what is left.
+    /// Drops empty buckets, and bounds the longest by what is left.
     fn bound(&mut self) {
         self.counts.retain(|(_, count)| *count > 0);
         let most = self.counts.last().map_or(0, |(last, _)| ceiling(*last));
         self.longest = self.longest.min(most);
     }
 
-    /// The counts since an earlier picture of the same histogram.
+    /// Returns the counts since an earlier snapshot of the same histogram.
     #[must_use]
     pub fn since(&self, before: &Histogram) -> Histogram {
         let mut fresh = self.clone();
@@ -139,7 +139,7 @@ impl Histogram {
         fresh
     }
 
-    /// The counts of the first `part` of a span of `whole`, as if they lay evenly in it; rounded down.
+    /// Returns the counts of the first `part` of a span of `whole`, assuming an even distribution; rounded down.
     #[must_use]
     pub(super) fn head(&self, part: u64, whole: u64) -> Histogram {
         let mut head = self.clone();
@@ -151,18 +151,19 @@ impl Histogram {
         head
     }
 
-    /// Durations that were counted.
+    /// Returns the number of durations that were counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 
-    /// Their sum. Unit: seconds.
+    /// Returns the sum of the durations. Unit: seconds.
     pub fn sum_seconds(&self) -> f64 {
         self.nanos as f64 / 1e9
     }
 
-    /// The duration that `percent` of all did not exceed; none without any. An estimate to within a twentieth: the bucket is
-    /// the right one, and in it durations are taken to lie evenly. Never longer than the longest.
+    /// Returns the duration that `percent` of all did not exceed, or `None` without any. An estimate to within a
+    /// twentieth: the bucket is exact, and durations are assumed to be spread evenly in it. Never longer than the
+    /// longest.
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let rank = (u128::from(self.count()) * u128::from(percent))
             .div_ceil(100)
@@ -181,15 +182,15 @@ impl Histogram {
         None
     }
 
-    /// Durations that were shorter than a bound of the buckets.
+    /// Counts the durations shorter than `bound`, which must be a bound of the buckets.
     pub fn below(&self, bound: Duration) -> u64 {
         let nanos = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
         let shorter = self.counts.iter().take_while(|(at, _)| ceiling(*at) <= nanos);
         shorter.map(|(_, count)| count).sum()
     }
 
-    /// How many there were in groups that people can look at, six a decade, each from and to; those that are empty are left
-    /// out.
+    /// Returns the counts in groups coarse enough for people, six a decade, each with its bounds. Empty groups are
+    /// left out.
     pub fn groups(&self) -> Vec<(Duration, Duration, u64)> {
         let mut groups: Vec<(u16, u16, u64)> = Vec::new();
         for (bucket, count) in &self.counts {
@@ -213,10 +214,10 @@ impl Histogram {
     }
 }
 
-/// The last bucket.
+/// Number of the last bucket.
 const BUCKETS_END: u16 = (buckets::BUCKETS - 1) as u16;
 
-/// `part` of `whole` of a count, rounded down.
+/// Returns `part` of `whole` of a count, rounded down.
 pub(super) fn share(count: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(count) * u128::from(part.min(whole)) / u128::from(whole.max(1));
     u64::try_from(share).unwrap_or(count)

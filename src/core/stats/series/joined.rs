@@ -1,7 +1,8 @@
-//! Series of one task from several nodes, laid over each other on the wall clock.
+//! Joined series of one task from several nodes, aligned on the wall clock.
 //!
-//! Each node counts by its own clock, so its points don't lie on the others'. They are cut at whole steps, as if what was
-//! counted lay evenly in each: the sums stay exact, and the same question gets the same answer whoever is asked.
+//! Each node counts by its own clock, so its points don't line up with the others'. They are cut at whole steps,
+//! assuming an even distribution in each: the sums stay exact, and every node gives the same answer to the same
+//! question.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,33 +10,33 @@ use std::time::Duration;
 use super::Point;
 use crate::ids::WallMs;
 
-/// Of nodes that went on counting, one may be so much behind the others.
+/// Maximum lag of a node that still counts behind the others. Unit: milliseconds.
 const BEHIND_MAX_MS: i64 = 3_000;
 
-/// What was counted between two times of the wall clock.
+/// Counts between two times of the wall clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WallSlice {
-    /// Its beginning.
+    /// Beginning of the slice.
     pub from: WallMs,
-    /// Its end.
+    /// End of the slice.
     pub to: WallMs,
-    /// What was counted.
+    /// Counts of the slice.
     pub point: Point,
 }
 
-/// A step of joined series.
+/// One step of the joined series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its end, or that of what is known of it.
+    /// End of the step, or of the known part of it.
     pub to: WallMs,
-    /// For how long of it something ran somewhere.
+    /// Part of the step in which something ran on any node.
     pub running: Duration,
-    /// What was counted in it, everywhere.
+    /// Counts of the step, over all nodes.
     pub point: Point,
 }
 
-/// Joins the series of several nodes, each oldest first, to steps of so many milliseconds. The last step is left out
-/// while a node that still counts has not come to its end.
+/// Joins the series of several nodes, each oldest first, to steps of `step_ms` milliseconds. Leaves out the last step
+/// until every node that still counts has reached its end.
 pub fn joined(nodes: &[Vec<WallSlice>], step_ms: i64) -> Vec<Piece> {
     let step_ms = step_ms.max(1);
     let mut all: BTreeMap<i64, Piece> = BTreeMap::new();
@@ -61,7 +62,7 @@ pub fn joined(nodes: &[Vec<WallSlice>], step_ms: i64) -> Vec<Piece> {
         .collect()
 }
 
-/// Until when every node that still counts is known; for ever where only one does.
+/// Returns the time up to which every node that still counts is known; without bound if only one does.
 fn known_until(nodes: &[Vec<WallSlice>]) -> i64 {
     let ends: Vec<i64> = nodes
         .iter()
@@ -78,7 +79,7 @@ fn known_until(nodes: &[Vec<WallSlice>]) -> i64 {
     }
 }
 
-/// The series of one node, cut at whole steps.
+/// Cuts the series of one node at whole steps.
 fn steps(slices: &[WallSlice], step_ms: i64) -> BTreeMap<i64, Piece> {
     let mut steps: BTreeMap<i64, Piece> = BTreeMap::new();
     for slice in slices {

@@ -1,7 +1,7 @@
-//! The recent past of a task: a ring of seconds and a ring of tens of seconds, of as many bytes as they are given.
+//! Recent history of a task: a ring of seconds and a ring of tens of seconds, within a memory bound.
 //!
-//! Points are differences, so that a sum over any span is exact, whatever runs and shards they come from. A point never
-//! spans a time in which nothing of the task ran here. The owner says how much memory there is, by [`Series::trim`].
+//! Points are differences, so a sum over any span is exact, whatever runs and shards they come from. A point never
+//! spans a time in which nothing of the task ran here. The owner sets the memory bound with [`Series::trim`].
 
 mod joined;
 mod point;
@@ -14,61 +14,61 @@ pub use point::{Gauges, Point};
 
 use crate::ids::Moment;
 
-/// Seconds that are kept: a quarter of an hour.
+/// Maximum number of fine points: a quarter of an hour of seconds.
 pub const FINE_MAX: usize = 900;
-/// Seconds that are kept however little memory there is: a minute, and what it takes to see all of it.
+/// Number of fine points kept however little memory there is: a minute, and the margin to see all of it.
 pub const FINE_MIN: usize = 70;
-/// The length of a coarse point.
+/// Length of a coarse point.
 pub const COARSE_STEP: Duration = Duration::from_secs(10);
-/// Coarse points that are kept: six hours.
+/// Maximum number of coarse points: six hours.
 pub const COARSE_MAX: usize = 2160;
-/// Points that follow one another with a longer gap don't belong together.
+/// Maximum gap between points that are joined.
 const GAP: Duration = Duration::from_millis(1500);
-/// What the allocator adds to each block that it gives. Unit: bytes.
+/// Overhead of the allocator per block. Unit: bytes.
 const BLOCK_BYTES: usize = 16;
 
-/// What was counted between two moments.
+/// Counts between two moments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// Its beginning.
+    /// Beginning of the slice.
     pub from: Moment,
-    /// Its end.
+    /// End of the slice.
     pub to: Moment,
-    /// What was counted.
+    /// Counts of the slice.
     pub point: Point,
 }
 
 impl Slice {
-    /// How long it is.
+    /// Returns the length of the slice.
     pub fn length(&self) -> Duration {
         self.to.since(self.from)
     }
 }
 
-/// What was counted of a task over the last seconds.
+/// Counts of a task over the last seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// How far back it reaches: less than was asked for when the task is younger, or when that is no longer kept.
+    /// Time that is covered: shorter than requested if the task is younger, or if older points are no longer kept.
     pub covered: Duration,
-    /// For how much of it something of the task ran here.
+    /// Part of the covered time in which something of the task ran here.
     pub running: Duration,
-    /// How long ago the first point of the sums began: up to half of it before what was asked for.
+    /// Age of the first point in the sums, which may begin up to half its length before the requested time.
     pub reach: Duration,
-    /// The sums, and how things stood at the last point.
+    /// Sums over the span, with the gauges of the last point.
     pub point: Point,
 }
 
-/// See the module.
+/// Recent history of a task at two resolutions.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     fine: Ring,
     coarse: Ring,
-    /// The coarse point that is being made.
+    /// Coarse point that is being built.
     open: Option<Slice>,
 }
 
 impl Series {
-    /// Appends what was counted between two moments; they lie after all before.
+    /// Appends the counts between two moments, which must be after all earlier ones.
     pub fn push(&mut self, slice: &Slice) {
         self.fine.push(slice);
         let follows = |open: &Slice| slice.from.since(open.to) <= GAP;
@@ -87,19 +87,19 @@ impl Series {
         }
     }
 
-    /// Forgets the oldest points until all take at most so many bytes, but for the last [`FINE_MIN`] seconds.
+    /// Drops the oldest points until the rest takes at most `bytes`, but keeps the last [`FINE_MIN`] seconds.
     pub fn trim(&mut self, bytes: usize) {
         self.fine.trim(FINE_MIN, FINE_MAX, bytes / 2);
         self.coarse
             .trim(0, COARSE_MAX, bytes.saturating_sub(self.fine.bytes));
     }
 
-    /// How much memory the points take. Unit: bytes.
+    /// Returns the memory that the points take. Unit: bytes.
     pub fn bytes(&self) -> usize {
         self.fine.bytes + self.coarse.bytes
     }
 
-    /// The beginning of what is known; none when nothing is.
+    /// Returns the beginning of the known history, or `None` if it is empty.
     pub fn begins(&self) -> Option<Moment> {
         let open = self.open.as_ref().map(|open| open.from);
         [self.fine.begins(), self.coarse.begins(), open]
@@ -108,7 +108,7 @@ impl Series {
             .min()
     }
 
-    /// The sum of what was counted in the time before `now`; none when nothing is known of it.
+    /// Sums the counts of the last `length` before `now`; `None` if nothing is known of that time.
     pub fn span(&self, now: Moment, length: Duration) -> Option<Span> {
         let cut = now.minus(length);
         let slices = self.slices(cut, now, Duration::ZERO);
@@ -129,8 +129,8 @@ impl Series {
         })
     }
 
-    /// What was counted between two moments, oldest first, each point by its middle. Seconds where they are kept and
-    /// wanted (`step` is below [`COARSE_STEP`]), tens of seconds else.
+    /// Returns the points between two moments, oldest first, assigning each by its middle. Seconds if they are kept
+    /// and wanted (`step` is below [`COARSE_STEP`]), otherwise tens of seconds.
     pub fn slices(&self, from: Moment, to: Moment, step: Duration) -> Vec<Slice> {
         let is_kept = !self.fine.has_lost || self.fine.begins().is_some_and(|begins| begins <= from);
         if step < COARSE_STEP && (is_kept || self.coarse.reach(&self.fine)) {
@@ -145,7 +145,7 @@ impl Series {
     }
 }
 
-/// Points, oldest first.
+/// Ring of packed points, oldest first.
 #[derive(Clone, Debug, Default)]
 struct Ring {
     points: VecDeque<Packed>,
@@ -191,7 +191,7 @@ impl Ring {
         self.points.front().map(|packed| packed.from)
     }
 
-    /// Whether it knows no more than another ring.
+    /// Returns true if it reaches back no further than another ring.
     fn reach(&self, other: &Ring) -> bool {
         match (self.begins(), other.begins()) {
             (Some(mine), Some(theirs)) => theirs <= mine,
@@ -213,7 +213,7 @@ impl Ring {
     }
 }
 
-/// Whether the middle of `[begin, end]` lies in `(from, to]`.
+/// Returns true if the middle of `[begin, end]` is in `(from, to]`.
 fn is_between(begin: Moment, end: Moment, from: Moment, to: Moment) -> bool {
     let middle = begin.plus(end.since(begin) / 2);
     middle > from && middle <= to

@@ -1,4 +1,4 @@
-//! What was counted of a task in one span of time, and its short form: a second of a task takes some dozens of bytes.
+//! Counts of a task in one span of time, and their packed form: a second of a task takes some dozens of bytes.
 
 use std::time::Duration;
 
@@ -6,52 +6,52 @@ use crate::stats::histogram::{BUCKETS, Histogram, share};
 use crate::stats::permits::Permits;
 use crate::stats::stall::StallReason;
 
-/// What came about in a span, and how things stood at its end.
+/// Counts of a span, and the gauges at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Point {
-    /// What became of the permits.
+    /// Account of the permits.
     pub permits: Permits,
-    /// Items settled well.
+    /// Items settled as successful.
     pub succeeded: u64,
-    /// Items settled with nothing to do.
+    /// Items settled because there was nothing to do.
     pub skipped: u64,
-    /// Items given up.
-    pub abandoned: u64,
-    /// Attempts that failed.
+    /// Items that failed for good.
+    pub failed: u64,
+    /// Number of failed attempts.
     pub failed_attempts: u64,
-    /// How long calls took.
+    /// Durations of the calls.
     pub calls: Histogram,
-    /// How things stood at the end.
+    /// State at the end of the span.
     pub gauges: Gauges,
 }
 
-/// How a task stood at a moment, its shards taken together.
+/// State of a task at a moment, over all its shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// Items with the handler.
+    /// Number of items sent to the handler and not answered.
     pub in_flight: u64,
-    /// Items that may be in flight.
+    /// Maximum number of items in flight.
     pub concurrency: u64,
-    /// The windows' sizes.
+    /// Sum of the window sizes.
     pub window: u64,
-    /// Items between low water and the highest dispatched.
+    /// Items between the watermark and the highest dispatched.
     pub window_used: u64,
-    /// The lowest index that is neither settled nor parked.
-    pub low_water: u64,
-    /// The rate in force; none is unpaced. Unit: millionths of an item per second.
+    /// Watermark: the lowest index that is neither settled nor parked.
+    pub watermark: u64,
+    /// Rate in force; `None` is unpaced. Unit: millionths of an item per second.
     pub target_micros: Option<u64>,
-    /// Why nothing left, if so.
+    /// Reason why nothing was dispatched, if so.
     pub stall: Option<StallReason>,
 }
 
 impl Gauges {
-    /// Takes in those of another shard at the same moment.
+    /// Merges the gauges of another shard at the same moment.
     pub fn join(&mut self, other: &Gauges) {
         self.in_flight += other.in_flight;
         self.concurrency += other.concurrency;
         self.window += other.window;
         self.window_used += other.window_used;
-        self.low_water = self.low_water.min(other.low_water);
+        self.watermark = self.watermark.min(other.watermark);
         if let Some(more) = other.target_micros {
             self.target_micros = Some(self.target_micros.unwrap_or(0).saturating_add(more));
         }
@@ -60,28 +60,28 @@ impl Gauges {
 }
 
 impl Point {
-    /// Items with a final verdict.
+    /// Returns the number of items with a final verdict.
     pub fn settled(&self) -> u64 {
-        self.succeeded + self.skipped + self.abandoned
+        self.succeeded + self.skipped + self.failed
     }
 
-    /// Adds what came about elsewhere, or at another time; how things stood stays.
+    /// Adds the counts of another shard or span; the gauges stay.
     pub fn add(&mut self, more: &Point) {
         self.permits.add(&more.permits);
         self.succeeded += more.succeeded;
         self.skipped += more.skipped;
-        self.abandoned += more.abandoned;
+        self.failed += more.failed;
         self.failed_attempts += more.failed_attempts;
         self.calls.add(&more.calls);
     }
 
-    /// Adds the span that follows this one.
+    /// Adds the span that follows this one, and takes its gauges.
     pub fn extend(&mut self, later: &Point) {
         self.add(later);
         self.gauges = later.gauges.clone();
     }
 
-    /// What came about in the first `part` of a span of `whole`, as if all lay evenly in it; rounded down.
+    /// Returns the counts of the first `part` of a span of `whole`, assuming an even distribution; rounded down.
     #[must_use]
     pub(super) fn head(&self, part: u64, whole: u64) -> Point {
         let of = |count| share(count, part, whole);
@@ -89,28 +89,28 @@ impl Point {
             permits: self.permits.head(part, whole),
             succeeded: of(self.succeeded),
             skipped: of(self.skipped),
-            abandoned: of(self.abandoned),
+            failed: of(self.failed),
             failed_attempts: of(self.failed_attempts),
             calls: self.calls.head(part, whole),
             gauges: self.gauges.clone(),
         }
     }
 
-    /// What is left after a head of the same point.
+    /// Returns the rest after a head of the same point.
     #[must_use]
     pub(super) fn after(&self, head: &Point) -> Point {
         Point {
             permits: self.permits.since(&head.permits),
             succeeded: self.succeeded.saturating_sub(head.succeeded),
             skipped: self.skipped.saturating_sub(head.skipped),
-            abandoned: self.abandoned.saturating_sub(head.abandoned),
+            failed: self.failed.saturating_sub(head.failed),
             failed_attempts: self.failed_attempts.saturating_sub(head.failed_attempts),
             calls: self.calls.since(&head.calls),
             gauges: self.gauges.clone(),
         }
     }
 
-    /// The short form: some dozens of bytes for a usual second.
+    /// Returns the packed form: some dozens of bytes for a usual second.
     pub fn pack(&self) -> Box<[u8]> {
         let mut packer = Packer::new();
         let (permits, gauges) = (&self.permits, &self.gauges);
@@ -126,16 +126,16 @@ impl Point {
             permits.slowed,
             self.succeeded,
             self.skipped,
-            self.abandoned,
+            self.failed,
             self.failed_attempts,
             gauges.in_flight,
             gauges.concurrency,
             gauges.window,
             gauges.window_used,
-            gauges.low_water,
+            gauges.watermark,
             target,
             stall,
-            // A sum of calls beyond 584 years has a high half.
+            // The high half, for a sum of calls beyond 584 years.
             (nanos & u128::from(u64::MAX)) as u64,
             (nanos >> 64) as u64,
         ];
@@ -148,7 +148,7 @@ impl Point {
         packer.finish()
     }
 
-    /// Reads what [`Point::pack`] wrote; what is missing is zero.
+    /// Reads the form that [`Point::pack`] wrote; missing numbers are zero.
     pub fn unpack(bytes: &[u8]) -> Point {
         let mut numbers = Unpacker::new(bytes);
         let mut next = || numbers.next();
@@ -156,11 +156,11 @@ impl Point {
         let permits = &mut point.permits;
         (permits.due, permits.first, permits.repeats) = (next(), next(), next());
         (permits.returned, permits.late, permits.slowed) = (next(), next(), next());
-        (point.succeeded, point.skipped, point.abandoned) = (next(), next(), next());
+        (point.succeeded, point.skipped, point.failed) = (next(), next(), next());
         point.failed_attempts = next();
         let gauges = &mut point.gauges;
         (gauges.in_flight, gauges.concurrency) = (next(), next());
-        (gauges.window, gauges.window_used, gauges.low_water) = (next(), next(), next());
+        (gauges.window, gauges.window_used, gauges.watermark) = (next(), next(), next());
         gauges.target_micros = next().checked_sub(1);
         let stall = next().checked_sub(1).and_then(|at| usize::try_from(at).ok());
         gauges.stall = stall.and_then(|at| StallReason::ALL.get(at).copied());
@@ -172,10 +172,11 @@ impl Point {
     }
 }
 
-/// An earlier version counted calls by powers of two of nanoseconds; nodes of it may still be asked, and ask.
+/// Number of buckets in an earlier version, which counted calls by powers of two of nanoseconds; its nodes may still
+/// be asked, and ask.
 const OCTAVES: usize = 64;
 
-/// The longest call, how many buckets, and of each how far it is from the one before and its count.
+/// Writes the longest call, the number of buckets, and for each its distance from the one before and its count.
 fn pack_calls(calls: &Histogram, packer: &mut Packer) {
     packer.put(calls.longest());
     packer.put(calls.counts().len() as u64);
@@ -196,17 +197,17 @@ fn unpack_calls(octaves: [u64; OCTAVES], nanos: u128, mut next: impl FnMut() -> 
         (at as u16, next())
     });
     let mut calls = Histogram::of(counts.collect(), nanos, longest);
-    // Half way through what an earlier version knew of them.
+    // The middle of the range that an earlier version recorded.
     let middle = |octave: usize| Duration::from_nanos((3 << octave) / 2);
     let old = octaves.into_iter().take(OCTAVES - 1).enumerate();
     old.for_each(|(octave, count)| calls.place(middle(octave), count));
     calls
 }
 
-/// Room for most points, so that a buffer grows once. Unit: bytes.
+/// Initial capacity, enough for most points, so that a buffer grows once. Unit: bytes.
 const PACKED_USUAL: usize = 128;
 
-/// Writes numbers in groups of eight: a byte that says which are not zero, then those, seven bits a byte.
+/// Writer of numbers in groups of eight: a byte that marks which are not zero, then those, seven bits a byte.
 struct Packer {
     bytes: Vec<u8>,
     mask_at: usize,
@@ -244,7 +245,7 @@ impl Packer {
     }
 }
 
-/// Reads what a [`Packer`] wrote; past its end all numbers are zero.
+/// Reader of the form that a [`Packer`] wrote; past its end all numbers are zero.
 struct Unpacker<'a> {
     bytes: std::slice::Iter<'a, u8>,
     mask: u8,
@@ -292,7 +293,7 @@ mod tests {
         (point.permits.due, point.permits.first, point.succeeded) = (500_000_000, 498_000_000, 498);
         point.permits.lost[StallReason::WindowFull as usize] = 2_000_000;
         (0..500).for_each(|n| point.calls.record(Duration::from_micros(90_000 + 100 * n), 1));
-        point.gauges.low_water = 389_329;
+        point.gauges.watermark = 389_329;
         (point.gauges.in_flight, point.gauges.concurrency) = (64, 256);
         (point.gauges.window, point.gauges.window_used) = (4096, 411);
         point.gauges.target_micros = Some(500_000_000);
@@ -327,11 +328,11 @@ mod tests {
             (point.permits.repeats, point.permits.returned) = (next(), next());
             point.permits.slowed = next();
             point.permits.lost.iter_mut().for_each(|lost| *lost = next());
-            (point.succeeded, point.skipped, point.abandoned) = (next(), next(), next());
+            (point.succeeded, point.skipped, point.failed) = (next(), next(), next());
             point.failed_attempts = next();
             point.gauges.target_micros = Some(next()).filter(|n| n % 2 == 0);
             point.gauges.stall = StallReason::ALL.get((next() % 20) as usize).copied();
-            (point.gauges.in_flight, point.gauges.concurrency, point.gauges.low_water) = (next(), next(), next());
+            (point.gauges.in_flight, point.gauges.concurrency, point.gauges.watermark) = (next(), next(), next());
             (point.gauges.window, point.gauges.window_used) = (next(), next());
             let counts = (0..60).map(|at| (at * 13, next().max(1)));
             point.calls = Histogram::of(counts.collect(), u128::from(next()) << 40, next());

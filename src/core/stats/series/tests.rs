@@ -18,7 +18,7 @@ fn second(end: u64, succeeded: u64) -> Slice {
     };
     point.permits.due = succeeded * 1_000_000;
     point.calls.record(Duration::from_millis(3), succeeded);
-    point.gauges.low_water = end;
+    point.gauges.watermark = end;
     Slice {
         from: at(end - 1),
         to: at(end),
@@ -42,7 +42,7 @@ fn a_span_sums_the_last_seconds_and_says_what_it_covers() {
         (span.covered, span.running),
         (Duration::from_secs(40), Duration::from_secs(30))
     );
-    assert_eq!((span.point.settled(), span.point.gauges.low_water), (300, 30));
+    assert_eq!((span.point.settled(), span.point.gauges.watermark), (300, 30));
     assert_eq!(
         series.span(at(100), Duration::from_secs(60)),
         None,

@@ -1,4 +1,5 @@
-//! Which items were in flight when a stop didn't wait for them: they may have been done all the same, and may come again.
+//! Items that were in flight when a stop didn't wait for them: they may have been processed all the same, and may be
+//! called again.
 
 use std::fmt;
 
@@ -6,34 +7,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::items::run::IndexRun;
 
-/// Runs of items that are kept one by one; of the rest the number is known.
+/// Maximum number of runs that are kept individually; for the rest only the number of items is known.
 const KEPT_MAX: usize = 64;
-/// Runs of items that are named in a sentence.
+/// Maximum number of runs named in a sentence.
 const NAMED_MAX: usize = 8;
 
-/// Items whose calls were cut off.
+/// Items whose calls were cut off by a stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutOff {
-    /// How many.
+    /// Total number of these items.
     pub items: u64,
-    /// The first of them, ascending for each shard.
+    /// First runs of them, ascending within each shard.
     pub runs: Vec<IndexRun>,
 }
 
 impl CutOff {
-    /// Whether nothing was cut off.
+    /// Returns true if nothing was cut off.
     pub fn is_empty(&self) -> bool {
         self.items == 0
     }
 
-    /// Those of another shard beside these.
+    /// Adds the items of another shard.
     pub fn add(&mut self, other: &CutOff) {
         self.items += other.items;
         let room = KEPT_MAX.saturating_sub(self.runs.len());
         self.runs.extend(other.runs.iter().take(room));
     }
 
-    /// The sentence with what was cut off after it, where something was.
+    /// Returns the sentence, with the cut-off items appended if there are any.
     pub fn told_after(&self, sentence: &str) -> String {
         if self.is_empty() {
             sentence.to_owned()

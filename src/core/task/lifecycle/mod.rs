@@ -1,7 +1,7 @@
-//! The life of a task: its states and their slugs; `transitions` holds the one table of what leads where.
+//! Life cycle of a task: its states and their slugs; `transitions` holds the one table of transitions.
 //!
-//! The slugs are the words of the API, the CLI and the store; they never change once released. The diagram that
-//! people read is `docs/lifecycle.md`, generated from the table.
+//! The slugs are the words of the API, the CLI and the store; they never change once released. The diagram for people
+//! is `docs/lifecycle.md`, generated from the table.
 
 mod cut_off;
 mod note;
@@ -14,43 +14,43 @@ pub use note::{
 pub use transitions::{Decision, Edge, ShardState, Shards, Standing, Verb, decide, edges, status_of};
 
 crate::slugs! {
-    /// What a task wants; owners read it at least once a second.
+    /// Desired state of a task; owners read it at least once a second.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum Wish {
-        /// Not started yet, or stopped for good: nothing.
+    pub enum Desired {
+        /// Not started yet, or stopped for good: nothing is wanted.
         Rest = "rest",
-        /// To run.
+        /// Run, or resume after a stop.
         Run = "run",
-        /// To stop: drain, then stopped.
+        /// Drain the calls in flight, then stop.
         Stop = "stop",
-        /// To stop without waiting for calls in flight.
+        /// Stop without waiting for calls in flight.
         StopNow = "stop_now",
-        /// To end for good.
+        /// End the task for good.
         Cancel = "cancel",
     }
 }
 
 crate::slugs! {
-    /// Where a task stands, as shown on every surface.
+    /// Status of a task, as shown on every surface.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Status {
-        /// Made, not started.
+        /// Created, but not started yet.
         Created = "created",
-        /// Wants to run, no owner yet.
+        /// Started, no owner yet.
         Queued = "queued",
-        /// The business prepares itself.
+        /// The business is preparing this start.
         AwaitingBusiness = "awaiting_business",
         /// A live owner is dispatching.
         Running = "running",
-        /// Will be tried again by itself.
+        /// Waiting to be retried automatically.
         Recovering = "recovering",
-        /// Draining.
+        /// Draining before it stops.
         Stopping = "stopping",
-        /// Stopped, resumable.
+        /// Stopped, and can be started again.
         Stopped = "stopped",
-        /// Every item is settled; ends are being written, and what it publishes is.
+        /// Every item is settled; the end is being recorded and results published.
         Finalizing = "finalizing",
-        /// Done, for good.
+        /// Ended for good, with a result.
         Finished = "finished",
         /// Ended by a person, for good.
         Cancelled = "cancelled",
@@ -58,82 +58,82 @@ crate::slugs! {
 }
 
 impl Status {
-    /// Whether nothing can happen to the task any more.
+    /// Returns true if nothing can happen to the task any more.
     pub fn is_terminal(self) -> bool {
         matches!(self, Status::Finished | Status::Cancelled)
     }
 }
 
 crate::slugs! {
-    /// How a finished task ended.
+    /// Result of a finished task.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum TaskResult {
-        /// Nothing was abandoned.
+        /// No item has failed.
         Succeeded = "succeeded",
-        /// Something was abandoned.
+        /// At least one item has failed.
         WithFailures = "with_failures",
-        /// Something was excluded because the business finished early.
+        /// Some items were excluded because the business finished early.
         Early = "early",
     }
 }
 
 crate::slugs! {
-    /// Why a task is stopping or stopped.
+    /// Reason why a task is stopping or stopped.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum StopReason {
-        /// A person.
+        /// A person stopped it.
         Operator = "operator",
-        /// The business, by command.
+        /// The business stopped it by command.
         Business = "business",
-        /// Too many abandoned items.
+        /// Too many items have failed.
         ErrorBudget = "error_budget",
-        /// An item used all its attempts and the task says `on_exhausted = "stop"`.
+        /// An item used all its attempts and the task has `on_exhausted = "stop"`.
         ItemExhausted = "item_exhausted",
         /// The handler answered 410.
         HandlerGone = "handler_gone",
-        /// The handler refuses us as such, or its answers can't be understood.
+        /// The handler refuses Windrow's calls in general, or its answers can't be parsed.
         HandlerRejected = "handler_rejected",
-        /// Recovered too often.
+        /// The task recovered too often.
         RecoveriesExhausted = "recoveries_exhausted",
-        /// The canary is done and waits for a yes.
+        /// The canary is done and waits for approval.
         CanaryDone = "canary_done",
-        /// The deadline passed.
+        /// The deadline of the task passed.
         Deadline = "deadline",
-        /// The source is not what it was when the task began.
+        /// The source has changed since the task began.
         SourceChanged = "source_changed",
         /// The checkpoint can't be read.
         CheckpointCorrupt = "checkpoint_corrupt",
-        /// The shard was claimed again and again without progress.
+        /// The shard was claimed repeatedly without progress.
         CrashLoop = "crash_loop",
-        /// The handler didn't answer for as long as the task's patience lasts, or was never reached.
+        /// The handler didn't answer for the whole `outage_patience` of the task, or was never reached.
         HandlerUnreachable = "handler_unreachable",
-        /// The handler was reached again and again, and no item of the task ever succeeded.
+        /// The handler was reached repeatedly, but no item of the task ever succeeded.
         NoItemSucceeds = "no_item_succeeds",
-        /// The results could not be reduced; a start tries it again.
+        /// The results could not be reduced; a start tries again.
         ReduceFailed = "reduce_failed",
     }
 }
 
-/// How a task has ended, for whoever is to be told.
+/// Way in which a task has ended, for notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Nothing failed.
+    /// No item has failed.
     Succeeded,
-    /// Items failed.
+    /// Some items have failed.
     WithFailures,
-    /// It stopped by itself.
+    /// The task stopped by itself.
     Stopped(StopReason),
-    /// People stopped it, or have to go on with it.
+    /// People stopped it, or have to continue it.
     ByPeople,
-    /// It was cancelled.
+    /// A person cancelled it.
     Cancelled,
 }
 
 impl Ending {
-    /// The slugs of all of them.
+    /// Slugs of all endings.
     pub const SLUGS: [&str; 5] = ["succeeded", "with_failures", "stopped", "by_people", "cancelled"];
 
-    /// Its slug, one of [`Ending::SLUGS`].
+    /// Returns the slug, one of [`Ending::SLUGS`].
     pub fn slug(self) -> &'static str {
         let at = match self {
             Ending::Succeeded => 0,
@@ -147,7 +147,7 @@ impl Ending {
 }
 
 impl StopReason {
-    /// The reason as people read it: the slug where that says it.
+    /// Returns the reason as text for people: the slug if that is clear enough.
     pub fn text(self) -> &'static str {
         match self {
             StopReason::HandlerUnreachable => "the handler can't be reached",
@@ -158,22 +158,22 @@ impl StopReason {
     }
 }
 
-/// A verb is illegal in a state; names what is allowed instead.
+/// Refusal of a verb that is illegal in a status; names the allowed commands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} while the task is {status}{}", impossible(verb), for_good(allowed))]
 pub struct Refusal {
-    /// What was asked.
+    /// Verb that was refused.
     pub verb: &'static str,
-    /// Where the task stands.
+    /// Present status of the task.
     pub status: Status,
-    /// The commands that would be allowed.
+    /// Commands that would be allowed.
     pub allowed: Vec<&'static str>,
 }
 
 /// Refuses to delete a task that hasn't ended.
 ///
 /// # Errors
-/// What has to be done before.
+/// Names the command that must come first.
 pub fn decide_delete(status: Status) -> Result<(), Refusal> {
     match status.is_terminal() {
         true => Ok(()),
@@ -216,9 +216,9 @@ mod tests {
     #[test]
     fn slugs_read_back_and_nothing_else_does() {
         assert!(
-            Wish::ALL
+            Desired::ALL
                 .iter()
-                .all(|value| Wish::parse(value.as_str()) == Some(*value))
+                .all(|value| Desired::parse(value.as_str()) == Some(*value))
         );
         assert!(
             Status::ALL
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_refusal_says_what_would_be_allowed() {
         let standing = Standing {
-            wish: Wish::Rest,
+            desired: Desired::Rest,
             status: Status::Created,
             owned: false,
         };
@@ -257,7 +257,7 @@ mod tests {
         };
         assert_eq!(tune.to_string(), "it can't be changed while the task is created");
         let ended = Standing {
-            wish: Wish::Run,
+            desired: Desired::Run,
             status: Status::Finished,
             owned: false,
         };

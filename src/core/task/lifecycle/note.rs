@@ -1,37 +1,37 @@
-//! What is said beside a task's status when one of its shards changes: each reason once, whichever shard is last.
+//! Notes shown with a task's status when one of its shards changes: each reason once, whichever shard is last.
 
 use std::time::Duration;
 
 use super::{Status, StopReason, Verb};
 
-/// The slug of a recovery that all shards of a task share.
+/// Slug of a recovery that all shards of a task share.
 pub const TASK_RECOVERS: &str = "error_budget";
-/// The slug of a task whose last node hasn't the key that its business's secrets were sealed with.
+/// Slug of a task whose last node doesn't have the key with which its business's secrets were sealed.
 pub const KEY_MISSING: &str = "key_missing";
-/// The slug of a task that waits for its own `start_at`.
+/// Slug of a task that waits for its own `start_at`.
 pub const START_AT: &str = "start_at";
-/// The slug of a task that wants to run and rested for longer than a node restores by itself.
+/// Slug of a task that is to run but was idle for longer than a node restores by itself.
 pub const DORMANT: &str = "dormant";
-/// The slug of a task of which a part is to be tried again, when the others have ended.
+/// Slug of a task of which some shards are to be retried, when the others have ended.
 const PART_RECOVERS: &str = "part_recovers";
 
-/// A slug and a sentence.
+/// Note with an optional slug and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// A machine slug.
+    /// Machine-readable slug, if any.
     pub reason: Option<String>,
-    /// A sentence for people.
+    /// Sentence that is shown to people.
     pub text: String,
 }
 
 impl Note {
-    /// A sentence without a slug.
+    /// Creates a note without a slug.
     pub fn text(text: impl Into<String>) -> Note {
         let (reason, text) = (None, text.into());
         Note { reason, text }
     }
 
-    /// A sentence with its slug.
+    /// Creates a note with a slug.
     pub fn because(reason: &str, text: impl Into<String>) -> Note {
         Note {
             reason: Some(reason.to_owned()),
@@ -40,29 +40,29 @@ impl Note {
     }
 }
 
-/// What a task says beside its status after a change of a shard: it said `held` and was `before`, the shard brings
-/// `news`, and the task is `after`.
+/// Returns the note of a task after a shard has changed. The task had the note `held` in the status `before`, the
+/// shard brings `news`, and the new status is `after`.
 pub fn note_after(before: Status, held: Option<Note>, after: Status, news: Option<Note>) -> Option<Note> {
     let is_shared = |note: &Note| note.reason.as_deref() == Some(TASK_RECOVERS);
     match (before, after) {
         (Status::Running, Status::Running) if held.as_ref().is_some_and(is_shared) => held,
         (Status::Running, Status::Running) => news.filter(is_shared).or(held),
-        // The first shard that stops says why.
+        // The first shard that stops gives the reason.
         (Status::Stopping, Status::Stopping | Status::Stopped | Status::Cancelled) => {
             held.or_else(|| news.filter(|note| note.reason.is_none()))
         }
         (_, Status::Recovering) if before != after => {
             held.filter(is_shared).or(news).or_else(|| Some(part_recovers()))
         }
-        // A publication that is tried again says why.
+        // A publication that is retried gives its reason.
         (Status::Finalizing, Status::Finalizing) => news.or(held),
-        // What is tried again says so only while it is; elsewhere only sentences without a slug have a meaning.
+        // The note of a retry is shown only while it lasts; elsewhere only sentences without a slug apply.
         _ if before != after => news.filter(|note| note.reason.is_none()),
         _ => held,
     }
 }
 
-/// What a dormant task says: a node restores by itself only what was active within this time.
+/// Returns the note of a dormant task: a node restores by itself only tasks that were active within this time.
 pub fn dormant_text(restore_window: Duration) -> String {
     let hours = restore_window.as_secs() / 3600;
     let window = match hours {
@@ -75,8 +75,8 @@ pub fn dormant_text(restore_window: Duration) -> String {
     )
 }
 
-/// What is said when a command ends a task: why, so that its runs, which only hear that they end, needn't say it. None where
-/// "by command" is all that is to be said, which the runs do.
+/// Returns the note for a command that ends a task. It gives the reason, because the runs only learn that they must
+/// end. `None` if "by command" is all there is to say, which the runs say themselves.
 pub fn note_of_command(verb: Verb, reason: StopReason) -> Option<Note> {
     let text = match (verb, reason) {
         (Verb::Cancel, _) => "cancelled by command",

@@ -1,62 +1,64 @@
-//! The one transition table: which verb is legal in which status, and what the task wants and is afterwards.
+//! Transition table of tasks: the statuses in which each verb is legal, and the desired state and status afterwards.
 //!
-//! The store calls [`decide`] inside the transaction that locks the task row, and stores what it says. A command
-//! of a person needs nothing more. A fact that a run reports also changes shard rows; for a task of several shards
-//! the status is then [`status_of`] over all of them. Both agree wherever both apply (`tests/model/lifecycle.rs`).
+//! The store calls [`decide`] inside the transaction that locks the task row, and stores the decision. A command of a
+//! person needs nothing more. A fact that a run reports also changes shard rows; for a task of several shards the
+//! status is then [`status_of`] over all of them. Both agree wherever both apply (`tests/model/lifecycle.rs`).
 
-use super::{Refusal, Status, Wish};
+use super::{Desired, Refusal, Status};
 
 crate::slugs! {
-    /// What people do to a task, and what happens to it.
+    /// Commands of people to a task, and facts that happen to it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Verb {
-        /// Run, or run on.
+        /// Run, or resume after a stop.
         Start = "start",
-        /// Drain and stop.
+        /// Drain the calls in flight, then stop.
         Stop = "stop",
-        /// Stop without waiting for calls in flight; makes an ordinary stop under way an immediate one.
+        /// Stop without waiting for calls in flight; turns a stop that is under way into an immediate one.
         StopNow = "stop_now",
-        /// End for good.
+        /// End the task for good.
         Cancel = "cancel",
         /// Change the live settings.
         Tune = "tune",
-        /// Change what it is called and when it goes: name, labels, priority, deadline.
+        /// Change the description and times: name, labels, priority, deadline.
         Describe = "describe",
-        /// Change what it means, fixed while it runs: parameters, source, total, items left out at the head, shards.
+        /// Change the meaning, which is fixed while the task runs: parameters, source, total, items left out at the
+        /// head, shards.
         Edit = "edit",
-        /// End early: what was not dispatched is excluded.
+        /// End early: items that were not dispatched are excluded.
         Finish = "finish",
-        /// Add items to an open task.
+        /// Append items to an open task.
         Append = "append",
-        /// Take no more of them: it finishes once all are settled.
+        /// Accept no more items: the open task finishes once all are settled.
         Seal = "seal",
-        /// Give up the items that wait with a code.
-        Abandon = "abandon",
-        /// Settle items as skipped that aren't settled, without calling them.
+        /// Fail the items that are retrying with a code.
+        Fail = "fail",
+        /// Settle unsettled items as skipped, without calling them.
         Skip = "skip",
-        /// Try it now, not when its waiting time is over; where its end didn't add up, look at it again.
+        /// Retry now instead of after the waiting time; if the end didn't add up, check it again.
         Recover = "recover",
-        /// A person started or recovered what had rested too long to go on by itself.
+        /// A person started or recovered a task that was idle too long to resume by itself.
         Woken = "woken",
-        /// A person gave another time to what waits for its start.
+        /// A person changed the time of a task that waits for its start.
         Rescheduled = "rescheduled",
         /// A node claimed a shard.
         Claimed = "claimed",
-        /// A run gave its shard back, still to be done.
+        /// A run released its shard unfinished.
         Released = "released",
-        /// A run ended and is to be tried again later.
+        /// A run ended and is to be retried later.
         Recovered = "recovered",
-        /// A run ended because the task stops: by wish, by the business, or by a limit that the run found exceeded.
+        /// A run ended because the task stops: by its desired state, by the business, or by a limit that the run
+        /// found exceeded.
         Drained = "drained",
         /// The last shard is done.
         AllSettled = "all_settled",
-        /// The ends are written, and what is to be published is.
+        /// The end is recorded, and the results are published if they were to be.
         Finalized = "finalized",
-        /// A person started what has only its publication left.
+        /// A person started a task that has only its publication left.
         PublishAgain = "publish_again",
         /// The before-run hook was sent; the business has yet to answer.
         HookAsked = "hook_asked",
-        /// The business is ready.
+        /// The business is ready for the start.
         HookReady = "hook_ready",
         /// The business refused to run the task, or never answered.
         HookRefused = "hook_refused",
@@ -64,54 +66,56 @@ crate::slugs! {
 }
 
 impl Verb {
-    /// Whether a person gives it as a command; the others are facts.
+    /// Returns true for commands of people; the others are facts.
     pub fn is_command(self) -> bool {
-        use Verb::{Abandon, Cancel, Describe, Edit, Finish, Recover, Skip, Start, Stop, StopNow, Tune};
+        use Verb::{Cancel, Describe, Edit, Fail, Finish, Recover, Skip, Start, Stop, StopNow, Tune};
         self.is_of_open_tasks()
             || matches!(
                 self,
-                Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Abandon | Skip | Recover
+                Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Fail | Skip | Recover
             )
     }
 
-    /// Whether it is a command that only tasks know which were made open.
+    /// Returns true for commands that apply only to tasks made open.
     pub fn is_of_open_tasks(self) -> bool {
         matches!(self, Verb::Append | Verb::Seal)
     }
 }
 
-/// Where a task stands when a verb arrives.
+/// State of a task when a verb arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// What it wants.
-    pub wish: Wish,
-    /// What it is.
+    /// Desired state of the task.
+    pub desired: Desired,
+    /// Status of the task.
     pub status: Status,
-    /// Whether a shard row names an owner: for a command now, for a fact after it. A fenced session still owns.
+    /// True if a shard row names an owner: for a command now, for a fact after it. A fenced session still counts as
+    /// owner.
     pub owned: bool,
 }
 
-/// What a legal verb makes of a task.
+/// State of a task after a legal verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What it wants now.
-    pub wish: Wish,
-    /// What it is now.
+    /// Desired state after the verb.
+    pub desired: Desired,
+    /// Status after the verb.
     pub status: Status,
 }
 
-/// One row of the table. Where `idle` or `owned` says `stopped` and the wish is to cancel, it is `cancelled`.
+/// Row of the transition table. If `idle` or `owned` is `stopped` and the desired state is to cancel, the status is
+/// `cancelled`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// What arrives.
+    /// Verb that the row is about.
     pub verb: Verb,
-    /// In which states it is legal.
+    /// Statuses in which it is legal.
     pub from: &'static [Status],
-    /// What the task wants afterwards; none leaves the wish. A wish to stop never becomes a weaker one.
-    pub wish: Option<Wish>,
-    /// The status afterwards where no shard is owned; none leaves it.
+    /// Desired state afterwards; `None` leaves it. A stop never becomes a weaker one.
+    pub desired: Option<Desired>,
+    /// Status afterwards if no shard is owned; `None` leaves it.
     pub idle: Option<Status>,
-    /// The status afterwards where one is; none leaves it.
+    /// Status afterwards if a shard is owned; `None` leaves it.
     pub owned: Option<Status>,
 }
 
@@ -119,13 +123,13 @@ use Status::{
     AwaitingBusiness, Created, Finalizing, Finished, Queued, Recovering, Running, Stopped, Stopping,
 };
 
-/// The states in which a task may be stopped; `stopping` itself makes a repeat harmless.
+/// Statuses in which a task may be stopped; `stopping` is included so that a repeat is harmless.
 const STOPPABLE: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, Stopping];
 
-/// The state in which all that is left of a task is to publish its results; of other tasks nothing is left to stop.
+/// Status in which a task may have only its publication left; other tasks in it have nothing left to stop.
 const PUBLISHES: &[Status] = &[Finalizing];
 
-/// The states of a task that has not ended.
+/// Statuses of a task that has not ended.
 const OPEN: &[Status] = &[
     Created,
     Queued,
@@ -136,13 +140,13 @@ const OPEN: &[Status] = &[
     Stopped,
 ];
 
-/// Those of them in which items may have failed.
+/// Statuses of a started task, in which items may have failed.
 const BEGUN: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, Stopping, Stopped];
 
-/// Those in which its last item may be settled.
+/// Statuses in which the last item may be settled.
 const SETTLES: &[Status] = &[Queued, Running, Recovering, Stopping, Stopped];
 
-/// Where a verb leads: without an owned shard, and with one.
+/// Next status of a verb: without an owned shard, and with one.
 type Leads = (Option<Status>, Option<Status>);
 
 const STAYS: Leads = (None, None);
@@ -150,44 +154,45 @@ const STOPS: Leads = (Some(Stopped), Some(Stopping));
 const QUEUES: Leads = to(Queued);
 
 const EDGES: &[Edge] = &[
-    edge(Verb::Start, &[Created, Stopped], Some(Wish::Run), QUEUES),
-    edge(Verb::Stop, STOPPABLE, Some(Wish::Stop), STOPS),
-    edge(Verb::StopNow, STOPPABLE, Some(Wish::StopNow), STOPS),
-    edge(Verb::Cancel, OPEN, Some(Wish::Cancel), STOPS),
-    // Only of a task whose results are still to be published; `Life::end` refuses it of others.
-    edge(Verb::Stop, PUBLISHES, Some(Wish::Stop), STOPS),
-    edge(Verb::StopNow, PUBLISHES, Some(Wish::StopNow), STOPS),
-    edge(Verb::Cancel, PUBLISHES, Some(Wish::Cancel), STOPS),
+    edge(Verb::Start, &[Created, Stopped], Some(Desired::Run), QUEUES),
+    edge(Verb::Stop, STOPPABLE, Some(Desired::Stop), STOPS),
+    edge(Verb::StopNow, STOPPABLE, Some(Desired::StopNow), STOPS),
+    edge(Verb::Cancel, OPEN, Some(Desired::Cancel), STOPS),
+    // Only for a task whose results are still to be published; `Life::end` refuses others.
+    edge(Verb::Stop, PUBLISHES, Some(Desired::Stop), STOPS),
+    edge(Verb::StopNow, PUBLISHES, Some(Desired::StopNow), STOPS),
+    edge(Verb::Cancel, PUBLISHES, Some(Desired::Cancel), STOPS),
     edge(Verb::Tune, OPEN, None, STAYS),
     edge(Verb::Describe, OPEN, None, STAYS),
     edge(Verb::Edit, &[Created, AwaitingBusiness, Stopped], None, STAYS),
     edge(Verb::Finish, &[Queued, Running, Recovering, Stopped], None, STAYS),
-    // Of a task that was made open and isn't sealed; `Life` refuses it of others.
+    // For a task that was made open and isn't sealed; `Life` refuses others.
     edge(Verb::Append, OPEN, None, STAYS),
     edge(Verb::Seal, OPEN, None, STAYS),
-    edge(Verb::Abandon, BEGUN, None, STAYS),
+    edge(Verb::Fail, BEGUN, None, STAYS),
     edge(Verb::Skip, OPEN, None, STAYS),
     edge(Verb::Recover, &[Recovering], None, (Some(Queued), None)),
-    // Nothing happens by itself to a task whose end doesn't add up. Whoever has mended the cause has it proved again.
+    // A task whose end doesn't add up never changes by itself. After the cause is fixed, this proves it again.
     edge(Verb::Recover, &[Finalizing], None, STAYS),
-    // Dormant (`lifecycle::DORMANT`): nobody claims it, so a command has to begin it anew.
+    // Dormant (`lifecycle::DORMANT`): no node claims it, so a command has to begin it anew.
     edge(
         Verb::Woken,
         &[Queued, Recovering],
-        Some(Wish::Run),
+        Some(Desired::Run),
         (Some(Queued), None),
     ),
-    // It waits for its start, so nobody claims it; a start with another time moves it (`Life::waits_for_start`).
+    // The task waits for its start, so no node claims it; a start with another time moves it
+    // (`Life::waits_for_start`).
     edge(
         Verb::Rescheduled,
         &[Queued],
-        Some(Wish::Run),
+        Some(Desired::Run),
         (Some(Queued), None),
     ),
     edge(Verb::Claimed, &[Queued, Running, Recovering], None, to(Running)),
     // A stopped task whose owner died is claimed only to commit `stopped`.
     edge(Verb::Claimed, &[Stopping], None, STAYS),
-    // The shard that publishes.
+    // The shard that publishes the results.
     edge(Verb::Claimed, PUBLISHES, None, STAYS),
     edge(Verb::Released, &[Running], None, (Some(Queued), Some(Running))),
     edge(Verb::Released, &[Stopping], None, STOPS),
@@ -203,42 +208,42 @@ const EDGES: &[Edge] = &[
     edge(
         Verb::Drained,
         &[Running, Stopping, Finalizing],
-        Some(Wish::Stop),
+        Some(Desired::Stop),
         STOPS,
     ),
-    // Without a run where finishing early leaves nothing to do.
+    // Needs no run if an early finish leaves nothing to do.
     edge(Verb::AllSettled, SETTLES, None, (Some(Finalizing), None)),
-    // What was published before its stop was heard is.
+    // Results that were published before the stop arrived stay published.
     edge(Verb::Finalized, &[Finalizing, Stopping], None, to(Finished)),
-    edge(Verb::PublishAgain, &[Stopped], Some(Wish::Run), to(Finalizing)),
+    edge(Verb::PublishAgain, &[Stopped], Some(Desired::Run), to(Finalizing)),
     edge(Verb::HookAsked, &[Queued], None, to(AwaitingBusiness)),
     edge(Verb::HookReady, &[AwaitingBusiness], None, QUEUES),
-    edge(Verb::HookRefused, &[AwaitingBusiness], Some(Wish::Stop), STOPS),
+    edge(Verb::HookRefused, &[AwaitingBusiness], Some(Desired::Stop), STOPS),
 ];
 
 const fn to(status: Status) -> Leads {
     (Some(status), Some(status))
 }
 
-const fn edge(verb: Verb, from: &'static [Status], wish: Option<Wish>, (idle, owned): Leads) -> Edge {
+const fn edge(verb: Verb, from: &'static [Status], desired: Option<Desired>, (idle, owned): Leads) -> Edge {
     Edge {
         verb,
         from,
-        wish,
+        desired,
         idle,
         owned,
     }
 }
 
-/// The whole table, for the documentation and for tests.
+/// Returns the whole table, for the documentation and for tests.
 pub fn edges() -> &'static [Edge] {
     EDGES
 }
 
-/// What a verb makes of a task.
+/// Returns the desired state and the status after a verb.
 ///
 /// # Errors
-/// When the verb is illegal in this status; the refusal names the commands that are legal.
+/// Fails if the verb is illegal in this status; the refusal names the commands that are legal.
 ///
 /// ```
 /// use windrow_core::task::lifecycle::{Decision, Standing, Status, Verb, Wish, decide};
@@ -251,15 +256,15 @@ pub fn edges() -> &'static [Edge] {
 /// ```
 pub fn decide(verb: Verb, standing: Standing) -> Result<Decision, Refusal> {
     let edge = find(verb, standing.status).ok_or_else(|| refusal(verb, standing.status))?;
-    let wish = edge
-        .wish
-        .map_or(standing.wish, |asked| stronger(standing.wish, asked));
+    let desired = edge
+        .desired
+        .map_or(standing.desired, |asked| stronger(standing.desired, asked));
     let to = if standing.owned { edge.owned } else { edge.idle };
     let status = match to.unwrap_or(standing.status) {
-        Stopped if wish == Wish::Cancel => Status::Cancelled,
+        Stopped if desired == Desired::Cancel => Status::Cancelled,
         status => status,
     };
-    Ok(Decision { wish, status })
+    Ok(Decision { desired, status })
 }
 
 fn find(verb: Verb, status: Status) -> Option<&'static Edge> {
@@ -269,7 +274,7 @@ fn find(verb: Verb, status: Status) -> Option<&'static Edge> {
 }
 
 fn refusal(verb: Verb, status: Status) -> Refusal {
-    // Whether the task is open nobody says here.
+    // It isn't known here if the task is open.
     let is_of_all = |verb: &&Verb| verb.is_command() && !verb.is_of_open_tasks();
     let commands = Verb::ALL.iter().filter(is_of_all);
     let allowed = commands
@@ -283,16 +288,17 @@ fn refusal(verb: Verb, status: Status) -> Refusal {
     }
 }
 
-/// A task that is to be cancelled isn't merely stopped by a later stop, nor does an immediate stop become a slow one.
-fn stronger(held: Wish, asked: Wish) -> Wish {
-    let strength = |wish| match wish {
-        Wish::Rest | Wish::Run => 0,
-        Wish::Stop => 1,
-        Wish::StopNow => 2,
-        Wish::Cancel => 3,
+/// Returns the stronger desired state: a later stop doesn't weaken a cancel, and a slow stop doesn't replace an
+/// immediate one.
+fn stronger(held: Desired, asked: Desired) -> Desired {
+    let strength = |desired| match desired {
+        Desired::Rest | Desired::Run => 0,
+        Desired::Stop => 1,
+        Desired::StopNow => 2,
+        Desired::Cancel => 3,
     };
-    // Only a legal start asks for less than a stop, and it means it.
-    if asked != Wish::Run && strength(held) > strength(asked) {
+    // Only a legal start asks for less than a stop, and it must win.
+    if asked != Desired::Run && strength(held) > strength(asked) {
         held
     } else {
         asked
@@ -300,43 +306,43 @@ fn stronger(held: Wish, asked: Wish) -> Wish {
 }
 
 crate::slugs! {
-    /// Where one shard stands.
+    /// State of one shard.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum ShardState {
-        /// To be run, no owner.
+        /// To be run, without an owner.
         Idle = "idle",
-        /// The row names an owner.
+        /// The shard row names an owner.
         Running = "running",
-        /// To be tried again by itself, no owner.
+        /// To be retried automatically, without an owner.
         Recovering = "recovering",
-        /// Its last run ended because the task stops, no owner.
+        /// The last run ended because the task stops; no owner.
         Stopped = "stopped",
-        /// Every item is settled, no owner.
+        /// Every item is settled; no owner.
         Done = "done",
     }
 }
 
-/// The rows that a task's status is made of, besides its wish. Time is in them: whoever finds an owner dead
+/// Rows that, with the desired state, determine a task's status. Time is included: whoever finds an owner dead
 /// changes the shard row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shards<'a> {
-    /// Each shard that has items; at least one.
+    /// States of the shards that have items; at least one.
     pub states: &'a [ShardState],
-    /// The one that publishes the results, once all others are done.
+    /// State of the shard that publishes the results, once all others are done.
     pub publication: Option<ShardState>,
-    /// The before-run hook was sent and not answered.
+    /// True while the before-run hook was sent and not answered.
     pub awaiting_business: bool,
-    /// The ends are written.
+    /// True once the end is recorded.
     pub finalized: bool,
 }
 
 impl Shards<'_> {
-    /// Whether a shard row names an owner.
+    /// Returns true if a shard row names an owner.
     pub fn is_owned(&self) -> bool {
         self.has(ShardState::Running) || self.publication == Some(ShardState::Running)
     }
 
-    /// Whether all that is left is to publish the results.
+    /// Returns true if only the publication of the results is left.
     fn awaits_publication(&self) -> bool {
         self.is_done() && self.publication.is_some_and(|state| state != ShardState::Done)
     }
@@ -350,18 +356,18 @@ impl Shards<'_> {
     }
 }
 
-/// What a task is, from what it wants and its rows. Everything settled wins over any wish to stop: there is
-/// nothing left to stop, but for its publication.
-pub fn status_of(wish: Wish, shards: &Shards<'_>) -> Status {
-    match wish {
-        Wish::Rest => Created,
+/// Returns the status of a task from its desired state and its rows. If everything is settled, that wins over any
+/// stop: nothing is left to stop except the publication.
+pub fn status_of(desired: Desired, shards: &Shards<'_>) -> Status {
+    match desired {
+        Desired::Rest => Created,
         _ if shards.is_done() && shards.finalized => Finished,
-        Wish::Run if shards.awaits_publication() => Finalizing,
+        Desired::Run if shards.awaits_publication() => Finalizing,
         _ if shards.is_done() && !shards.awaits_publication() => Finalizing,
-        Wish::Run => status_of_started(shards),
-        Wish::Stop | Wish::StopNow | Wish::Cancel if shards.is_owned() => Stopping,
-        Wish::Stop | Wish::StopNow => Stopped,
-        Wish::Cancel => Status::Cancelled,
+        Desired::Run => status_of_started(shards),
+        Desired::Stop | Desired::StopNow | Desired::Cancel if shards.is_owned() => Stopping,
+        Desired::Stop | Desired::StopNow => Stopped,
+        Desired::Cancel => Status::Cancelled,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Types of attributes: how each is read and written in JSON.
+//! Types of attributes: reading and writing them in JSON.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -19,28 +19,28 @@ use crate::task::Canary;
 pub enum Kind {
     /// A name without blanks.
     Name,
-    /// Texts by their names.
+    /// Texts with their names.
     Texts,
-    /// Names of limits.
+    /// Names of shared limits.
     Limits,
-    /// A signed number.
+    /// A signed integer of 32 bits.
     Integer,
     /// An index, or a number of items.
     Index,
     /// A number above 0, or `auto`.
     NumberOrAuto,
-    /// `true` or `false`.
+    /// Either `true` or `false`.
     Switch,
-    /// Any JSON.
+    /// Any JSON value, kept as written.
     Json,
-    /// An instant, RFC 3339.
+    /// A time in RFC 3339.
     Time,
     /// A number of items, and the step that follows them.
     Canary,
 }
 
 impl Kind {
-    /// A task may have none of it.
+    /// Returns true if a task may have no value of this kind.
     pub fn is_optional(self) -> bool {
         matches!(self, Kind::Name | Kind::Json | Kind::Time | Kind::Canary)
     }
@@ -51,16 +51,16 @@ pub trait Form: Sized + Default {
     /// Kind of its values.
     const KIND: Kind;
 
-    /// Reads a value from JSON; none for `null`.
+    /// Reads a value from JSON; returns `None` for `null`.
     ///
     /// # Errors
-    /// When it isn't one.
+    /// Fails if it isn't a value of this type.
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Self>, D::Error>;
 
     /// Writes a value to JSON.
     ///
     /// # Errors
-    /// When the format refuses.
+    /// Fails if the format refuses it.
     fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
 }
 
@@ -92,7 +92,7 @@ by_serde! {
     Option<Canary>: Canary, canary;
 }
 
-/// Reads a value that need not be there.
+/// Reads an optional value; `null` names nothing.
 fn option<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
     Ok(Option::deserialize(from)?.map(Some))
 }
@@ -119,7 +119,7 @@ impl Form for Option<WallMs> {
     }
 }
 
-/// Number of shards that a task is cut into; 1 unless it is said.
+/// Number of shards that a task is cut into; 1 by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Shards(pub Auto<NonZeroU32>);
@@ -136,7 +136,7 @@ impl Default for Shards {
 pub struct JsonText(pub Box<RawValue>);
 
 impl JsonText {
-    /// The same as a tree ([`tree`]).
+    /// Returns the JSON as a tree ([`tree`]).
     pub fn value(&self) -> Value {
         tree(self.0.get())
     }
@@ -158,7 +158,7 @@ impl PartialEq for JsonText {
 
 impl Eq for JsonText {}
 
-/// A value in the form of its attribute.
+/// Wrapper that writes a value in the form of its attribute.
 pub(super) struct Shown<'a, T>(pub(super) &'a T);
 
 impl<T: Form> Serialize for Shown<'_, T> {
@@ -167,7 +167,7 @@ impl<T: Form> Serialize for Shown<'_, T> {
     }
 }
 
-/// The serde form of an attribute.
+/// Serde form of an attribute.
 pub(super) mod written {
     use super::{Deserializer, Form, Serializer};
 

@@ -1,7 +1,7 @@
 //! Attributes of a task, declared once: type, meaning, the requests that may name it, and the tasks that inherit it.
 //!
-//! From this table come [`TaskSpec`] and [`SpecPatch`], members of requests and answers of the API with their description,
-//! the audit's difference, the hash of a request, the stored form, and lines of an archive.
+//! This table generates [`TaskSpec`] and [`SpecPatch`], members of requests and answers of the API with their
+//! description, the audit's difference, the hash of a request, the stored form, and lines of an archive.
 
 mod form;
 
@@ -19,15 +19,15 @@ use crate::task::meaning::fixed_for_good;
 /// Request that names attributes of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A new task.
+    /// Creation of a new task.
     Create,
-    /// A copy of a task.
+    /// Copy of another task.
     Clone,
-    /// A task over failures of another.
+    /// Task over failures of another.
     Redrive,
-    /// The tasks of a schedule.
+    /// Template for the tasks of a schedule.
     Schedule,
-    /// A change of a task.
+    /// Change of an existing task.
     Edit,
 }
 
@@ -38,13 +38,13 @@ use Request as On;
 pub struct Rule {
     /// Requests that may name it.
     pub requests: &'static [Request],
-    /// Requests whose task has it from the other task, unless they name it.
+    /// Requests whose task takes it from the other task, unless they name it.
     pub inherited: &'static [Request],
-    /// `null` in an edit takes it away; elsewhere `null` names nothing.
+    /// True if `null` in an edit removes it; elsewhere `null` names nothing.
     pub clears: bool,
-    /// It changes only while the task doesn't run.
+    /// True if it can change only while the task doesn't run.
     pub fixed: bool,
-    /// It has a column of its own, because statements ask for it.
+    /// True if it has a column of its own, because statements ask for it.
     pub has_column: bool,
 }
 
@@ -91,14 +91,14 @@ pub struct Attribute {
     pub name: &'static str,
     /// Kind of its values.
     pub kind: Kind,
-    /// Meaning, a sentence.
+    /// Meaning, in one sentence.
     pub about: &'static str,
-    /// Requests, inheritance and changes.
+    /// Rules for requests, inheritance and changes.
     pub rule: Rule,
 }
 
 impl Attribute {
-    /// Meaning in a request, without its point: what an edit must know is added.
+    /// Returns the meaning in a request, without its full stop. In an edit, the restrictions are added.
     pub fn about_in(&self, request: Request) -> String {
         let about = self.about.trim().trim_end_matches('.');
         match self.rule {
@@ -114,12 +114,12 @@ impl Attribute {
         }
     }
 
-    /// The attribute of this name that a request may name.
+    /// Returns the attribute of this name if the request may name it.
     pub fn find(name: &str, request: Request) -> Option<&'static Attribute> {
         Attribute::of(request).find(|attribute| attribute.name == name)
     }
 
-    /// The attributes that a request may name.
+    /// Iterates over the attributes that a request may name.
     pub fn of(request: Request) -> impl Iterator<Item = &'static Attribute> {
         ATTRIBUTES
             .iter()
@@ -129,7 +129,7 @@ impl Attribute {
 
 macro_rules! attributes {
     ($($(#[doc = $about:literal])+ $name:ident: $type:ty, $rule:expr;)+) => {
-        /// Every attribute, in the order in which requests have them.
+        /// All attributes, in the order of the requests.
         pub const ATTRIBUTES: &[Attribute] = &[$(Attribute {
             name: stringify!($name),
             kind: <$type as Form>::KIND,
@@ -145,9 +145,9 @@ macro_rules! attributes {
         }
 
         impl TaskSpec {
-            /// The attributes that are wanted, as they are written.
+            /// Returns the wanted attributes in their JSON form.
             pub fn members(&self, wanted: impl Fn(&Attribute) -> bool) -> BTreeMap<&'static str, Box<RawValue>> {
-                // Each can be written: none has keys that are no texts.
+                // Writing can't fail: no attribute has keys that aren't texts.
                 let all = [$(to_raw_value(&Shown(&self.$name)).unwrap_or_default()),+];
                 let wanted = ATTRIBUTES.iter().zip(all).filter(|(attribute, _)| wanted(attribute));
                 wanted.map(|(attribute, value)| (attribute.name, value)).collect()
@@ -161,10 +161,10 @@ macro_rules! attributes {
         }
 
         impl SpecPatch {
-            /// Takes in the value of one attribute.
+            /// Reads the value of one attribute.
             ///
             /// # Errors
-            /// When the value can't be read, or the attribute was named before.
+            /// Fails if the value can't be read, or the attribute was named before.
             pub fn read<'de, D: Deserializer<'de>>(
                 &mut self,
                 attribute: &Attribute,
@@ -184,13 +184,13 @@ macro_rules! attributes {
                 Ok(())
             }
 
-            /// The attributes with those that are named here in place of what they are.
+            /// Returns `to` with the attributes named here replaced.
             #[must_use]
             pub fn apply(self, to: &TaskSpec) -> TaskSpec {
                 TaskSpec { $($name: self.$name.unwrap_or_else(|| to.$name.clone()),)+ }
             }
 
-            /// With the other task's attributes that a request's task inherits.
+            /// Adds the other task's attributes that the task of a request inherits.
             #[must_use]
             pub fn inherit(self, origin: &TaskSpec, request: Request) -> SpecPatch {
                 SpecPatch {
@@ -201,7 +201,7 @@ macro_rules! attributes {
                 }
             }
 
-            /// Whether the attribute of this name is named.
+            /// Returns true if the attribute of this name is named.
             pub fn names(&self, name: &str) -> bool {
                 match name {
                     $(stringify!($name) => self.$name.is_some(),)+
@@ -209,7 +209,7 @@ macro_rules! attributes {
                 }
             }
 
-            /// The attributes that are named.
+            /// Iterates over the attributes that are named.
             pub fn named(&self) -> impl Iterator<Item = &'static Attribute> {
                 ATTRIBUTES.iter().filter(|attribute| self.names(attribute.name))
             }
@@ -220,25 +220,26 @@ macro_rules! attributes {
 attributes! {
     /// Name, unique within the business.
     name: Option<String>, EVERYWHERE.clears().column();
-    /// Labels, to find it by.
+    /// Labels to find the task by.
     labels: BTreeMap<String, String>, EVERYWHERE.inherited(BOTH).column();
-    /// Items left out at the head.
+    /// Number of items left out at the head.
     skip_first: ItemIndex, FIXED.inherited(&[On::Clone]).column();
     /// Parameters for the handler, any JSON.
     params: Option<JsonText>, FIXED.inherited(BOTH);
-    /// Send the parameters with each call; by default as the node is configured.
+    /// Send the parameters with each call; the default is set by the node's configuration.
     send_params: bool, MAKING.inherited(BOTH);
-    /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
+    /// Named limits that its items count against, in addition to those of its business; fixed for the life of the
+    /// task.
     limits: Vec<String>, MAKING.inherited(BOTH).column();
-    /// Parts that different nodes can own: a number, or auto.
+    /// Number of shards that different nodes can own: a number, or auto.
     shards: Shards, FIXED.inherited(&[On::Clone]);
-    /// Higher goes first.
+    /// Priority; tasks with a higher number go first.
     priority: i32, EVERYWHERE.inherited(BOTH).column();
-    /// Not run before this time.
+    /// Earliest start; the task doesn't run before this time.
     start_at: Option<WallMs>, Rule::of(&[On::Create, On::Clone]).column();
-    /// Stopped at this time.
+    /// Deadline; the task is stopped at this time.
     deadline: Option<WallMs>, Rule::of(&[On::Create, On::Clone, On::Edit]).clears().column();
-    /// The first items, run before any other.
+    /// First items, which run before any other.
     canary: Option<Canary>, Rule::of(&[On::Create, On::Clone, On::Redrive, On::Schedule]).inherited(&[On::Clone]);
 }
 

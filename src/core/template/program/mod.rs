@@ -1,7 +1,7 @@
-//! A program that is started once for each item: its arguments as templates, or a text for a shell.
+//! Program that is started once for each item: its arguments as templates, or a text for a shell.
 //!
-//! What holds: a template of n arguments gives n arguments, whatever the values are; the text around a placeholder stays;
-//! no value can make an argument begin with `-` unless that is allowed.
+//! Invariants: a template of n arguments gives n arguments, whatever the values are; the text around a placeholder is
+//! unchanged; no value can make an argument begin with `-` unless that is allowed.
 
 mod recipe;
 mod shell;
@@ -13,7 +13,7 @@ use super::value::fault;
 use super::{Item, Member, Place, Roots, Template, TemplateFault, ValueFault};
 use crate::ids::{Attempt, ItemIndex};
 
-/// A program and its arguments, with placeholders for what an item carries.
+/// Program and its arguments, with placeholders for the item's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argv {
     program: String,
@@ -22,48 +22,48 @@ pub struct Argv {
     may_begin_with_dash: bool,
 }
 
-/// One attempt of one item.
+/// Data for one attempt of one item.
 #[derive(Clone, Copy, Debug)]
 pub struct ItemFacts<'a> {
-    /// Its position.
+    /// Index of the item.
     pub index: ItemIndex,
-    /// The same for every attempt and run.
+    /// Key of the item, the same for every attempt and run.
     pub key: &'a str,
-    /// Which attempt this is.
+    /// Number of this attempt.
     pub attempt: Attempt,
-    /// Its row as JSON; none where items are only counted.
+    /// Row of the item as JSON; `None` if items are only counted.
     pub data: Option<&'a str>,
 }
 
-/// A program can't be started like this at all.
+/// Reason why a program can't be started for any item.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramFault {
-    /// Nothing to start.
+    /// The program name is missing or empty.
     #[error("it names no program")]
     NoProgram,
-    /// The program would depend on the item.
+    /// The program name has a placeholder, so it would depend on the item.
     #[error("the program {0:?} has a placeholder; only its arguments may")]
     ProgramVaries(String),
-    /// An argument is no template.
+    /// An argument is not a valid template.
     #[error("{0:?}: {1}")]
     Argument(String, TemplateFault),
 }
 
-/// A template names what the items don't carry.
+/// Error for a template that names values which the items don't have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct Mismatch {
-    /// What is wrong.
+    /// Description of the fault.
     pub what: String,
-    /// What there is instead, for people.
+    /// Names that exist instead, for people.
     pub there_is: String,
 }
 
 impl Argv {
-    /// Reads a program and its arguments.
+    /// Parses a program and its arguments.
     ///
     /// # Errors
-    /// When there is no program, it has a placeholder, or an argument is no template.
+    /// Fails if there is no program, it has a placeholder, or an argument is not a valid template.
     pub fn parse<S: AsRef<str>>(words: &[S], may_begin_with_dash: bool) -> Result<Argv, ProgramFault> {
         let (program, arguments) = words.split_first().ok_or(ProgramFault::NoProgram)?;
         let mut roots = Roots::default();
@@ -89,15 +89,15 @@ impl Argv {
         })
     }
 
-    /// The program, the same for all items.
+    /// Returns the program, the same for all items.
     pub fn program(&self) -> &str {
         &self.program
     }
 
-    /// The arguments of one item, without the program.
+    /// Returns the arguments of one item, without the program.
     ///
     /// # Errors
-    /// When the item's values don't fit; they are nobody else's fault.
+    /// Fails if the item's values don't fit; the fault is in the item alone.
     pub fn fill(&self, item: &ItemFacts<'_>) -> Result<Vec<String>, ValueFault> {
         let item = Item::new(&self.roots, item.data, item.index.0, item.key, item.attempt.get());
         self.arguments
@@ -119,10 +119,10 @@ impl Argv {
         }
     }
 
-    /// Compares the template with the columns of a source: those of a CSV, or the members of a first row.
+    /// Checks the template against the columns of a source: those of a CSV, or the members of a first row.
     ///
     /// # Errors
-    /// When it names a column that isn't among them.
+    /// Fails if it names a column that isn't among them.
     pub fn check(&self, has_data: bool, columns: &[String]) -> Result<(), Mismatch> {
         let mismatch = |what: String| Mismatch {
             what,
@@ -134,7 +134,7 @@ impl Argv {
             let what = format!("{{}} is the only value of a row, and here are {}", columns.len());
             return Err(mismatch(what));
         }
-        // Of rows that are no objects nothing is known.
+        // The columns of rows that aren't objects are unknown.
         if has_data && columns.is_empty() {
             return Ok(());
         }
@@ -157,7 +157,7 @@ impl Argv {
     }
 }
 
-/// What stands here for a place that GNU parallel has, for people.
+/// Returns the replacement for a placeholder of GNU parallel, for people.
 fn of_parallel(written: &str, columns: &[String]) -> Option<String> {
     let column = columns.first().map_or("column", String::as_str);
     let value = format!("{SHELL_PREFIX}{}", shell::safe(column));
@@ -175,7 +175,7 @@ fn of_parallel(written: &str, columns: &[String]) -> Option<String> {
     })
 }
 
-/// What may be named instead, for people.
+/// Returns the names that may be used instead, for people.
 fn there_is(has_data: bool, columns: &[String]) -> String {
     if !has_data {
         return "these items have no data: {index}, {key}, {attempt} or {}".to_owned();

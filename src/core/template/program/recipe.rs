@@ -1,30 +1,30 @@
-//! How a program is started for an item: by its arguments, or by a shell.
+//! Recipe to start a program for an item: by its arguments, or by a shell.
 
 use super::{Argv, ItemFacts, Mismatch, ShellText, ValueFault};
 
-/// What runs a text.
+/// Shell that runs a text.
 const SHELL: &str = "sh";
 
-/// See the module.
+/// Way to start a program for an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recipe {
-    /// A program and its arguments; no shell is involved.
+    /// Program and its arguments; no shell is involved.
     Argv(Argv),
-    /// A text for a shell.
+    /// Text that a shell runs.
     Shell(ShellText),
 }
 
-/// What one item's process is started with.
+/// Arguments and variables for one item's process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
-    /// The arguments, without the program.
+    /// Arguments, without the program.
     pub arguments: Vec<String>,
-    /// Variables beside those that every process has.
+    /// Variables in addition to those that every process has.
     pub variables: Vec<(String, String)>,
 }
 
 impl Recipe {
-    /// The program, the same for all items.
+    /// Returns the program, the same for all items.
     pub fn program(&self) -> &str {
         match self {
             Recipe::Argv(argv) => argv.program(),
@@ -32,10 +32,10 @@ impl Recipe {
         }
     }
 
-    /// What one item's process is started with.
+    /// Returns the arguments and variables for one item's process.
     ///
     /// # Errors
-    /// When the item's values don't fit; they are nobody else's fault.
+    /// Fails if the item's values don't fit; the fault is in the item alone.
     pub fn fill(&self, item: &ItemFacts<'_>) -> Result<Filled, ValueFault> {
         match self {
             Recipe::Argv(argv) => Ok(Filled {
@@ -49,10 +49,10 @@ impl Recipe {
         }
     }
 
-    /// Compares it with the columns of a source: those of a CSV, or the members of a first row.
+    /// Checks it against the columns of a source: those of a CSV, or the members of a first row.
     ///
     /// # Errors
-    /// When it names what isn't among them.
+    /// Fails if it names a value that isn't among them.
     pub fn check(&self, has_data: bool, columns: &[String]) -> Result<(), Mismatch> {
         match self {
             Recipe::Argv(argv) => argv.check(has_data, columns),

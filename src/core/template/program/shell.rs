@@ -1,7 +1,7 @@
-//! A text for a shell: what an item carries is passed to it as variables and never becomes part of the text.
+//! Text for a shell: an item's values are passed to it as variables and never become part of the text.
 //!
-//! `$ROW_name` is the member `name` of the row; characters that no variable's name has are `_` there. Only variables that
-//! the text names, with `$` or without, are passed on.
+//! `$ROW_name` is the member `name` of the row; characters that are not allowed in a variable's name are replaced by
+//! `_`. Only variables that the text names, with `$` or without, are passed on.
 
 use serde_json::value::RawValue;
 
@@ -9,22 +9,22 @@ use super::{ItemFacts, Mismatch, ProgramFault, TemplateFault, ValueFault, there_
 use crate::template::item::members;
 use crate::template::value::{NO_TEXT, string};
 
-/// What the names of variables with an item's values begin with.
+/// Prefix of the variables that hold an item's values.
 pub const SHELL_PREFIX: &str = "ROW_";
 
-/// A text for `sh -c`, and the variables that it names.
+/// Text for `sh -c`, and the variables that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellText {
     text: String,
-    /// Without their prefix.
+    /// Names of the variables, without their prefix.
     names: Vec<String>,
 }
 
 impl ShellText {
-    /// Looks for the variables that the text names.
+    /// Parses a text and finds the variables that it names.
     ///
     /// # Errors
-    /// When the text is empty or no program can be given it.
+    /// Fails if the text is empty or has a NUL character, which can't be passed to a program.
     pub fn parse(text: &str) -> Result<ShellText, ProgramFault> {
         if text.trim().is_empty() {
             return Err(ProgramFault::NoProgram);
@@ -43,15 +43,15 @@ impl ShellText {
         })
     }
 
-    /// The text, the same for all items.
+    /// Returns the text, the same for all items.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The variables of one item, with their prefix.
+    /// Returns the variables of one item, with their prefix.
     ///
     /// # Errors
-    /// When the item lacks one of them, or no program can be given it.
+    /// Fails if the item lacks one of them, or if a value can't be passed to a program.
     pub fn variables(&self, item: &ItemFacts<'_>) -> Result<Vec<(String, String)>, ValueFault> {
         let members: Vec<_> = item.data.into_iter().flat_map(members).collect();
         let valued = |name: &String| {
@@ -61,10 +61,11 @@ impl ShellText {
         self.names.iter().map(valued).collect()
     }
 
-    /// Compares the text with the columns of a source.
+    /// Checks the text against the columns of a source.
     ///
     /// # Errors
-    /// When it names a variable that no column has, or has a `{column}`, which a shell would take for its own text.
+    /// Fails if it names a variable that no column has, or contains a `{column}`, which a shell would take for its
+    /// own text.
     pub fn check(&self, has_data: bool, columns: &[String]) -> Result<(), Mismatch> {
         let all: Vec<String> = columns
             .iter()
@@ -100,8 +101,8 @@ impl ShellText {
     }
 }
 
-/// The name in a word `ROW_name`. A `$` need not stand before it: `$((ROW_n * 2))`, `${#ROW_text}` and a program's own
-/// look at its environment name it too, and would find nothing there without a word.
+/// Returns the name in a word `ROW_name`. A `$` before it isn't required: `$((ROW_n * 2))`, `${#ROW_text}` and a
+/// program that reads its environment use it without one, and would silently find nothing there.
 fn named(before: &str, word: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let name: String = word
@@ -112,7 +113,7 @@ fn named(before: &str, word: &str) -> Option<String> {
     (!before.ends_with(is_part) && !name.is_empty()).then_some(name)
 }
 
-/// A column's name as part of a variable's.
+/// Converts a column's name to a part of a variable's name.
 pub(super) fn safe(column: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     column.chars().map(fits).collect()

@@ -1,4 +1,4 @@
-//! What was granted, cut into calls.
+//! Calls cut from granted items.
 
 use std::num::NonZeroU32;
 
@@ -6,11 +6,11 @@ use crate::ports::handling::handler::CallItems;
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::Dispatch;
 
-/// Cuts granted runs into calls of at most `batch` items.
+/// Iterator that cuts granted runs into calls of at most `batch` items.
 pub(super) struct Calls<'a> {
     dispatches: &'a [Dispatch],
     at: usize,
-    /// What is left of the dispatch at `at`.
+    /// Part of the dispatch at `at` that is not in a call yet.
     rest: Option<IndexRun>,
     batch: u32,
 }
@@ -25,7 +25,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// The next call, where it is of neighbours with one attempt.
+    /// Returns the next call if it is one contiguous run of items on the same attempt.
     #[inline]
     pub(super) fn next_of_neighbours(&mut self) -> Option<Dispatch> {
         let run = self.rest?;
@@ -36,7 +36,7 @@ impl<'a> Calls<'a> {
         self.piece(self.batch)
     }
 
-    /// The next at most `most` neighbours with one attempt.
+    /// Takes up to `most` contiguous items on the same attempt.
     #[inline]
     fn piece(&mut self, most: u32) -> Option<Dispatch> {
         let run = self.rest?;

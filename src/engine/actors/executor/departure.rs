@@ -1,4 +1,5 @@
-//! How granted items leave: each call is begun and polled once, and what isn't ready at once is out.
+//! Dispatch of granted items: each call is created and polled once, and joins the calls in flight if it isn't ready
+//! at once.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,8 +18,8 @@ use windrow_core::ids::Moment;
 use windrow_core::items::verdict::{Dispatch, Settled};
 use windrow_core::pace::STALE_AFTER;
 
-/// Starts what was granted. Paced items read the clock one by one: what waited too long behind a slow call goes
-/// back, so that the burst that was promised holds. One poll for the whole grant: a task context for each call would
+/// Starts the calls for a grant. Paced items read the clock one by one: an item delayed too long behind a slow call
+/// goes back, so that the promised burst holds. One poll serves the whole grant, since a task context per call would
 /// cost more than the call.
 pub(super) async fn start<'a>(
     lane: &'a Lane,
@@ -48,19 +49,19 @@ pub(super) async fn start<'a>(
                 }
             }
             if let Some(out) = start_one(lane, round, call, departed, cx) {
-                // Not `push`: it shares the queue, and then the lane could not change threads.
+                // Not `push`: it shares the queue, which would keep the lane from changing threads.
                 flight.extend([out]);
             }
         }
-        // The buffer goes back, so that the next exchange needs no new one.
+        // Returns the buffer, so that the next exchange doesn't allocate one.
         round.fx.dispatch = dispatch;
         Poll::Ready(())
     })
     .await;
 }
 
-/// Begins a call of neighbours without data, as [`start_one`] does. The dispatch stays in registers: written to memory in
-/// parts and read whole, as an enum is, it cost as much as the call.
+/// Starts a call for contiguous items without rows, as [`start_one`] does. The dispatch stays in registers: writing
+/// it to memory in parts and reading it back whole, as an enum is, cost as much as the call.
 #[inline]
 fn start_plain<'a>(
     lane: &'a Lane,
@@ -94,7 +95,7 @@ fn start_plain<'a>(
     }
 }
 
-/// Begins one call; what isn't ready at once is out.
+/// Starts one call and returns it if it isn't ready at once.
 #[inline]
 fn start_one<'a>(
     lane: &'a Lane,
@@ -113,7 +114,7 @@ fn start_one<'a>(
                 gate_time: departed,
                 timeout,
             });
-            // The first poll happens here: a handler that is ready at once never enters the queue.
+            // First poll here: a handler that is ready at once never enters the queue.
             match call.as_mut().poll(cx) {
                 Poll::Ready(reply) => {
                     round.take_in(cell, &items, reply, departed);
@@ -131,7 +132,7 @@ fn start_one<'a>(
     })
 }
 
-/// The data of a call's items, if every block of it is ready.
+/// Returns the rows of a call's items if every block is in memory.
 #[inline]
 fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>) -> Option<CallRows> {
     let Some(feed) = &cell.rows else {
@@ -154,7 +155,7 @@ fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>
     })
 }
 
-/// A call whose rows must be read again first: a retry far behind, or a resumed one.
+/// Reads a call's rows again, then makes the call: for a retry far behind, or a resumed one.
 async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, timeout: Duration) -> Fetched {
     let mut chunks: Vec<Arc<RowChunk>> = Vec::new();
     if let Some(feed) = &cell.rows {

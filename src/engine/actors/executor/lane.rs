@@ -1,8 +1,8 @@
-//! A lane: the loop that moves items between the core and the handler. All its decisions are the core's.
+//! Lane: the loop that moves items between the core and the handler. The core makes all decisions.
 //!
-//! One exchange reports what ended and asks for more, for many items at once. A call is polled once before it is
+//! One exchange reports finished calls and asks for more, for many items at once. A call is polled once before it is
 //! stored, so a handler that is ready at once costs no queue. A lane must run `unconstrained`: under tokio's
-//! cooperative budget 100,000 sleeping calls poll each other to death; it yields by itself.
+//! cooperative budget 100,000 sleeping calls poll each other to death. The lane yields on its own.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,52 +24,52 @@ use windrow_core::execution::{Effects, Reports, Wait};
 use windrow_core::ids::{Generation, Moment};
 use windrow_core::items::verdict::{HandlerCommand, Signal};
 
-/// Items asked for at once, at most: the mutex is held for microseconds.
+/// Maximum number of items requested per exchange, so that the mutex is held only for microseconds.
 const CHUNK_MAX: u32 = 1024;
-/// Completions taken in before the next exchange, at most.
+/// Maximum number of completions taken in before the next exchange.
 const DRAIN_MAX: usize = 512;
-/// Below this a round is short and the next may be bigger; above the other it must be smaller.
+/// A round shorter than this may grow the next one; a round longer than `ROUND_LONG` must shrink it.
 const ROUND_SHORT: Duration = Duration::from_micros(50);
 const ROUND_LONG: Duration = Duration::from_micros(200);
-/// Rounds between two yields to the other tasks of the thread.
+/// Rounds between two yields to other tasks on the thread.
 const ROUNDS_PER_YIELD: u32 = 16;
-/// The wait before rows that can't be read are asked for again.
+/// Delay before unreadable rows are requested again.
 pub(crate) const REREAD_AFTER: Duration = Duration::from_secs(1);
-/// While the gate is shut, how often to look whether trust came back.
+/// Interval for checking the lease validity again while the dispatch gate is shut.
 const GATE_RECHECK: Duration = Duration::from_millis(50);
 
-/// What a lane tells its executor while it runs.
+/// Message from a running lane to its executor.
 #[derive(Debug)]
 pub(crate) enum LaneNote {
     Ask(Ask),
-    /// The rows of a call can't be read; its items went back.
+    /// The rows of a call can't be read; its items were given back to the core.
     RowFault(SourceError),
 }
 
-/// How a lane ended in order.
+/// Reason why a lane ended normally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneEnd {
     Drained,
-    /// Fewer lanes are wanted, and it had nothing out.
+    /// Fewer lanes are wanted, and this one had nothing in flight.
     Retired,
 }
 
 pub(crate) struct Lane {
     pub(crate) cell: Arc<RunCell>,
     pub(crate) generation: Generation,
-    /// Which one, from 0.
+    /// Number of the lane, from 0.
     pub(crate) no: usize,
     pub(crate) note: Arc<dyn Fn(LaneNote) + Send + Sync>,
 }
 
-/// A call that is out, and what it was for.
+/// Call in flight, with its items and its send time.
 pub(super) struct Flight<'a> {
     pub(super) items: Option<CallItems>,
     pub(super) departed: Moment,
     pub(super) call: Out<'a>,
 }
 
-/// A call that is out: almost always the handler's own future, without another box around it.
+/// Future of a call in flight: almost always the handler's own, without another box around it.
 pub(super) enum Out<'a> {
     Handler(BoxFuture<'a, Reply>),
     Fetching(BoxFuture<'a, Fetched>),
@@ -96,7 +96,7 @@ impl Future for Flight<'_> {
     }
 }
 
-/// Buffers that are reused from round to round.
+/// Buffers reused from round to round.
 pub(super) struct Round {
     pub(super) reports: Reports,
     pub(super) fx: Effects,
@@ -108,7 +108,7 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Plain success needs no time of day; all else is told with it.
+    /// Adds a reply to the reports. Plain success needs no wall-clock time; every other reply carries it.
     #[inline]
     pub(super) fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, departed: Moment) {
         let plain = ReplyTime {
@@ -124,7 +124,7 @@ impl Round {
     }
 }
 
-/// Now, and how long it is since a call departed.
+/// Returns the current time and the time since a call was sent.
 #[cold]
 fn time(cell: &RunCell, departed: Moment) -> ReplyTime {
     let now = cell.now();
@@ -135,10 +135,10 @@ fn time(cell: &RunCell, departed: Moment) -> ReplyTime {
     }
 }
 
-/// Runs a lane to the end of its run.
+/// Runs a lane until its run ends or it retires.
 ///
 /// # Errors
-/// `Superseded` when its executor is no more.
+/// `Superseded` if its executor is gone.
 pub(crate) async fn run_lane(lane: Lane) -> Result<LaneEnd, Superseded> {
     let cell: &RunCell = &lane.cell;
     let mut flight: FuturesUnordered<Flight<'_>> = FuturesUnordered::new();
@@ -173,7 +173,7 @@ pub(crate) async fn run_lane(lane: Lane) -> Result<LaneEnd, Superseded> {
 }
 
 fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
-    // Less than a batch would leave only after the linger.
+    // Fewer items than a batch would wait until the linger expires.
     let want = round.chunk.max(lane.cell.batch.load(Ordering::Relaxed) as u32);
     let said = (&mut round.reports, &mut round.reporter.said);
     let exchanged = lane.cell.exchange(lane.generation, said, want, &mut round.fx)?;
@@ -184,7 +184,7 @@ fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
     let took = exchanged.moment.since(round.last);
     round.last = exchanged.moment;
     if took < ROUND_SHORT {
-        // This lane's share at most: one that takes all there is leaves the others to park and wake.
+        // At most this lane's share: a lane that takes everything leaves the others to park and wake.
         let lanes = u32::try_from(lane.cell.lanes_wanted()).unwrap_or(u32::MAX);
         let share = (round.fx.concurrency / lanes).clamp(1, CHUNK_MAX);
         round.chunk = (round.chunk * 2).min(share);
@@ -194,8 +194,8 @@ fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
     Ok(exchanged)
 }
 
-/// Waits for a completion, a wake-up or the time that the core named. The second exchange happens after the wait
-/// was registered: without it a wake-up in between would be lost.
+/// Waits for a completion, a wake-up or the time named by the core. The second exchange comes after the wait is
+/// registered; otherwise a wake-up in between would be lost.
 async fn park<'a>(
     lane: &'a Lane,
     round: &mut Round,
@@ -229,7 +229,7 @@ async fn park<'a>(
     Ok(())
 }
 
-/// Takes in what is ready without waiting.
+/// Takes in finished calls without waiting.
 async fn drain_ready<'a>(lane: &'a Lane, round: &mut Round, flight: &mut FuturesUnordered<Flight<'a>>) {
     if flight.is_empty() {
         return;
@@ -254,7 +254,7 @@ fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, M
         Fetched::Reply(reply) => round.take_in(cell, &items, reply, departed),
         Fetched::NoRows(error) => {
             give_back(&items, &mut round.reports);
-            // Or the items would come and go back without a pause for as long as the source can't be read.
+            // Otherwise the items would be granted and given back without pause while the source is unreadable.
             round
                 .reports
                 .signals

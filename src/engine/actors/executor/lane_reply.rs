@@ -1,4 +1,4 @@
-//! Turns what a call came to into reports for the core: one table for all handlers.
+//! Conversion of call outcomes into reports for the core: one table for all handlers.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use windrow_core::ids::{Attempt, ItemCount, ItemIndex, Moment, ShardId, WallMs};
 use windrow_core::items::output::{OUTPUT_KEPT_MAX, OUTPUT_TOO_LARGE, Output};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
-    Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, Signal, Wish,
+    Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice, Settled, Signal,
 };
 
-/// When a call departed, when its reply came, and how long it took. Plain success needs the first only.
+/// Send time, reply time and duration of a call. Plain success needs only the send time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReplyTime {
     pub(crate) departed: Moment,
@@ -24,20 +24,20 @@ pub(crate) struct ReplyTime {
     pub(crate) took: Duration,
 }
 
-/// Puts replies into words for the core.
+/// Converter from handler replies to reports for the core.
 pub(crate) struct Reporter {
     shard: ShardId,
     logs: LogSink,
-    /// It goes in with the reports.
+    /// Log lines and outputs to pass on together with the reports.
     pub(crate) said: Said,
     keeps_results: bool,
 }
 
-/// What replies said beside what they came to.
+/// Log lines and outputs that replies carry in addition to their verdicts.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub(crate) lines: Vec<DataLogLine>,
-    /// What items came to, where that is kept.
+    /// Outputs of items, if the task keeps results.
     pub(crate) outputs: Vec<ItemOutput>,
 }
 
@@ -51,7 +51,7 @@ impl Reporter {
         }
     }
 
-    /// Adds what a call came to.
+    /// Adds the outcome of a call to the reports.
     #[inline]
     pub(crate) fn report(&mut self, items: &CallItems, reply: Reply, at: ReplyTime, reports: &mut Reports) {
         match reply {
@@ -82,7 +82,7 @@ impl Reporter {
                 attempt,
                 outcome,
             };
-            let (class, failure, wish, shared_by) = match verdict {
+            let (class, failure, advice, shared_by) = match verdict {
                 ItemVerdict::Settled(outcome) => {
                     reports.settle(settled(outcome));
                     continue;
@@ -92,11 +92,11 @@ impl Reporter {
                     self.keep(index, output, at.wall);
                     continue;
                 }
-                // Nobody knows which item of the call it is about.
+                // Nothing shows which item of the call caused it.
                 ItemVerdict::Unclear(failure) => (FailureClass::Unclear, failure, AGAIN, number),
-                ItemVerdict::Failed { failure, wish } => (FailureClass::Answered, failure, wish, 1),
+                ItemVerdict::Failed { failure, advice } => (FailureClass::Answered, failure, advice, 1),
             };
-            fail((index, attempt, shared_by), (class, failure), wish, at, reports);
+            fail((index, attempt, shared_by), (class, failure), advice, at, reports);
         }
         let highest = items.iter().map(|(index, _)| index).max();
         for command in commands {
@@ -137,7 +137,7 @@ impl Reporter {
     }
 
     fn failed(&mut self, items: &CallItems, failure: CallFailure, at: ReplyTime, reports: &mut Reports) {
-        let again = |after| Wish::Retry { after };
+        let again = |after| RetryAdvice::Retry { after };
         match failure {
             CallFailure::Failed {
                 class,
@@ -146,9 +146,9 @@ impl Reporter {
             } => {
                 charge(items, (class, failure), again(after), at, reports);
             }
-            CallFailure::Abandoned(failure) => {
+            CallFailure::Final(failure) => {
                 let failure = (FailureClass::Answered, failure);
-                charge(items, failure, Wish::Abandon, at, reports);
+                charge(items, failure, RetryAdvice::Fail, at, reports);
             }
             CallFailure::BadReply(failure) | CallFailure::Rejected(failure) => {
                 charge(items, (FailureClass::Rejected, failure), again(None), at, reports);
@@ -201,7 +201,7 @@ impl Reporter {
                 index,
                 attempt,
                 failure,
-                wish: Wish::Retry { after },
+                advice: RetryAdvice::Retry { after },
                 class: FailureClass::Answered,
                 call_items: 1,
                 departed: at.departed,
@@ -226,7 +226,7 @@ impl Reporter {
     }
 }
 
-/// `finish` without a total means: nothing beyond the highest index of this call.
+/// Fills in the total of a `finish` without one: no items beyond the highest index of this call.
 fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCommand {
     match command {
         HandlerCommand::Finish { total: None } => HandlerCommand::Finish {
@@ -236,13 +236,13 @@ fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCom
     }
 }
 
-const AGAIN: Wish = Wish::Retry { after: None };
+const AGAIN: RetryAdvice = RetryAdvice::Retry { after: None };
 
-/// A failed attempt of one item, whose call so many shared.
+/// Records a failed attempt of one item; `call_items` items shared the call.
 fn fail(
     (index, attempt, call_items): (ItemIndex, Attempt, u32),
     (class, failure): (FailureClass, Failure),
-    wish: Wish,
+    advice: RetryAdvice,
     at: ReplyTime,
     reports: &mut Reports,
 ) {
@@ -250,7 +250,7 @@ fn fail(
         index,
         attempt,
         failure,
-        wish,
+        advice,
         class,
         call_items,
         departed: at.departed,
@@ -258,11 +258,11 @@ fn fail(
     });
 }
 
-/// A call that failed as a whole: evidence once, a failed attempt for each of its items.
+/// Records a call that failed as a whole: evidence once, a failed attempt for each item.
 fn charge(
     items: &CallItems,
     (class, failure): (FailureClass, Failure),
-    wish: Wish,
+    advice: RetryAdvice,
     at: ReplyTime,
     reports: &mut Reports,
 ) {
@@ -271,7 +271,7 @@ fn charge(
         fail(
             (index, attempt, number),
             (class, failure.clone()),
-            wish,
+            advice,
             at,
             reports,
         );
@@ -280,9 +280,9 @@ fn charge(
         return;
     };
     let before = std::mem::take(&mut reports.answered);
-    let after = match wish {
-        Wish::Retry { after } => after,
-        Wish::Abandon => None,
+    let after = match advice {
+        RetryAdvice::Retry { after } => after,
+        RetryAdvice::Fail => None,
     };
     reports.calls.push(FailedCall {
         before,
@@ -295,13 +295,13 @@ fn charge(
     });
 }
 
-/// Items of which no call can be made.
+/// Fails items for which no call can be made.
 fn unsendable(items: &CallItems, failure: Failure, at: ReplyTime, reports: &mut Reports) {
     reports.unsent += 1;
     charge(
         items,
         (FailureClass::Unsendable, failure),
-        Wish::Abandon,
+        RetryAdvice::Fail,
         at,
         reports,
     );

@@ -1,7 +1,8 @@
-//! Owns the lanes of one run: starts them, hears when they end, asks the core for checkpoints, passes commands on.
+//! Owner of the lanes of one run: starts them, notices their end, asks the core for checkpoints and passes commands
+//! on.
 //!
-//! It never sees an item. It ends by failing (a lane panicked) or by reporting the run's last draft; its parent
-//! restarts it on the same `RunCell`, after the old lanes are gone.
+//! It never sees an item. It ends by failing (a lane panicked) or by reporting the run's last draft. Its parent
+//! restarts it on the same `RunCell` once the old lanes are gone.
 
 mod calls;
 mod departure;
@@ -35,37 +36,37 @@ use windrow_core::handler::journal::Journal;
 use windrow_core::ids::Generation;
 use windrow_core::task::lifecycle::StopReason;
 
-/// The first checkpoint comes soon, so that a run that is killed early has progressed; then ever later.
+/// Delay of the first checkpoint: short, so that a run killed early has made progress. Later delays grow.
 const FIRST_TICK: Duration = Duration::from_millis(50);
-/// While there is nothing to save it is looked every so many intervals: thousands of runs may hardly have a call.
+/// Intervals between ticks while there is nothing to save: thousands of runs may have hardly any calls.
 const QUIET_INTERVALS: u32 = 10;
 
-/// What a lane came to: it may also have panicked.
+/// Result of a lane task, which may also have panicked.
 pub(crate) type LaneResult = Result<Result<LaneEnd, Superseded>, JoinError>;
 
 pub(crate) enum Msg {
     /// Time for a checkpoint; only the newest series of ticks counts.
     Tick(u64),
     CheckpointDue,
-    /// There is something to save again.
+    /// There is something to save again after a quiet phase.
     Stirred,
     Stored(u64),
-    /// Of this generation, the lane of this number.
+    /// The lane of this generation and number ended.
     LaneEnded(Generation, usize, LaneResult),
-    /// The settings were changed: so often a checkpoint, so many lanes.
+    /// The settings changed: new checkpoint interval and number of lanes.
     Paced(Duration, usize),
-    /// Reading ahead ended with a block that can't be read.
+    /// Read-ahead stopped at a block that can't be read.
     SourceFault(SourceError),
     /// The rows of one call can't be read.
     RowFault(SourceError),
     Reread,
     Slots(Option<u32>),
-    /// Abort the calls in flight; the run ends as the core was commanded.
+    /// Abort the calls in flight; the run ends by the command already given to the core.
     Abort,
 }
 
 pub(crate) type DraftSink = Arc<dyn Fn(Drafted) + Send + Sync>;
-/// Who hears that the handler has seen a newer run.
+/// Callback for when the handler has seen a newer run.
 pub(crate) type StaleSink = Arc<dyn Fn(()) + Send + Sync>;
 
 pub(crate) struct Arguments {
@@ -83,10 +84,10 @@ pub(crate) struct WindowExecutor {
     generation: Generation,
     tasks: Vec<AbortHandle>,
     lanes_open: BTreeSet<usize>,
-    /// The series of ticks that counts.
+    /// Number of the current series of ticks; ticks of older series are ignored.
     ticks: u64,
     wait: Duration,
-    /// What the log was told of the handler.
+    /// Handler events already written to the data log.
     journal: Journal,
     fx: Effects,
     ended: bool,
@@ -99,7 +100,7 @@ impl TreeActor for WindowExecutor {
     async fn begin(me: Address<Msg>, arguments: Arguments) -> Result<Self, ActorProcessingErr> {
         let mut fx = Effects::default();
         let generation = arguments.cell.begin_generation(&mut fx).map_err(broken)?;
-        // Before a lane asks for the first time: a handler whose workers are still starting has no slots.
+        // Before the first exchange of any lane: a handler whose workers are still starting has no slots.
         let slots = *arguments.cell.handler.slots().borrow();
         arguments
             .cell
@@ -165,7 +166,7 @@ fn broken(_: CoreBroken) -> ActorProcessingErr {
 }
 
 impl WindowExecutor {
-    /// Starts the lanes that are missing.
+    /// Starts all wanted lanes that aren't running.
     fn start_lanes(&mut self) {
         let wanted = self.arguments.lanes.max(1);
         self.arguments.cell.want_lanes(wanted);
@@ -205,7 +206,8 @@ impl WindowExecutor {
         tokio::spawn(async move { me.tell(Msg::LaneEnded(generation, no, running.await)) });
     }
 
-    /// The next checkpoint comes after the new interval at the latest, however long the old one was.
+    /// Applies a new interval and number of lanes. The next checkpoint comes after the new interval at the latest,
+    /// however long the old one was.
     fn on_paced(&mut self, interval: Duration, lanes: usize) {
         if self.ended {
             return;
@@ -221,7 +223,7 @@ impl WindowExecutor {
         }
     }
 
-    /// Follows the handler's slots; those at the start are known before the first exchange.
+    /// Follows the handler's slots; the initial number is known before the first exchange.
     fn watch_slots(&mut self) {
         let mut slots = self.arguments.cell.handler.slots();
         let me = self.me.clone();
@@ -270,8 +272,8 @@ impl WindowExecutor {
             Activity::Ok
         };
         let text = format!(
-            "in flight {}/{}  low water {}",
-            progress.counters.in_flight, progress.concurrency, progress.low_water.0
+            "in flight {}/{}  watermark {}",
+            progress.counters.in_flight, progress.concurrency, progress.watermark.0
         );
         self.me.leaf.say(activity, text);
         self.arguments.cell.tell_of_handler(&mut self.journal);
@@ -285,7 +287,7 @@ impl WindowExecutor {
         Ok(())
     }
 
-    /// The next tick comes after this time; one that was to come before no longer counts.
+    /// Schedules the next tick after `wait`; a tick scheduled earlier no longer counts.
     fn tick_after(&mut self, wait: Duration) {
         self.ticks += 1;
         self.me.tell_after(wait, Msg::Tick(self.ticks));
@@ -294,7 +296,7 @@ impl WindowExecutor {
     fn draft(&mut self) -> Result<(), CoreBroken> {
         let drafted = self.arguments.cell.draft(&mut self.fx)?;
         if self.arguments.cell.violations() > 0 {
-            // What the core says is no longer to be believed: nothing of it is saved, the run is restored.
+            // The core can't be trusted any more: nothing of it is saved, and the run is restored.
             return Err(CoreBroken);
         }
         if self
@@ -302,7 +304,7 @@ impl WindowExecutor {
             .cell
             .peek(|execution| execution.ending() == Some(&RunEnd::Fenced))
         {
-            // It has no last draft, so nobody would hear of its end.
+            // A fenced run has no last draft, so nothing else would report its end.
             (self.arguments.on_stale)(());
             return Ok(());
         }
@@ -316,7 +318,7 @@ impl WindowExecutor {
         Ok(())
     }
 
-    /// The last draft may have had to wait for the one before it.
+    /// Acknowledges a stored draft. The last draft may have had to wait for it.
     fn on_stored(&mut self, no: u64) -> Result<(), CoreBroken> {
         self.tell(Event::CheckpointStored(no))?;
         if self.lanes_open.is_empty() && !self.ended {
@@ -340,7 +342,7 @@ impl WindowExecutor {
             Ok(Ok(LaneEnd::Drained)) if self.lanes_open.is_empty() => self.draft(),
             Ok(Ok(LaneEnd::Drained)) => Ok(()),
             Ok(Ok(LaneEnd::Retired)) => self.on_lane_retired(no),
-            // Its core was poisoned, or it panicked: this executor is over, its parent decides.
+            // The core is poisoned or it panicked: this executor ends, and its parent decides.
             Ok(Err(Superseded)) => Err(CoreBroken),
             Err(error) => {
                 tracing::error!(actor = self.me.leaf.path(), %error, "lane panicked");
@@ -349,7 +351,7 @@ impl WindowExecutor {
         }
     }
 
-    /// More lanes may be wanted again by now; and the others may have drained before.
+    /// Starts the lane again if it is wanted by now, or drafts if the others have drained before.
     fn on_lane_retired(&mut self, no: usize) -> Result<(), CoreBroken> {
         if no < self.arguments.lanes {
             self.start_lane(no);
@@ -379,7 +381,7 @@ impl WindowExecutor {
         }
     }
 
-    /// The calls are dropped; the core hears that their lanes are lost, and that ends a stopping run.
+    /// Drops the calls in flight. The core learns that their lanes are lost, which ends a stopping run.
     fn on_abort(&mut self) -> Result<(), CoreBroken> {
         if self.ended {
             return Ok(());
@@ -392,7 +394,7 @@ impl WindowExecutor {
 }
 
 impl Drop for WindowExecutor {
-    /// Also when the actor is killed: its lanes get no grant and report nothing from here on.
+    /// Runs also when the actor is killed: its lanes get no grant and report nothing from here on.
     fn drop(&mut self) {
         self.arguments.cell.silence();
         self.tasks.iter().for_each(AbortHandle::abort);

@@ -1,8 +1,9 @@
-//! Log lines of replies on their way to the store: they commit with the checkpoint that holds what the replies said.
+//! Log lines of replies on their way to the store, committed with the checkpoint that holds the reports of these
+//! replies.
 //!
-//! They wait in the run's cell and enter it under the lock under which the reports of their replies do, so a draft
-//! holds the lines of exactly the reports that it holds: a crash loses both, and the items come again. They are
-//! bounded, for a run and for the node; what finds no room is dropped, and its number commits in their place.
+//! They wait in the run's cell and enter it under the same lock as the reports, so a draft holds the lines of exactly
+//! its reports: a crash loses both, and the items are called again. Lines are bounded per run and per node. A line
+//! without room is dropped, and the number of dropped lines is committed instead.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,15 +15,15 @@ use crate::ports::handling::handler::LogLevel;
 use crate::ports::ownership::run_store::ShardCheckpoint;
 use windrow_core::execution::CheckpointDraft;
 
-/// Lines of a run that are not stored yet; half of them ask for a checkpoint. One transaction inserts as many within
-/// about a tenth of a second, for which it holds the lock of the task.
+/// Maximum number of unstored lines of a run; half as many ask for a checkpoint. One transaction inserts that many
+/// within about a tenth of a second, for which it holds the task's lock.
 const LINES_MAX: usize = 10_000;
-/// Their bytes: a transaction of them is far below what a database takes at once.
+/// Maximum number of bytes of a run's unstored lines: a transaction of that size is far below a database's limit.
 const RUN_BYTES_MAX: u64 = 4 << 20;
-/// Bytes of lines that all runs of a node hold together while the store is away.
+/// Maximum number of bytes of lines that all runs of a node hold together while the store is unavailable.
 const NODE_BYTES_MAX: u64 = 64 << 20;
 
-/// What the lines of all runs of a node may still hold. Unit: bytes.
+/// Bytes that the lines of all runs of a node may still take.
 #[derive(Debug)]
 pub(crate) struct LineRoom(AtomicU64);
 
@@ -43,31 +44,31 @@ impl LineRoom {
     }
 }
 
-/// Says which levels are kept.
+/// Filter that returns true for log levels to keep.
 pub(crate) type LevelSieve = Arc<dyn Fn(LogLevel) -> bool + Send + Sync>;
 
-/// A draft with the lines of the replies whose reports it holds, and what their items came to.
+/// Draft with the log lines and outputs of the replies whose reports it holds.
 pub(crate) struct Drafted {
     pub(crate) draft: CheckpointDraft,
     pub(crate) lines: DraftLines,
     pub(crate) results: DraftResults,
 }
 
-/// The lines of a draft, and how many found no room.
+/// Log lines of a draft, and the number dropped for lack of room.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct DraftLines {
     pub(crate) lines: Vec<DataLogLine>,
     pub(crate) dropped: u64,
 }
 
-/// What a draft took, until it is stored.
+/// Number and size of the lines that a draft took, until it is stored.
 struct Parcel {
     draft_no: u64,
     lines: usize,
     bytes: u64,
 }
 
-/// The lines of a run that are not stored yet.
+/// Log lines of a run that are not stored yet.
 pub(crate) struct ReplyLines {
     keeps: LevelSieve,
     room: Arc<LineRoom>,
@@ -89,20 +90,20 @@ impl ReplyLines {
         }
     }
 
-    /// Whether the next draft would carry nothing of this.
+    /// True if the next draft would carry neither lines nor a number of dropped ones.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.dropped == 0
     }
 
-    /// Half of the room is taken and nothing is on its way: a checkpoint would make room.
+    /// True if half of the room is used and no draft is on its way, so that a checkpoint would make room.
     #[inline]
     pub(crate) fn is_checkpoint_due(&self) -> bool {
         (self.waiting.len() >= LINES_MAX / 2 || self.waiting_bytes >= RUN_BYTES_MAX / 2)
             && self.out.is_empty()
     }
 
-    /// Takes lines in, up to the bounds; those of a level that nobody wants to keep are left out.
+    /// Takes lines in, up to the bounds; leaves out levels that are not kept.
     pub(crate) fn take_in(&mut self, lines: &mut Vec<DataLogLine>) {
         for line in lines.drain(..) {
             if (self.keeps)(line.line.level) {
@@ -131,7 +132,7 @@ impl ReplyLines {
         (self.waiting.len() + out.0, self.waiting_bytes + out.1)
     }
 
-    /// Gives all that wait to the draft of a number.
+    /// Moves all waiting lines into the draft `draft_no`.
     pub(crate) fn take_for(&mut self, draft_no: u64) -> DraftLines {
         let lines = std::mem::take(&mut self.waiting);
         let bytes = std::mem::take(&mut self.waiting_bytes);
@@ -146,7 +147,7 @@ impl ReplyLines {
         }
     }
 
-    /// The draft of this number is stored, and with it all that those before it held.
+    /// Frees the room of this draft and all earlier ones, which are now stored.
     pub(crate) fn on_stored(&mut self, draft_no: u64) {
         let is_stored = |one: &mut Parcel| one.draft_no <= draft_no;
         let bytes = self.out.extract_if(.., is_stored).map(|one| one.bytes).sum();
@@ -160,7 +161,7 @@ impl Drop for ReplyLines {
     }
 }
 
-/// Counts the log lines of a checkpoint that is stored.
+/// Counts the log lines of a stored checkpoint in the metrics.
 pub(crate) fn count_lines(checkpoint: &ShardCheckpoint, node: &NodeContext) {
     for replies in &checkpoint.lines {
         replies

@@ -1,8 +1,8 @@
-//! Outputs of a run on their way to the store: they commit with the checkpoint that settles their items.
+//! Outputs of a run on their way to the store, committed with the checkpoint that settles their items.
 //!
-//! They enter the run's cell under the lock under which the reports of their replies do, so a draft holds the outputs of
-//! exactly the items that it settles: a crash loses both, and the items come again. Nothing is ever dropped; where too
-//! much waits, nothing more leaves until a checkpoint is stored.
+//! They enter the run's cell under the same lock as the reports of their replies, so a draft holds the outputs of
+//! exactly the items it settles: a crash loses both, and the items are called again. Outputs are never dropped. If
+//! too much waits, dispatch stops until a checkpoint is stored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::ports::tasks::results::{ItemOutput, SEGMENT_BYTES, Segment};
 use windrow_core::ids::ItemIndex;
 
-/// Bytes that ask for a checkpoint before its time: a transaction of them is short.
+/// Unsaved bytes that ask for an early checkpoint, so that its transaction is short.
 const RUN_BYTES_DUE: u64 = 2 << 20;
-/// Bytes that a run may hold unsaved before nothing more leaves for it.
+/// Unsaved bytes of a run at which its dispatch stops.
 const RUN_BYTES_MAX: u64 = 16 << 20;
-/// Bytes that all runs of a node may hold unsaved; what is in flight may come on top of it.
+/// Unsaved bytes of all runs of a node at which dispatch stops; calls in flight may add to them.
 const NODE_BYTES_MAX: u64 = 64 << 20;
-/// What an output costs beside its text. Unit: bytes.
+/// Bytes that an output costs in addition to its text.
 const OUTPUT_OVERHEAD: usize = 24;
 
-/// What the outputs of all runs of a node hold unsaved. Unit: bytes.
+/// Bytes of unsaved outputs of all runs of a node.
 #[derive(Debug, Default)]
 pub(crate) struct ResultRoom(AtomicU64);
 
-/// The segments of a draft, and how many results its shard has with them.
+/// Segments of a draft, and the number of results of its shard including them.
 #[derive(Debug, Default)]
 pub(crate) struct DraftResults {
     pub(crate) segments: Vec<Segment>,
@@ -33,37 +33,37 @@ pub(crate) struct DraftResults {
 /// The segments of a run that are not stored yet.
 pub(crate) struct Results {
     room: Arc<ResultRoom>,
-    /// Full ones, with the draft that first carried them, if any did.
+    /// Full segments, each with the first draft that carried it, if any.
     sealed: Vec<(Segment, Option<u64>)>,
-    /// The one that grows. What of it is stored already stays in it until it is full.
+    /// Outputs of the growing segment. Those already stored stay in it until it is full.
     open: Vec<ItemOutput>,
     open_no: u32,
     open_bytes: usize,
-    /// Items of at least this index may join the open one: low water of the last draft before it began. Whatever settles in
-    /// the window lies above it.
+    /// Lowest index that may join the open segment: the watermark of the last draft before the segment began.
+    /// Everything that settles in the window lies above it.
     open_base: ItemIndex,
-    /// Low water of the last draft.
+    /// Watermark of the last draft.
     drafted: ItemIndex,
-    /// Bytes since the last draft.
+    /// Bytes taken in since the last draft.
     fresh_bytes: u64,
-    /// Drafts that are not stored, with the bytes that they hold first.
+    /// Drafts that are not stored, with the bytes that each was the first to carry.
     out: Vec<(u64, u64)>,
     next_no: u32,
-    /// How many the shard has, with those that aren't stored yet.
+    /// Results of the shard, including unstored ones.
     kept: u64,
     is_full: bool,
 }
 
 impl Results {
-    pub(crate) fn new(room: Arc<ResultRoom>, kept: u64, low_water: ItemIndex) -> Results {
+    pub(crate) fn new(room: Arc<ResultRoom>, kept: u64, watermark: ItemIndex) -> Results {
         Results {
             room,
             sealed: Vec::new(),
             open: Vec::new(),
             open_no: 0,
             open_bytes: 0,
-            open_base: low_water,
-            drafted: low_water,
+            open_base: watermark,
+            drafted: watermark,
             fresh_bytes: 0,
             out: Vec::new(),
             next_no: 0,
@@ -72,19 +72,19 @@ impl Results {
         }
     }
 
-    /// Whether the next draft would carry nothing of this.
+    /// True if the next draft would carry no new outputs.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.fresh_bytes == 0
     }
 
-    /// A checkpoint would make room, and none is on its way.
+    /// True if a checkpoint would make room and none is on its way.
     #[inline]
     pub(crate) fn is_checkpoint_due(&self) -> bool {
         self.fresh_bytes >= RUN_BYTES_DUE && self.out.is_empty()
     }
 
-    /// Whether so much waits that nothing more may leave, if that is news.
+    /// Returns true when too much waits to send more, false when there is room again, and `None` if nothing changed.
     pub(crate) fn fullness(&mut self) -> Option<bool> {
         let held = self.held();
         let is_full =
@@ -96,7 +96,7 @@ impl Results {
         self.fresh_bytes + self.out.iter().map(|(_, bytes)| bytes).sum::<u64>()
     }
 
-    /// Takes outputs in.
+    /// Moves outputs into the open segment and counts their bytes.
     pub(crate) fn take_in(&mut self, outputs: &mut Vec<ItemOutput>) {
         for output in outputs.drain(..) {
             let bytes = output.json.len() + OUTPUT_OVERHEAD;
@@ -137,9 +137,9 @@ impl Results {
         self.sealed.push((segment(self.open_no, full), None));
     }
 
-    /// All that is not stored, for the draft of a number.
-    pub(crate) fn take_for(&mut self, draft_no: u64, low_water: ItemIndex) -> DraftResults {
-        self.drafted = low_water;
+    /// Returns everything unstored, for the draft `draft_no`.
+    pub(crate) fn take_for(&mut self, draft_no: u64, watermark: ItemIndex) -> DraftResults {
+        self.drafted = watermark;
         let fresh = std::mem::take(&mut self.fresh_bytes);
         self.out.push((draft_no, fresh));
         for (_, carried_by) in &mut self.sealed {
@@ -156,7 +156,7 @@ impl Results {
         }
     }
 
-    /// The draft of this number is stored, and with it all that those before it held.
+    /// Drops the segments and frees the bytes of this draft and all earlier ones, which are now stored.
     pub(crate) fn on_stored(&mut self, draft_no: u64) {
         self.sealed
             .retain(|(_, carried_by)| carried_by.is_none_or(|first| first > draft_no));

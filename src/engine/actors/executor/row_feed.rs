@@ -1,5 +1,5 @@
-//! Reads rows ahead of the lanes: verified blocks in memory from low water to a little beyond the cursor. Of an open task
-//! it goes on when items are added.
+//! Read-ahead of rows for the lanes: verified blocks in memory from the watermark to a little beyond the cursor. For
+//! an open task, it continues when items are added.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,24 +11,24 @@ use crate::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_core::execution::Execution;
 use windrow_core::ids::ItemIndex;
 
-/// Blocks that are read beyond the cursor's own.
+/// Blocks kept ready beyond the one at the cursor.
 const BLOCKS_AHEAD: usize = 2;
 
-/// Where a run is, for who reads ahead of it.
+/// Positions in a run that decide how far to read ahead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
-    pub(crate) low_water: ItemIndex,
+    pub(crate) watermark: ItemIndex,
     pub(crate) cursor: ItemIndex,
-    /// One past the last item that is known.
+    /// One past the last known item.
     pub(crate) end: ItemIndex,
-    /// Whether there may be more.
+    /// True if more items may be added.
     pub(crate) is_open: bool,
 }
 
 impl Places {
     pub(crate) fn of(execution: &Execution) -> Places {
         Places {
-            low_water: execution.low_water(),
+            watermark: execution.watermark(),
             cursor: execution.cursor(),
             end: execution.known_end(),
             is_open: execution.is_open(),
@@ -51,7 +51,7 @@ impl RowFeed {
         }
     }
 
-    /// The block of an item, if it was read already; asks for more when it is the last one.
+    /// Returns the block of an item if it is in memory, and wakes the reader to look for more.
     pub(crate) fn ready(&self, index: ItemIndex) -> Option<Arc<RowChunk>> {
         let chunks = lock(&self.chunks);
         let at = chunks.partition_point(|chunk| chunk.end() <= index);
@@ -61,12 +61,13 @@ impl RowFeed {
         found
     }
 
-    /// Looks again whether more should be read: the cursor may have passed settled items, whose rows nobody asks for.
+    /// Wakes the reader: the cursor may have passed settled items, whose rows nobody requests.
     pub(crate) fn look(&self) {
         self.hungry.notify_one();
     }
 
-    /// Reads the block of an item that is not (or no longer) among the ready ones: a retry below low water.
+    /// Returns the block of an item, read from the source if it is not (or no longer) in memory: a retry below the
+    /// watermark.
     pub(crate) async fn fetch(&self, index: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
         match self.ready(index) {
             Some(chunk) => Ok(chunk),
@@ -74,46 +75,47 @@ impl RowFeed {
         }
     }
 
-    /// Keeps the blocks ahead of the cursor ready until the shard's end, telling each time up to which index. Ends with the
-    /// first block that can't be read. Cancel safe.
+    /// Keeps the blocks ahead of the cursor in memory until the shard's end, and calls `on_ready` with the index read
+    /// up to. Ends at the first block that can't be read. Cancel safe.
     pub(crate) async fn read_ahead(
         &self,
         mut places: impl FnMut() -> Places,
         mut on_ready: impl FnMut(ItemIndex),
     ) -> Result<(), SourceError> {
-        let mut next = self.resume_at(places().low_water, &mut on_ready);
+        let mut next = self.resume_at(places().watermark, &mut on_ready);
         loop {
             let places = places();
             if next >= places.end && !places.is_open {
                 return Ok(());
             }
-            if next >= places.end || !self.wants_more(places.low_water, places.cursor) {
+            if next >= places.end || !self.wants_more(places.watermark, places.cursor) {
                 self.hungry.notified().await;
                 continue;
             }
-            // Low water may have passed over items that nobody calls: their rows aren't needed.
-            let chunk = self.source.read(next.max(places.low_water)).await?;
+            // The watermark may have passed items that nobody calls: their rows aren't needed.
+            let chunk = self.source.read(next.max(places.watermark)).await?;
             next = chunk.end();
             lock(&self.chunks).push_back(chunk);
             on_ready(next);
         }
     }
 
-    /// Goes on behind what is ready already (an executor was restarted), else at low water.
-    fn resume_at(&self, low_water: ItemIndex, on_ready: &mut impl FnMut(ItemIndex)) -> ItemIndex {
+    /// Returns the index to read from: the end of the blocks in memory (an executor was restarted), else the
+    /// watermark.
+    fn resume_at(&self, watermark: ItemIndex, on_ready: &mut impl FnMut(ItemIndex)) -> ItemIndex {
         let mut chunks = lock(&self.chunks);
-        if chunks.front().is_some_and(|first| first.first() > low_water) {
+        if chunks.front().is_some_and(|first| first.first() > watermark) {
             chunks.clear();
         }
         let end = chunks.back().map(|chunk| chunk.end());
         drop(chunks);
-        end.inspect(|end| on_ready(*end)).unwrap_or(low_water)
+        end.inspect(|end| on_ready(*end)).unwrap_or(watermark)
     }
 
-    /// Drops blocks below low water; says whether fewer than the wanted blocks lie ahead of the cursor.
-    fn wants_more(&self, low_water: ItemIndex, cursor: ItemIndex) -> bool {
+    /// Drops blocks below the watermark. Returns true if fewer blocks than wanted lie ahead of the cursor.
+    fn wants_more(&self, watermark: ItemIndex, cursor: ItemIndex) -> bool {
         let mut chunks = lock(&self.chunks);
-        while chunks.front().is_some_and(|chunk| chunk.end() <= low_water) && chunks.len() > 1 {
+        while chunks.front().is_some_and(|chunk| chunk.end() <= watermark) && chunks.len() > 1 {
             chunks.pop_front();
         }
         chunks.iter().filter(|chunk| chunk.end() > cursor).count() <= BLOCKS_AHEAD

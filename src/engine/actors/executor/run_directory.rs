@@ -1,4 +1,4 @@
-//! The live runs of a node, and those that ended of late.
+//! Live runs of a node, and recently ended ones.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
@@ -12,12 +12,12 @@ use crate::actors::runtime::lock;
 use windrow_core::execution::{Execution, Progress, WindowPicture};
 use windrow_core::ids::{Moment, RunNo, ShardId, TaskId};
 
-/// Runs that have ended and that nobody has looked at yet; the oldest go.
+/// Maximum number of ended runs kept until they are read; the oldest are dropped.
 const ENDED_MAX: usize = 1024;
-/// Samples that are taken before other work has its turn: well under a millisecond.
+/// Samples taken before other work gets a turn: well under a millisecond.
 const SAMPLES_AT_ONCE: usize = 256;
 
-/// The live runs of a node, for people who look at them: no actor is asked.
+/// Live runs of a node, for display; reading them asks no actor.
 #[derive(Clone, Default)]
 pub struct RunDirectory(
     Arc<Mutex<BTreeMap<ShardId, Arc<RunCell>>>>,
@@ -27,23 +27,23 @@ pub struct RunDirectory(
 );
 
 impl RunDirectory {
-    /// What the results of all of them hold unsaved.
+    /// Returns the number of unsaved output bytes of all runs.
     pub(crate) fn result_room(&self) -> Arc<ResultRoom> {
         self.3.clone()
     }
 
-    /// The live runs and their numbers.
+    /// Returns the live runs and their numbers.
     pub fn numbers(&self) -> Vec<(ShardId, RunNo)> {
         let cells = lock(&self.0);
         cells.values().map(|cell| (cell.shard, cell.about.run)).collect()
     }
 
-    /// Every live run.
+    /// Returns a view of every live run.
     pub fn runs(&self) -> Vec<RunView> {
         self.cells().iter().map(|cell| RunView::of(cell)).collect()
     }
 
-    /// When each live run ends at the earliest, where its rate tells.
+    /// Returns the earliest end of each live run whose rate determines it.
     pub(crate) fn ends(&self) -> BTreeMap<ShardId, Moment> {
         let end = |cell: Arc<RunCell>| {
             let ends_in = cell.peek(Execution::ends_in)?;
@@ -52,12 +52,13 @@ impl RunDirectory {
         self.cells().into_iter().filter_map(end).collect()
     }
 
-    /// The live runs of a task.
+    /// Returns a view of each live run of a task.
     pub fn runs_of(&self, task: TaskId) -> Vec<RunView> {
         self.of_task(task).iter().map(|cell| RunView::of(cell)).collect()
     }
 
-    /// The live runs whose handler has been down for at least so long, all of it in their own time; each with its business.
+    /// Returns the live runs whose handler has been down for at least `span`, all of it while they ran, each with its
+    /// business.
     pub(crate) fn down_for(&self, span: Duration) -> Vec<(ShardId, String)> {
         let is_down = |cell: &Arc<RunCell>| {
             let now = cell.now();
@@ -71,7 +72,7 @@ impl RunDirectory {
             .collect()
     }
 
-    /// What every live run has counted; gives way to other work in between.
+    /// Returns a sample of every live run; yields to other work in between.
     pub async fn samples(&self) -> Vec<RunSample> {
         let mut samples = Vec::new();
         for some in self.cells().chunks(SAMPLES_AT_ONCE) {
@@ -81,7 +82,7 @@ impl RunDirectory {
         samples
     }
 
-    /// What the runs had counted that have ended since this was asked last.
+    /// Returns the last samples of the runs that ended since the previous call.
     pub fn take_ended_samples(&self) -> Vec<RunSample> {
         lock(&self.2).drain(..).collect()
     }
@@ -90,12 +91,12 @@ impl RunDirectory {
         lock(&self.0).values().cloned().collect()
     }
 
-    /// The runs that have ended since this was asked last, as they ended.
+    /// Returns the last views of the runs that ended since the previous call.
     pub fn take_ended(&self) -> Vec<RunView> {
         lock(&self.1).drain(..).collect()
     }
 
-    /// The progress of each live shard of a task.
+    /// Returns the progress of each live shard of a task.
     pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
         self.of_task(task)
             .into_iter()
@@ -103,7 +104,7 @@ impl RunDirectory {
             .collect()
     }
 
-    /// The same, without the shards that another node may own by now: what is known here of them is old.
+    /// Returns the same without shards that another node may own by now: their local data is old.
     pub fn trusted_progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
         let cells = self
             .of_task(task)
@@ -118,7 +119,7 @@ impl RunDirectory {
         cells.range(first..=last).map(|(_, cell)| cell.clone()).collect()
     }
 
-    /// The window of each live shard of a task that surely is owned here, in at most so many cells.
+    /// Returns the window of each live shard of a task that this node surely owns, in at most `cells_max` cells.
     pub fn windows(&self, task: TaskId, cells_max: NonZeroU32) -> Vec<(ShardId, WindowPicture)> {
         let cells = self.of_task(task);
         let of_task = cells
@@ -131,17 +132,17 @@ impl RunDirectory {
         of_task.map(|cell| (cell.shard, picture(cell))).collect()
     }
 
-    /// How many runs are live.
+    /// Returns the number of live runs.
     pub fn len(&self) -> usize {
         lock(&self.0).len()
     }
 
-    /// Whether no run is live.
+    /// True if no run is live.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Invariants found broken by the live runs.
+    /// Returns the number of broken invariants found by the live runs.
     pub fn violations(&self) -> u64 {
         lock(&self.0).values().map(|cell| cell.violations()).sum()
     }

@@ -1,4 +1,4 @@
-//! A live run as people see it: with its names and settings, or in numbers alone.
+//! View of a live run for people: with its names and settings, or in numbers alone.
 
 use std::time::Duration;
 
@@ -15,36 +15,36 @@ use windrow_core::stats::series::Gauges;
 use windrow_core::stats::tally::Tally;
 use windrow_core::task::Tuning;
 
-/// A run that is live on this node, as people see it.
+/// Live run on this node, as shown to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunView {
-    /// Its shard.
+    /// Shard that the run works on.
     pub shard: ShardId,
-    /// Its number.
+    /// Number of the run.
     pub run: RunNo,
-    /// The business's slug.
+    /// Slug of the business.
     pub business: String,
-    /// The task's name when the run began.
+    /// Name of the task when the run began.
     pub task_name: Option<String>,
-    /// The settings in force.
+    /// Settings currently in force.
     pub tuning: Tuning,
-    /// How far it is, and whether it drains.
+    /// Progress so far, and the drain if there is one.
     pub progress: Progress,
-    /// The terms when it began.
+    /// Counters when the run began.
     pub began: Counters,
-    /// `http`, `command` or `rust`.
+    /// Handler kind: `http`, `command` or `rust`.
     pub kind: &'static str,
-    /// What was counted since it began.
+    /// Tally of calls since the run began.
     pub tally: Tally,
-    /// Calls that failed since it began.
+    /// Calls that failed since the run began.
     pub failed_calls: FailedCalls,
-    /// For how long its newest completions have not been saved; zero when all are.
+    /// Time since the last save if completions are unsaved; zero when all are saved.
     pub unsaved_for: Duration,
-    /// How long ago it began.
+    /// Time since the run began.
     pub age: Duration,
-    /// The part of the rate that its node has no room for.
+    /// Rate that the node has no room for, if any.
     pub held_back: Option<HeldBack>,
-    /// The key of the shared limit that held it back last.
+    /// Key of the shared limit that last held the run back.
     pub held_by: Option<String>,
 }
 
@@ -82,35 +82,35 @@ impl RunView {
     }
 }
 
-/// What a live run has counted so far, in numbers alone: cheap enough to be taken of every run each second.
+/// Counters of a live run, in numbers alone: cheap enough to take from every run each second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSample {
-    /// The run's shard.
+    /// Shard that the run works on.
     pub shard: ShardId,
-    /// Its number.
+    /// Number of the run.
     pub run: RunNo,
-    /// When the run began.
+    /// Time at which the run began.
     pub began_at: Moment,
-    /// The terms when it began.
+    /// Counters when the run began.
     pub began: Counters,
-    /// When this was taken.
+    /// Time of the sample.
     pub at: Moment,
-    /// The terms.
+    /// Counters at that time, without items skipped on request.
     pub counters: Counters,
-    /// What became of the permits since it began.
+    /// Use of the permits since the run began.
     pub permits: Permits,
-    /// How long calls took since it began.
+    /// Call durations since the run began.
     pub calls: Histogram,
     /// Attempts that failed since it began.
     pub failed_attempts: u64,
-    /// How it stands.
+    /// Gauges at the time of the sample.
     pub gauges: Gauges,
-    /// The rate of its whole task, as it was set.
+    /// Configured rate of the whole task.
     pub task_rate: RateLimit,
 }
 
 impl RunSample {
-    /// Takes it; the core is held for about a microsecond.
+    /// Takes a sample; holds the core for about a microsecond.
     pub(crate) fn of(cell: &RunCell) -> RunSample {
         let now = cell.now();
         cell.peek(|execution| {
@@ -123,7 +123,7 @@ impl RunSample {
                 began: cell.began,
                 at: now.moment,
                 counters: Counters {
-                    // No permit was used for what people want skipped: it says nothing of the speed.
+                    // Items skipped on request used no permit, so they say nothing about the speed.
                     skipped: progress
                         .counters
                         .skipped
@@ -138,8 +138,8 @@ impl RunSample {
                     in_flight: progress.counters.in_flight,
                     concurrency: u64::from(progress.concurrency),
                     window: u64::from(progress.window),
-                    window_used: progress.high_water.0.saturating_sub(progress.low_water.0),
-                    low_water: progress.low_water.0,
+                    window_used: progress.high_water.0.saturating_sub(progress.watermark.0),
+                    watermark: progress.watermark.0,
                     target_micros: progress.rate.map(|rate| rate.micros_per_second()),
                     stall: progress.stall,
                 },

@@ -1,4 +1,4 @@
-//! How a launcher comes to its run, or to none: it claims, and looks at what it got.
+//! Claim of a shard by its launcher, and the start of its run or the end without one.
 
 use std::sync::atomic::Ordering;
 
@@ -11,14 +11,14 @@ use crate::actors::runtime::tree::{self, Activity};
 use crate::ports::handling::data_log::DataLogLine;
 use crate::ports::ownership::run_store::{CheckpointAck, ClaimedShard, LeftBy, RunClose};
 use windrow_core::ids::{ClaimId, Epoch};
-use windrow_core::task::lifecycle::{StopReason, Wish};
+use windrow_core::task::lifecycle::{Desired, StopReason};
 
 impl Launcher {
     pub(crate) fn claim(&mut self) {
         let (arguments, me) = (self.arguments.clone(), self.me.clone());
         let called_off = self.called_off.clone();
         self.arguments.node.work.spawn(self.me.guard(async move {
-            // Never closed. Without a permit there would be no bound, but no wrong either.
+            // The semaphore is never closed. Without a permit the bound is missing, but nothing goes wrong.
             let permit = arguments.claims.clone().acquire_owned().await.ok();
             let outcome = if called_off.load(Ordering::Relaxed) {
                 Err(NotClaimed::LOST)
@@ -68,13 +68,13 @@ impl Launcher {
         }
     }
 
-    /// Whether what was booked is what would run: the offer may be older than a change of the rate, which found nothing
-    /// to book anew.
+    /// True if the booked rate is the one that would run: the offer may be older than a change of the rate, which
+    /// found nothing to book again.
     fn is_booked(&self, claimed: &Claimed) -> bool {
         let offered = &self.arguments.candidate;
         let now = claimed.control.shared.share;
         let rate = offered.share.of_limit(claimed.control.tuning.rate);
-        offered.wish != Wish::Run || (offered.rate == rate && offered.share.parts() >= now.parts())
+        offered.desired != Desired::Run || (offered.rate == rate && offered.share.parts() >= now.parts())
     }
 
     async fn begin_run(&mut self, claimed: Claimed) -> Handled {
@@ -105,7 +105,7 @@ impl Launcher {
         Ok(())
     }
 
-    /// Who looks at the task's own log hears of a run that its node didn't end.
+    /// Writes a line to the task's own log if the previous node didn't end the run.
     fn log_take_over(&self, shard: &ClaimedShard) {
         let owner = self.arguments.candidate.session;
         let is_taken = owner.is_some_and(|owner| owner != self.arguments.life.id);
@@ -122,7 +122,7 @@ impl Launcher {
         (self.arguments.logs.sink())(line);
     }
 
-    /// One line a run, with its part of the tree, which is whole by now.
+    /// Logs one line per run, with its part of the tree, which is complete by now.
     fn tell_of_begin(&self) {
         let Some(run) = &self.run else { return };
         let path = self.me.leaf.path();
@@ -134,7 +134,7 @@ impl Launcher {
             actor = path,
             business = run.business(),
             run = number,
-            low_water = progress.low_water.0,
+            watermark = progress.watermark.0,
             total = progress.total.0,
             from,
             tree = %shown,
@@ -142,7 +142,7 @@ impl Launcher {
         );
     }
 
-    /// Gives the shard back in the store without a run, then ends.
+    /// Releases the shard in the store without a run, then ends the launcher.
     fn release(&mut self, epoch: Epoch, claim: ClaimId, close: RunClose) {
         let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
         self.arguments.node.work.spawn(self.me.guard(async move {
@@ -157,7 +157,7 @@ impl Launcher {
     }
 }
 
-/// A node that left a shard, as people name it.
+/// Describes the node that left a shard, for messages.
 fn described(left: &LeftBy) -> String {
     match left.is_lost {
         true => format!("{}, which was fenced", left.node),

@@ -1,17 +1,17 @@
-//! A run of an open task that waits for items: it keeps its shard, so that the next item leaves at once, and gives its part
-//! of the node's capacity back until then.
+//! Idle run of an open task: keeps its shard, so that the next item is sent at once, and gives its share of the
+//! node's capacity back until then.
 
 use crate::actors::launcher::Launcher;
 use crate::actors::launcher::run::Run;
 use windrow_core::settings::{Rate, RateLimit};
 
-/// Looks, one a second, that must have found it without items: a pause between two of them is no idleness.
+/// Checks, one a second, that must find the run without items: a pause between two of them is not idle time.
 const IDLE_AFTER: u32 = 3;
 
-/// Whether a run waits for items, and for how long.
+/// Idle state of a run that waits for items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Idleness {
-    /// Looks in a row that found it so.
+    /// Consecutive checks that found the run without items.
     seen: u32,
 }
 
@@ -20,7 +20,7 @@ impl Idleness {
         self.seen >= IDLE_AFTER
     }
 
-    /// What it needs of the rate that it may have: an item a second, while it waits.
+    /// Returns the rate that the run needs of its full rate: one item a second while it is idle.
     pub(crate) fn rate(self, full: RateLimit) -> RateLimit {
         let least = Rate::per_second(1).map_or(full, RateLimit::Limited);
         match self.is_idle() && full.is_faster_than(least) {
@@ -31,8 +31,8 @@ impl Idleness {
 }
 
 impl Run {
-    /// Looks whether it waits for items; books less when it has for some time, and all of it when it no
-    /// longer does.
+    /// Checks whether the run waits for items. Books less capacity once it has waited for some time, and all of it
+    /// once it no longer waits.
     pub(crate) fn watch_idleness(&mut self, state: &Launcher) {
         if self.control.supply.is_none() {
             return;

@@ -1,6 +1,7 @@
-//! Guards the trust of one run: renews its lease, extends its gate, and ends the run when the lease is lost.
+//! Guard of one run's lease validity: renews its lease, extends its dispatch gate, and ends the run when the lease is
+//! lost.
 //!
-//! Trust itself decays in the gate, by time alone: if this actor dies, dispatch stops when trust runs out.
+//! The validity decays in the gate, by time alone: if this actor dies, dispatch stops when it runs out.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use windrow_core::shards::trust::Term;
 
 pub(crate) enum Msg {
     Renew,
-    /// What was said about the lease under this token.
+    /// Answer about the lease under this token.
     Answered(ClaimId, LeaseAnswer),
 }
 
@@ -29,16 +30,16 @@ pub(crate) struct Arguments {
     pub(crate) gate: Arc<Gate>,
     pub(crate) session: Arc<SessionTrust>,
     pub(crate) keeper: Route<lease_keeper::Msg>,
-    /// Called once, when the lease is someone else's.
+    /// Called once, when someone else holds the lease.
     pub(crate) on_lost: Arc<dyn Fn(()) + Send + Sync>,
 }
 
 pub(crate) struct LeaseRenewer {
     arguments: Arguments,
-    /// The lease. Its first token is the claim's.
+    /// Lease with its current token. The first token is the claim's.
     key: LeaseKey,
     is_given_back: bool,
-    /// Whether the last answer was none. It was told then.
+    /// Set while the last request went unanswered, so that an outage is logged once.
     is_unanswered: bool,
     me: Address<Msg>,
 }
@@ -62,7 +63,7 @@ impl TreeActor for LeaseRenewer {
     async fn handle(&mut self, message: Msg) -> Handled {
         match message {
             Msg::Renew => self.renew(),
-            // Of before the lease was given back.
+            // From before the lease was given back.
             Msg::Answered(token, _) if token != self.key.claim => {}
             Msg::Answered(_, answer) => {
                 if self.on_answer(&answer) {
@@ -75,7 +76,7 @@ impl TreeActor for LeaseRenewer {
 
     async fn end(&mut self) {
         if self.key != self.arguments.key {
-            // The launcher gives back what it knows of.
+            // The launcher gives back only the lease that it knows of.
             takeover::give_lease_back(self.key, &self.arguments.keeper);
         }
     }
@@ -97,15 +98,16 @@ impl LeaseRenewer {
             .say(Activity::Ok, format!("{:.1} s left", left.as_secs_f64()));
         self.me.tell_after(node.times.lease_renew, Msg::Renew);
         let wanted = if gate.is_lease_spent(now) {
-            // Whoever may do nothing any more keeps nobody else from it.
+            // This run may do nothing any more, so it must not keep others from the shard.
             gate.forget_lease();
             self.is_given_back = true;
             LeaseRequest::Release
         } else if left.is_zero() {
-            // It runs out by itself. Given back early it would be free before an owner whose heartbeat a failover lost stops.
+            // The lease expires on its own. Released early, it would be free before an owner whose heartbeat was lost
+            // in a failover stops.
             return;
         } else {
-            // A heartbeat sets it anew, under another token: what gives the old one back may be long under way.
+            // A heartbeat revives the lease under another token: the release of the old one may still be in transit.
             if std::mem::take(&mut self.is_given_back) {
                 self.key.claim = ClaimId(node.new_ids.make());
             }
@@ -118,7 +120,7 @@ impl LeaseRenewer {
         keeper.tell(lease_keeper::Msg::Ask(Question { key, wanted, answer }));
     }
 
-    /// Says whether the lease is lost.
+    /// Handles an answer. Returns true if the lease is lost.
     fn on_answer(&mut self, answer: &LeaseAnswer) -> bool {
         self.tell_outage(answer);
         let Arguments {
@@ -145,7 +147,7 @@ impl LeaseRenewer {
         }
     }
 
-    /// Says once that the lease isn't renewed, and once that it is again.
+    /// Logs once that the lease isn't renewed, and once that it is again.
     fn tell_outage(&mut self, answer: &LeaseAnswer) {
         let path = self.me.leaf.path();
         let was = std::mem::replace(&mut self.is_unanswered, matches!(answer, LeaseAnswer::Unknown(_)));

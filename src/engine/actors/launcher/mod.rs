@@ -1,8 +1,9 @@
-//! Owns one shard on this node: claims it, starts its renewer and executor, numbers its checkpoints, ends its run.
+//! Owner of one shard on this node: claims it, starts its renewer and executor, numbers its checkpoints, ends its
+//! run.
 //!
 //! It holds the newest checkpoint until it is stored, so that neither a crash of the executor nor one of the writer
 //! loses a completion that was handed over. It is not restarted in place: when it fails, its parent gives the
-//! reservation back and releases the shard, which is then offered anew.
+//! reservation back and releases the shard, which is then offered again.
 
 pub mod claim;
 pub mod idle;
@@ -43,32 +44,32 @@ use windrow_core::capacity::Refusal;
 use windrow_core::execution::{Command, RunEnd};
 use windrow_core::ids::{CheckpointSeq, Moment, ShardId};
 
-/// Nothing was heard of a checkpoint for this long: it is sent again, with the same number.
+/// Longest wait for the children to stop when the launcher ends.
 const RESEND_AFTER: Duration = Duration::from_secs(2);
-/// Nothing came of a look for so long: it is made again.
+/// Time after which a read of the control without an answer is repeated.
 const LOOK_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Why a node leaves a shard alone that has no live owner.
+/// Reason why a node doesn't take a shard without a live owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unclaimable {
-    /// Its owner is silent, but may live on a lease, and the lease store can't be reached.
+    /// The owner is silent but may live on a lease, and the lease store is unreachable.
     NoWitness,
-    /// Its checkpoint has this version, which only a newer program reads.
+    /// The checkpoint has this version, which only a newer program reads.
     Newer(u8),
 }
 
-/// How a launcher ended, for its parent.
+/// End of a launcher, for its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LauncherEnd {
     /// The shard was never owned.
     NotOwned,
-    /// The same, since it may not be had for now.
+    /// The shard was never owned, since it can't be taken for now.
     Unclaimable(Unclaimable),
-    /// The run is over and its shard was given back in the store.
+    /// The run is over and its shard was released in the store.
     Closed(RunClose),
     /// Someone else owns the shard.
     Fenced,
-    /// The run is over but the store still says that this session owns the shard.
+    /// The run is over, but the store still names this session as the shard's owner.
     StillOwned(String),
 }
 
@@ -97,35 +98,36 @@ pub(crate) enum Msg {
     Claimed(Box<Result<Opened, NotClaimed>>),
     Draft(Box<Drafted>),
     Written(checkpoint_writer::Written),
-    /// Nothing may have been heard of the checkpoint of this number.
+    /// Send the checkpoint of this number again unless it was acknowledged.
     Resend(CheckpointSeq),
-    /// A heartbeat sent at this moment found this row of the shard.
+    /// Row of the shard that a heartbeat sent at this moment found.
     Row(OwnedShard, Moment),
-    /// A heartbeat sent at this moment did not find the shard among the session's.
+    /// A heartbeat sent at this moment did not find the shard among those of the session.
     NotListed(Moment),
-    /// The wish or the settings may have changed.
+    /// The desired state or the settings may have changed.
     Look,
     Controlled(Box<Control>),
-    /// What came of a request to book this part.
+    /// Result of a request to book this share.
     Booked(Part, Result<(), Refusal>),
     BookAgain,
-    /// The other shards may have abandoned more.
+    /// The other shards may have more failed items.
     LookAgain,
-    /// Start a child again: the executor after its lanes are gone.
+    /// Restart a child; the executor only after its lanes are gone.
     Restart(Kind),
     /// The lease is someone else's, or the session was fenced: stop at once, write nothing.
     Drop,
-    /// The handler has seen a newer run: fail, so that the shard is dropped if that is so, and else claimed anew.
+    /// The handler has seen a newer run: fail, so that the shard is dropped if that is true, and claimed again
+    /// otherwise.
     Stale,
     /// Drain and give the shard to others.
     HandOver,
-    /// The same, while this node goes on with the rest.
+    /// Drain and give the shard to others, while this node keeps its other shards.
     Leave,
-    /// The drain took too long: abort what is in flight.
+    /// The drain took too long: abort the calls in flight.
     Abort,
-    /// The node ends, and the store doesn't answer: end without it.
+    /// The node is shutting down and the store doesn't answer: end without it.
     GiveUp,
-    /// The handler is closed: the end.
+    /// The handler is closed, so the launcher ends.
     Ended(LauncherEnd),
 }
 
@@ -135,11 +137,11 @@ pub(crate) struct Arguments {
     pub(crate) life: Life,
     pub(crate) routes: Routes,
     pub(crate) logs: data_log_writer::LogQueue,
-    /// Bounds the claims on their way.
+    /// Bounds the number of concurrent claims.
     pub(crate) claims: Arc<Semaphore>,
-    /// What its parent need not tell it.
+    /// Control that the run has already applied, so that the parent sends no message about it.
     pub(crate) seen: Arc<SeenRevision>,
-    /// Books another part of the rate.
+    /// Books another share of the rate.
     pub(crate) book: BookSink,
 }
 
@@ -147,23 +149,23 @@ pub(crate) struct Launcher {
     pub(crate) arguments: Arc<Arguments>,
     pub(crate) me: Address<Msg>,
     pub(crate) run: Option<Run>,
-    /// In place of a run, of a shard without items.
+    /// Publication in place of a run, for a shard without items.
     pub(crate) publication: Option<Publication>,
-    /// Whose it was, and whether it was silent or handed it over.
+    /// Previous owner, and whether it was silent or handed the shard over.
     pub(crate) taken_from: Option<String>,
-    /// Wishes that arrived before the run did.
+    /// Messages that arrived before the run began.
     pub(crate) early: Vec<Msg>,
-    /// Nobody wants the run any more: a claim that has not been made yet need not be.
+    /// Set when the run is no longer wanted: a claim not made yet is skipped.
     pub(crate) called_off: Arc<AtomicBool>,
     pub(crate) end: Option<LauncherEnd>,
     looks: Looks,
 }
 
-/// Reads of the control: while one is under way another is only remembered. A thousand appends a second are a thousand
-/// reasons to look, and one look sees them all.
+/// Reads of the control: while one is in progress, another is only remembered. A thousand appends a second give a
+/// thousand reasons to read, and one read covers them all.
 #[derive(Debug, Default)]
 struct Looks {
-    /// Since when one is under way.
+    /// Start of the read in progress, or `None`.
     since: Option<Moment>,
     again: bool,
 }
@@ -195,7 +197,7 @@ impl TreeActor for Launcher {
     async fn handle(&mut self, message: Msg) -> Handled {
         match message {
             Msg::Claim => self.claim(),
-            // In boxes: what is done once a run needn't have its room in each of ten thousand actors.
+            // Boxed: work done once per run must not take space in each of ten thousand actors.
             Msg::Claimed(outcome) => return Box::pin(self.on_claimed(*outcome)).await,
             Msg::Ended(end) => {
                 self.end = Some(end);
@@ -242,7 +244,7 @@ impl TreeActor for Launcher {
         Ok(())
     }
 
-    /// A child that was stopped on purpose is no longer known to the run.
+    /// Passes the end of a child to the run, which no longer knows a child that was stopped on purpose.
     fn on_child_ended(&mut self, child: &ActorCell, _: Option<BoxedState>, reason: &str) -> Handled {
         let mut outcome = Ok(());
         self.with_run(|run, state| outcome = run.on_child_lost(child.get_id(), reason, state));
@@ -271,7 +273,7 @@ impl Launcher {
         self.with_run(|run, _| run.steer(command));
     }
 
-    /// Runs with the run taken out, so that it and the rest of the state can both be changed.
+    /// Calls `act` with the run taken out, so that both the run and the rest of the state can be changed.
     pub(crate) fn with_run(&mut self, act: impl FnOnce(&mut Run, &mut Launcher)) {
         if let Some(mut run) = self.run.take() {
             act(&mut run, self);
@@ -296,11 +298,11 @@ impl Launcher {
         Ok(())
     }
 
-    /// What the task wants, as the heartbeat found it; the settings are read only when they changed.
+    /// Handles the shard's row from a heartbeat; reads the control only if something changed.
     fn on_row(&mut self, row: OwnedShard, sent: Moment) {
         let Some(run) = &self.run else { return };
         if row.claim != run.claim() {
-            // An answer from before the claim names the claim before.
+            // An answer from before the claim names the previous claim.
             if run.is_missing_at(sent) {
                 self.finish(LauncherEnd::Fenced);
             }
@@ -310,13 +312,13 @@ impl Launcher {
             self.with_run(|run, state| run.leave(state));
             return;
         }
-        if row.wish == run.control().wish && row.control_rev == run.control().rev {
+        if row.desired == run.control().desired && row.control_rev == run.control().rev {
             return;
         }
         self.look();
     }
 
-    /// Reads the control, which is obeyed when it comes.
+    /// Reads the control, which is applied when it arrives.
     pub(crate) fn look(&mut self) {
         let now = self.arguments.node.clock.now();
         if self
@@ -340,14 +342,15 @@ impl Launcher {
         }));
     }
 
-    /// The row names another session by now, unless the run itself gave it back or had not claimed it yet.
+    /// Ends the run if the row names another session, unless the run itself gave the shard back or had not claimed it
+    /// yet.
     fn on_not_listed(&mut self, sent: Moment) {
         if self.run.as_ref().is_some_and(|run| run.is_missing_at(sent)) {
             self.finish(LauncherEnd::Fenced);
         }
     }
 
-    /// The run is over: no more dispatch, no more writes; the handler is closed, then the launcher ends.
+    /// Ends the run: no more dispatch, no more writes. Closes the handler, then ends the launcher.
     pub(crate) fn finish(&mut self, end: LauncherEnd) {
         let closing = self.run.take().map(|run| run.close(self));
         let me = self.me.clone();
@@ -361,10 +364,10 @@ impl Launcher {
 }
 
 impl Drop for Launcher {
-    /// Also when the launcher fails or is killed: nothing of its run dispatches or is shown any more.
+    /// Runs also when the launcher fails or is killed: its run dispatches nothing more and is no longer shown.
     fn drop(&mut self) {
         if let Some(run) = self.run.take() {
-            run.abandon(&self.arguments.node, &self.arguments.routes.lease_keeper);
+            run.fail(&self.arguments.node, &self.arguments.routes.lease_keeper);
         }
     }
 }

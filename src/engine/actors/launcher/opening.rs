@@ -1,4 +1,4 @@
-//! From an offered shard to everything its run needs: lease, claim, progress, settings, handler, source.
+//! Steps from an offered shard to everything its run needs: lease, claim, progress, settings, handler, source.
 //!
 //! Plain async steps, run as a task of the launcher; nothing here blocks a mailbox.
 
@@ -21,18 +21,18 @@ use windrow_core::checkpoint;
 use windrow_core::execution::Restored;
 use windrow_core::ids::{ClaimId, WallMs};
 use windrow_core::items::verdict::ParkedItem;
-use windrow_core::task::lifecycle::{KEY_MISSING, StopReason, Wish};
+use windrow_core::task::lifecycle::{Desired, KEY_MISSING, StopReason};
 
-/// The wait between two tries of a step that failed for the moment.
+/// Delay between two tries of a step that failed temporarily.
 pub(crate) const STEP_RETRY: Duration = Duration::from_millis(200);
-/// How long a step is tried before the shard is given back and offered anew.
+/// Number of tries of a step before the shard is given back and offered again.
 pub(crate) const STEP_TRIES: u32 = 25;
-/// Parked rows read at once.
+/// Maximum number of parked rows read per page.
 const PARKED_PAGE: u32 = 2_000;
-/// The wait before a shard whose handler or source could not be had is tried again.
+/// Delay before a shard whose handler or source was unavailable is tried again.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);
 
-/// A shard that this node owns, ready to run.
+/// Shard that this node owns, ready to run.
 pub(crate) struct Claimed {
     pub(crate) shard: ClaimedShard,
     pub(crate) gate: Arc<Gate>,
@@ -43,23 +43,23 @@ pub(crate) struct Claimed {
     pub(crate) provision: Provision,
 }
 
-/// A task's publication that this node owns.
+/// Publication of a task that this node owns.
 pub(crate) struct ClaimedPublication {
     pub(crate) shard: ClaimedShard,
     pub(crate) key: LeaseKey,
     pub(crate) task: TaskView,
 }
 
-/// What a claim brought.
+/// Result of a successful claim.
 pub(crate) enum Opened {
-    /// A shard with items.
+    /// Shard with items to run.
     Run(Box<Claimed>),
-    /// One without: the results of its task are to be published.
+    /// Shard without items: the results of its task are to be published.
     Publication(Box<ClaimedPublication>),
 }
 
 impl Opened {
-    /// The lease that was taken for it.
+    /// Returns the lease taken for the shard.
     pub(crate) fn key(&self) -> LeaseKey {
         match self {
             Opened::Run(claimed) => claimed.key,
@@ -69,17 +69,17 @@ impl Opened {
 }
 
 pub(crate) enum NotClaimed {
-    /// It isn't owned, or the store fails and the heartbeat's list will show whether it is.
+    /// Not owned, or the store failed and the heartbeat's list will show whether it is owned.
     End(LauncherEnd),
-    /// Owned, but it can't run: give it back with this.
+    /// Owned but unable to run: release it with this close.
     Unfit(Box<(ClaimedShard, RunClose)>),
 }
 
 impl NotClaimed {
-    /// Someone else has it, or will.
+    /// Result if another node has the shard, or will have it.
     pub(crate) const LOST: NotClaimed = NotClaimed::End(LauncherEnd::NotOwned);
 
-    /// It may not be had for now.
+    /// Returns the result for a shard that can't be taken for now.
     pub(crate) fn unclaimable(why: Unclaimable) -> NotClaimed {
         NotClaimed::End(LauncherEnd::Unclaimable(why))
     }
@@ -89,8 +89,8 @@ impl NotClaimed {
     }
 }
 
-/// Takes the lease, claims the shard and gathers what its run needs. The permit is given back when the store has
-/// been read: opening a source may take long.
+/// Takes the lease, claims the shard and gathers what its run needs. The permit is returned once the store has been
+/// read, since opening a source may take long.
 pub(crate) async fn claim(
     arguments: &Arguments,
     permit: Option<OwnedSemaphorePermit>,
@@ -138,14 +138,14 @@ async fn prepare(
     key: LeaseKey,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Opened, NotClaimed> {
-    if shard.wish != Wish::Run {
-        // Claimed only to commit its end: what it would need to run may be gone.
+    if shard.desired != Desired::Run {
+        // Claimed only to commit its end: the parts needed to run may be gone.
         return Err(NotClaimed::Unfit(Box::new((shard, RunClose::Released))));
     }
     if shard.shard.is_publication() {
         return publication(node, shard, key).await;
     }
-    // Side by side: where the store is far away, one after the other would take seconds.
+    // In parallel: with a distant store, one after the other would take seconds.
     let read = tokio::try_join!(
         retrying(|| node.tasks.get(shard.shard.task)),
         retrying(|| node.runs.control(shard.shard)),
@@ -180,7 +180,7 @@ async fn prepare(
     }
 }
 
-/// Needs nothing but the task: its results are read as they are worked on.
+/// Prepares a publication. It needs only the task: results are read as they are processed.
 async fn publication(node: &NodeContext, shard: ClaimedShard, key: LeaseKey) -> Result<Opened, NotClaimed> {
     if shard.stalls > node.times.restore_max {
         let text = format!(
@@ -210,7 +210,7 @@ fn close_for(error: ProvisionError, now: WallMs) -> RunClose {
     }
 }
 
-/// It is taken again in a moment, by whichever node comes first; that doesn't count as a recovery.
+/// Returns a close that lets any node take the shard again in a moment; it doesn't count as a recovery.
 fn tried_again(reason: &str, text: String, now: WallMs) -> RunClose {
     RunClose::Recovering {
         not_before: now.plus(UNAVAILABLE_RETRY),
@@ -237,16 +237,16 @@ async fn read_parked(node: &NodeContext, shard: &ClaimedShard) -> Result<Vec<Par
     }
 }
 
-/// Reads the saved progress; what can't be read is never taken for "nothing was done".
+/// Decodes the saved progress. Unreadable progress is an error, never an empty start.
 fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, String> {
     let above = if shard.blob.is_empty() {
         Vec::new()
     } else {
-        let snapshot = checkpoint::decode(&shard.blob, shard.low_water).map_err(|error| error.to_string())?;
+        let snapshot = checkpoint::decode(&shard.blob, shard.watermark).map_err(|error| error.to_string())?;
         snapshot.words
     };
     Ok(Restored {
-        low_water: shard.low_water,
+        watermark: shard.watermark,
         high_water: shard.high_water,
         reach: shard.reach,
         counters: shard.counters,
@@ -259,7 +259,7 @@ fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, St
     })
 }
 
-/// Tries a step again while the store is unavailable.
+/// Repeats a step while the store is unavailable, up to `STEP_TRIES` times.
 pub(crate) async fn retrying<T, F>(mut step: impl FnMut() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,

@@ -1,8 +1,8 @@
-//! The publication of a task's results, by the launcher of its last shard: prepared, then made known by one write under
+//! Publication of a task's results by the launcher of its last shard: prepared, then made visible by one write under
 //! the claim.
 //!
-//! Nothing leaves for the task's handler, so there is no gate and no lease to keep: what another node may have published
-//! meanwhile is refused by the epoch alone. It runs as one task of the launcher, which is told to give up by a signal.
+//! Nothing is sent to the task's handler, so there is no dispatch gate and no lease to keep: the epoch alone guards
+//! against another node's publication. It runs as one task of the launcher and is cancelled by a signal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,35 +21,35 @@ use crate::ports::handling::meters::PublicationFate;
 use crate::ports::ownership::run_store::{CheckpointAck, RunClose};
 use windrow_core::ids::Moment;
 use windrow_core::items::retry::doubled;
-use windrow_core::task::lifecycle::{StopReason, Wish};
+use windrow_core::task::lifecycle::{Desired, StopReason};
 
-/// The wait before a publication that could not be prepared is tried again, and the longest one.
+/// First and longest delay before a publication that could not be prepared is tried again.
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
-/// How often it is tried before its task stops; people start it again.
+/// Tries before the task stops; people start it again.
 const TRIES_MAX: u32 = 5;
 
-/// A publication under way.
+/// Publication that this launcher is preparing or writing.
 pub(crate) struct Publication {
     own: OwnClaim,
     claimed_at: Moment,
     gives_up: Arc<Notify>,
-    /// It is being given back, or made known: the row may name nobody by now.
+    /// Set while the shard is being released or the results published: the row may name no owner by then.
     is_ending: Arc<AtomicBool>,
     work: AbortHandle,
 }
 
 impl Drop for Publication {
-    /// Also when the launcher fails or is killed: nothing of it goes on.
+    /// Runs also when the launcher fails or is killed, and aborts the work.
     fn drop(&mut self) {
         self.work.abort();
     }
 }
 
 impl Launcher {
-    /// Begins to publish what this node has just claimed.
+    /// Starts the publication that this node has just claimed.
     pub(crate) fn publish(&mut self, claimed: ClaimedPublication) {
         let node = self.arguments.node.clone();
-        // Whoever takes it over waits for the session's silence, not for a lease.
+        // A successor waits for the session's silence, not for a lease.
         opening::give_lease_back(claimed.key, &self.arguments.routes.lease_keeper);
         let own = OwnClaim {
             shard: claimed.shard.shard,
@@ -88,14 +88,14 @@ impl Launcher {
         }
     }
 
-    /// What a launcher that publishes makes of its messages.
+    /// Handles messages while a publication is in progress.
     pub(crate) fn on_publication(&mut self, message: &Msg) {
         let Some(publication) = &self.publication else {
             return;
         };
         let own = publication.own;
         let is_foreign = match message {
-            // An answer from before the claim names the claim before.
+            // An answer from before the claim names the previous claim.
             Msg::Row(row, sent) if row.claim != own.claim => publication.claimed_at < *sent,
             Msg::NotListed(sent) => {
                 publication.claimed_at < *sent && !publication.is_ending.load(Ordering::Relaxed)
@@ -108,10 +108,10 @@ impl Launcher {
             return self.finish(LauncherEnd::Fenced);
         }
         let is_over = match message {
-            Msg::Row(row, _) => row.claim == own.claim && (row.wish != Wish::Run || row.leaves),
+            Msg::Row(row, _) => row.claim == own.claim && (row.desired != Desired::Run || row.leaves),
             Msg::HandOver | Msg::Leave | Msg::Abort => true,
             Msg::Look => return self.look(),
-            Msg::Controlled(control) => control.wish != Wish::Run,
+            Msg::Controlled(control) => control.desired != Desired::Run,
             _ => false,
         };
         if is_over {
@@ -120,8 +120,8 @@ impl Launcher {
     }
 }
 
-/// Makes known what was prepared, or gives the shard back: without a word where it was given up, which stops it if its task
-/// is to stop.
+/// Publishes the prepared results, or releases the shard. A cancelled publication is released without a message,
+/// which stops it if its task is to stop.
 async fn conclude(
     node: &NodeContext,
     own: OwnClaim,

@@ -1,4 +1,4 @@
-//! The run of a launcher: its cell, its children, its numbered checkpoints.
+//! Run of a launcher: its cell, its children and its numbered checkpoints.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -28,20 +28,20 @@ use windrow_core::checkpoint;
 use windrow_core::execution::{Command, RunEnd};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
 use windrow_core::items::retry::doubled;
-use windrow_core::task::lifecycle::{StopReason, Wish};
+use windrow_core::task::lifecycle::{Desired, StopReason};
 
-/// How long a handler may take to close before its launcher ends without it.
+/// Longest time for a handler to close before its launcher ends without it.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
-/// Nothing was heard of a checkpoint for this long.
+/// Time without an acknowledgement after which a checkpoint is sent again.
 const RESEND_AFTER: Duration = Duration::from_secs(2);
 
-/// The newest checkpoint, until it is stored.
+/// Newest checkpoint, kept until it is stored.
 pub(crate) struct Pending {
     checkpoint: ShardCheckpoint,
     draft_no: u64,
 }
 
-/// A child of the run, once it has been started.
+/// Child actor of the run, once it has been started.
 pub(crate) struct Child<M: ractor::Message> {
     pub(crate) address: Option<Address<M>>,
     restarts: Restarts,
@@ -84,7 +84,7 @@ pub(crate) struct Run {
     pub(crate) claimed_at: Moment,
     pub(crate) seq: CheckpointSeq,
     pub(crate) pending: Option<Pending>,
-    /// People want it on another node, or its wish is one that only a newer program knows.
+    /// Set when people want the run on another node, or when only a newer program knows its desired state.
     pub(crate) leaves: bool,
     pub(crate) executor: Child<executor::Msg>,
     pub(crate) renewer: Child<lease_renewer::Msg>,
@@ -95,7 +95,7 @@ impl Run {
         self.key.claim
     }
 
-    /// Whether a heartbeat sent at `sent` must have found the shard, if it were still ours.
+    /// True if a heartbeat sent at `sent` must have found the shard, were it still ours.
     pub(crate) fn is_missing_at(&self, sent: Moment) -> bool {
         let giving_back = self
             .pending
@@ -104,12 +104,12 @@ impl Run {
         self.claimed_at < sent && !giving_back
     }
 
-    /// Whose items it calls.
+    /// Returns the business whose items the run calls.
     pub(crate) fn business(&self) -> &str {
         &self.cell.about.business
     }
 
-    /// How it fares, for people who look at the tree.
+    /// Describes the state of the run, for the tree.
     pub(crate) fn doing(&self) -> String {
         let progress = self.cell.progress();
         let rate = progress
@@ -131,7 +131,7 @@ impl Run {
         &self.control
     }
 
-    /// Numbers a draft, keeps it and sends it. A newer draft holds all that an unstored older one held.
+    /// Numbers a draft, keeps it and sends it. A newer draft holds everything that an unstored older one held.
     pub(crate) fn on_draft(&mut self, drafted: Drafted, state: &mut Launcher) {
         let Drafted {
             draft,
@@ -154,11 +154,11 @@ impl Run {
             epoch: self.epoch,
             claim: self.key.claim,
             seq: self.seq,
-            low_water: draft.low_water,
+            watermark: draft.watermark,
             high_water: draft.high_water,
             reach: draft.reach,
             counters: draft.counters,
-            blob: checkpoint::encode_as(version, draft.low_water, &draft.above, &[]),
+            blob: checkpoint::encode_as(version, draft.watermark, &draft.above, &[]),
             side: draft.side,
             finish_at: draft.finish_at,
             canary_passed: draft.canary_passed,
@@ -177,8 +177,7 @@ impl Run {
         self.send(state);
     }
 
-    /// The lines of a draft, after those that an earlier one carried and of which nobody knows yet whether they are
-    /// stored.
+    /// Returns the lines of a draft, after those of an earlier draft that may not be stored.
     fn carried_lines(&mut self, new: DraftLines) -> Vec<ReplyLines> {
         let mut lines = self
             .pending
@@ -205,7 +204,7 @@ impl Run {
             .tell_after(RESEND_AFTER, Msg::Resend(pending.checkpoint.seq));
     }
 
-    /// The writer may have died with it; a repeat of the same number does no harm.
+    /// Sends a checkpoint again, since the writer may have died with it. A repeat of the same number is harmless.
     pub(crate) fn resend(&mut self, seq: CheckpointSeq, state: &mut Launcher) {
         if self
             .pending
@@ -216,7 +215,7 @@ impl Run {
         }
     }
 
-    /// Hears that a checkpoint is durable; says how the launcher ends if it was the last one.
+    /// Notes that a checkpoint is durable. Returns the end of the launcher if it was the last one.
     pub(crate) fn on_stored(&mut self, seq: CheckpointSeq, state: &Launcher) -> Option<LauncherEnd> {
         let stored = self.pending.take_if(|pending| pending.checkpoint.seq == seq)?;
         self.cell.on_saved(stored.draft_no);
@@ -246,8 +245,8 @@ impl Run {
         }
     }
 
-    /// A run that lasted longer than the longest wait was healthy: the count of recoveries begins anew. Where the whole
-    /// task recovers, it does so once.
+    /// Returns the close for a recovery. A run that outlasted the longest delay was healthy, so its count of
+    /// recoveries restarts. If the whole task recovers, it does so once.
     fn recover(&self, reason: &str, text: &str, node: &NodeContext) -> RunClose {
         if let Some(pause) = self.task_recovers(node.clock.wall()) {
             let (not_before, reason, text) = (pause.until, reason.to_owned(), text.to_owned());
@@ -274,29 +273,30 @@ impl Run {
         }
     }
 
-    pub(crate) fn on_wish(&self, wish: Wish) {
+    pub(crate) fn on_desired(&self, desired: Desired) {
         let now = self.cell.clock.wall();
-        let is_late = wish == Wish::Stop && self.control.deadline.is_some_and(|deadline| deadline <= now);
+        let is_late =
+            desired == Desired::Stop && self.control.deadline.is_some_and(|deadline| deadline <= now);
         let end = if is_late {
             RunEnd::stopped(StopReason::Deadline, "its deadline passed".to_owned())
         } else {
             RunEnd::stopped(StopReason::Operator, "stopped by command".to_owned())
         };
-        match wish {
-            Wish::Run => {}
-            Wish::Stop | Wish::Cancel | Wish::Rest => self.steer(Command::Stop(end)),
-            Wish::StopNow => self.abort(end),
+        match desired {
+            Desired::Run => {}
+            Desired::Stop | Desired::Cancel | Desired::Rest => self.steer(Command::Stop(end)),
+            Desired::StopNow => self.abort(end),
         }
     }
 
-    /// The core ends as commanded; calls in flight are dropped. Without an executor there are none, and the next one
-    /// finds a run that has to end.
+    /// Ends the core by the given command and drops calls in flight. Without an executor there are none, and the next
+    /// executor finds a run that has to end.
     pub(crate) fn abort(&self, end: RunEnd) {
         self.steer(Command::Stop(end));
         self.executor.tell(executor::Msg::Abort);
     }
 
-    /// Drains and gives the shard to another node; what takes too long is aborted. A repeat does nothing.
+    /// Drains and gives the shard to another node; aborts if it takes too long. A repeat does nothing.
     pub(crate) fn leave(&mut self, state: &Launcher) {
         if !std::mem::replace(&mut self.leaves, true) {
             tracing::info!(shard = %self.cell.shard, "its run drains and gives the shard back: it is to be run elsewhere, or anew");
@@ -307,7 +307,8 @@ impl Run {
         }
     }
 
-    /// Straight to the core, never through the executor: one that died would take the command with it.
+    /// Sends a command straight to the core, never through the executor: one that died would take the command with
+    /// it.
     pub(crate) fn steer(&self, command: Command) {
         let mut fx = windrow_core::execution::Effects::default();
         let told = self
@@ -358,7 +359,7 @@ impl Run {
         Ok(())
     }
 
-    /// Ends everything of the run; the future ends when the handler is closed and the lease given back.
+    /// Ends everything of the run. The future completes when the handler is closed and the lease given back.
     pub(crate) fn close(self, state: &Launcher) -> impl Future<Output = ()> + Send + 'static {
         self.gate.close();
         state.me.leaf.say(Activity::Draining, "closing the handler");
@@ -369,7 +370,7 @@ impl Run {
         async move {
             self.cell.silence();
             self.cell.lanes_gone().await;
-            // Nothing is in flight any more: who takes the shard next need not wait for the handler's end.
+            // Nothing is in flight any more: the next owner need not wait for the handler to close.
             opening::give_lease_back(self.key, &keeper);
             let closing = AssertUnwindSafe(async { self.cell.handler.close().await }).catch_unwind();
             match tokio::time::timeout(CLOSE_PATIENCE, closing).await {
@@ -381,8 +382,8 @@ impl Run {
         }
     }
 
-    /// The launcher is gone without an orderly end.
-    pub(crate) fn abandon(self, node: &NodeContext, keeper: &Route<lease_keeper::Msg>) {
+    /// Ends a run whose launcher failed or was killed.
+    pub(crate) fn fail(self, node: &NodeContext, keeper: &Route<lease_keeper::Msg>) {
         self.gate.close();
         opening::give_lease_back(self.key, keeper);
         self.cell.silence();

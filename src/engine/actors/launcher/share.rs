@@ -1,4 +1,5 @@
-//! A run among the other shards of its task: its part of the rate, booked before it grows, and what one shard tells all.
+//! Run among the other shards of its task: its share of the rate, booked before it grows, and signals from one shard
+//! to all.
 
 use std::time::Duration;
 
@@ -16,17 +17,17 @@ use windrow_core::shards::{Pause, PauseReason, Share};
 use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::TASK_RECOVERS;
 
-/// How long a part that doesn't fit the node waits until it is asked for again.
+/// Delay before a share that doesn't fit the node is requested again.
 const BOOK_AGAIN: Duration = Duration::from_secs(5);
-/// How often a run asks what the other shards have abandoned: together they may stop the task.
+/// Interval at which a run asks for the failed items of the other shards: together they may stop the task.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Called with what came of a request to book.
+/// Callback with the result of a booking request.
 pub(crate) type Booked = Box<dyn FnOnce(Result<(), Refusal>) + Send>;
-/// Books another part, or the part of another rate, for the launcher's shard.
+/// Callback that books another share, or the share of another rate, for the launcher's shard.
 pub(crate) type BookSink = std::sync::Arc<dyn Fn(Part, Booked) + Send + Sync>;
 
-/// A part of a task's rate.
+/// Share of a task's rate, with the rate itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) share: Share,
@@ -41,23 +42,23 @@ impl Part {
         }
     }
 
-    /// How fast the shard may go.
+    /// Returns the rate limit of the shard.
     pub(crate) fn limit(self) -> RateLimit {
         self.share.of_limit(self.rate)
     }
 }
 
-/// What the core was told of its part and its settings.
+/// Share and settings that the core currently has.
 #[derive(Clone, Debug)]
 pub(crate) struct InForce {
-    /// What is booked on this node.
+    /// Share booked on this node.
     part: Part,
     tuning: Tuning,
     shared: Shared,
 }
 
 impl InForce {
-    /// A run begins with what was booked for it, which may be less than it has by now.
+    /// Starts with the share booked for the run, which may be less than its share by now.
     pub(crate) fn new(control: &Control, booked: Share) -> InForce {
         let part = Part {
             share: booked,
@@ -76,13 +77,13 @@ impl InForce {
 }
 
 impl Run {
-    /// Takes over what the task's row says now. A slower part holds at once; a faster one when it is booked.
+    /// Applies the control from the task's row. A lower rate holds at once, a higher one once it is booked.
     pub(crate) fn on_control(&mut self, control: Control, state: &Launcher) {
         if control.canary != self.control.canary {
             self.steer(Command::Canary(control.canary));
         }
-        if control.abandonments != self.control.abandonments {
-            self.steer(Command::GiveUp(control.abandonments.clone()));
+        if control.failed_codes != self.control.failed_codes {
+            self.steer(Command::MarkFailed(control.failed_codes.clone()));
         }
         if control.skips != self.control.skips {
             self.steer(Command::Skip(control.skips.clone()));
@@ -104,10 +105,10 @@ impl Run {
         if is_news {
             self.hear(state.arguments.node.clock.wall());
         }
-        self.on_wish(self.control.wish);
+        self.on_desired(self.control.desired);
     }
 
-    /// What it should have of its node: next to nothing while it waits for items.
+    /// Returns the share wanted from the node: next to nothing while the run waits for items.
     fn wanted_part(&self) -> Part {
         let part = Part::of(&self.control);
         Part {
@@ -134,7 +135,7 @@ impl Run {
         (state.arguments.book)(wanted, booked);
     }
 
-    /// Hears whether a part could be booked. What doesn't fit is asked for again; until then what fitted holds.
+    /// Handles the result of a booking. A share that doesn't fit is requested again; until then the old one holds.
     pub(crate) fn on_booked(&mut self, part: Part, outcome: Result<(), Refusal>, state: &Launcher) {
         if part != self.wanted_part() {
             return;
@@ -156,12 +157,12 @@ impl Run {
         }
     }
 
-    /// Asks again for what didn't fit.
+    /// Requests the share that didn't fit again.
     pub(crate) fn book_again(&mut self, state: &Launcher) {
         self.book(state);
     }
 
-    /// Tells the core and the executor what has changed.
+    /// Passes changes of share and settings to the core and the executor.
     pub(crate) fn apply(&mut self, state: &Launcher) {
         let part = self.in_force.part;
         let shared = Shared {
@@ -188,7 +189,7 @@ impl Run {
         self.executor.tell(executor::Msg::Paced(interval, lanes));
     }
 
-    /// Obeys what another shard was told, as far as it isn't over.
+    /// Applies a recovery, pause or slowdown that another shard received, if it isn't over.
     pub(crate) fn hear(&self, now: WallMs) {
         if let Some(pause) = self.task_recovers(now) {
             let text = format!("the task recovers until {}", pause.until.to_rfc3339());
@@ -206,21 +207,20 @@ impl Run {
         }
     }
 
-    /// The recovery of the whole task that another shard has begun.
+    /// Returns the recovery of the whole task that another shard has begun.
     pub(crate) fn task_recovers(&self, now: WallMs) -> Option<Pause> {
         let pause = self.control.pause.filter(|pause| pause.until > now);
         pause.filter(|pause| pause.reason == PauseReason::ErrorBudget)
     }
 
-    /// Whether the other shards' abandoned items count against a limit of this one's task.
+    /// True if failed items of the other shards count against a limit of this task.
     pub(crate) fn counts_with_others(&self) -> bool {
-        !self.control.shared.share.is_all() && self.control.tuning.error_budget.abandoned.is_some()
+        !self.control.shared.share.is_all() && self.control.tuning.error_budget.failed.is_some()
     }
 }
 
 impl Launcher {
-    /// Only a run with others beside it has to ask, and only while they are there. One of an open task looks whether it waits
-    /// for items.
+    /// Checks the other shards, if the run has any, and whether a run of an open task waits for items.
     pub(crate) fn look_again(&mut self) {
         self.with_run(|run, state| run.watch_idleness(state));
         let Some(run) = &self.run else { return };

@@ -1,4 +1,4 @@
-//! How a run begins: its handler is opened, its core made from what was saved, its children spawned.
+//! Start of a run: opens its handler, makes its core from the saved progress, spawns its children.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ use windrow_core::ids::CheckpointSeq;
 use windrow_core::settings::{RateLimit, Results};
 
 impl Run {
-    /// Opens the handler and makes the core from what was saved. The control's wish is obeyed, not the claim's: the
-    /// control was read after it, and heartbeats tell only what differs from the control.
+    /// Opens the handler and makes the core from the saved progress. The control's desired state is obeyed, not the
+    /// claim's: the control was read later, and heartbeats report only differences from the control.
     pub(crate) fn open(state: &Launcher, claimed: Claimed) -> Result<Run, OpenError> {
         let node = &state.arguments.node;
         let (gate, key, control) = (claimed.gate.clone(), claimed.key, claimed.control.clone());
@@ -34,12 +34,12 @@ impl Run {
         let cell = cell(state, claimed)?;
         node.directory.enter(cell.clone());
         let progress = cell.progress();
-        // What people hear of a start is `run began`, once all of it has started.
+        // People see a start as `run began`, once everything has started.
         tracing::debug!(
             actor = state.me.leaf.path(),
             run = cell.about.run.0,
             epoch = epoch.0,
-            from = progress.low_water.0,
+            from = progress.watermark.0,
             total = progress.total.0,
             "run started"
         );
@@ -62,18 +62,19 @@ impl Run {
         if let Some(end) = run.control.finish_at {
             run.steer(Command::Finish(end));
         }
-        if !run.control.abandonments.is_empty() {
-            run.steer(Command::GiveUp(run.control.abandonments.clone()));
+        if !run.control.failed_codes.is_empty() {
+            run.steer(Command::MarkFailed(run.control.failed_codes.clone()));
         }
         if !run.control.skips.is_empty() {
             run.steer(Command::Skip(run.control.skips.clone()));
         }
         run.hear(node.clock.wall());
-        run.on_wish(run.control.wish);
+        run.on_desired(run.control.desired);
         Ok(run)
     }
 
-    /// More than one lane helps only a handler that answers at once, in this process, and that no rate slows down.
+    /// Returns the number of lanes. More than one helps only a handler that answers at once, in this process, without
+    /// a rate limit.
     pub(crate) fn lanes(&self, node: &NodeContext) -> usize {
         let unpaced = self.control.tuning.rate == RateLimit::Unlimited;
         if unpaced && self.cell.handler.answers_at_once() {
@@ -103,7 +104,7 @@ impl Launcher {
         Ok(())
     }
 
-    /// Starts the renewer, on the thread where leases are kept: no load delays a renewal.
+    /// Starts the renewer on the thread of the leases, so that no load delays a renewal.
     pub(crate) async fn start_renewer(&mut self) -> Handled {
         let Some(run) = &mut self.run else { return Ok(()) };
         let arguments = lease_renewer::Arguments {
@@ -121,7 +122,7 @@ impl Launcher {
     }
 }
 
-/// The core of the run and what it drives; opens the handler.
+/// Builds the run's cell: the core and everything that it drives. Opens the handler.
 fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let node = &state.arguments.node;
     let (shard, gate, control) = (claimed.shard, claimed.gate, claimed.control);
@@ -181,13 +182,13 @@ fn about(shard: &ClaimedShard, task: &TaskView, control: &Control, kind: &'stati
     }
 }
 
-/// What its items come to, after what those of earlier runs did.
+/// Returns the outputs of the run, counted on from those of earlier runs.
 fn results_of(node: &NodeContext, shard: &ClaimedShard) -> executor::results::Results {
     let room = node.directory.result_room();
-    executor::results::Results::new(room, shard.results_kept, shard.low_water)
+    executor::results::Results::new(room, shard.results_kept, shard.watermark)
 }
 
-/// What the handler is told about the run.
+/// Returns the facts about the run that its handler is given.
 fn context(
     node: &NodeContext,
     shard: &ClaimedShard,

@@ -1,10 +1,10 @@
-//! What comes before a claim: the shard's lease, held, and the fence of an owner that is silent (decision 0020, rules
-//! 9–12 and 14).
+//! Steps before a claim: holding the shard's lease, and fencing an owner that is silent (decision 0020, rules 9–12
+//! and 14).
 //!
-//! - Where there are leases the order is lease, fence, claim, also when the owner's session is fenced already: its run
-//!   may live on its lease. Fence and claim are sent only while the own lease is trusted.
-//! - A released shard has no owner: without an answer of the lease store the session alone carries its run.
-//! - Whoever doesn't get through gives the lease back.
+//! - With leases the order is lease, fence, claim, even if the owner's session is fenced already: its run may live on
+//!   its lease. Fence and claim are sent only while the candidate's lease is valid.
+//! - A released shard has no owner: if the lease store doesn't answer, the session alone carries its run.
+//! - A candidate that fails gives the lease back.
 
 use std::time::Duration;
 
@@ -21,19 +21,19 @@ use crate::ports::ownership::run_store::{ClaimOutcome, ClaimRequest};
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::shards::trust::Term;
 
-/// What a candidate may lean on while it takes a shard.
+/// Basis on which a candidate takes a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// The shard's lease, trusted until then.
+    /// The shard's lease, valid until this moment.
     Lease(Moment),
-    /// The own session alone: there is no lease store, or none is needed.
+    /// The candidate's session alone: there is no lease store, or no lease is needed.
     Session,
-    /// The own session alone, against an owner that may have a lease: it is waited longer for.
+    /// The candidate's session alone, against an owner that may have a lease: the wait is longer.
     Blind,
 }
 
 impl Hold {
-    /// Whether the next step may be sent.
+    /// True if the next step may be sent.
     fn is_good(self, now: Moment) -> bool {
         match self {
             Hold::Lease(until) => now < until,
@@ -41,7 +41,7 @@ impl Hold {
         }
     }
 
-    /// How long an owner must have been silent beyond its lease.
+    /// Returns the time that an owner must have been silent beyond its lease.
     fn extra(self, node: &NodeContext) -> Duration {
         if self == Hold::Blind {
             node.times.lease_ttl
@@ -51,10 +51,10 @@ impl Hold {
     }
 }
 
-/// Takes the shard's lease where there are leases, then fences its owner where that is needed.
+/// Takes the shard's lease if there are leases, then fences its owner if needed.
 ///
 /// # Errors
-/// Why the claim may not be sent; the lease was given back.
+/// The reason why the claim may not be sent; the lease was given back.
 pub(crate) async fn secure(arguments: &Arguments, key: LeaseKey, gate: &Gate) -> Result<Hold, NotClaimed> {
     let Arguments { node, candidate, .. } = arguments;
     if let Some(owner) = candidate.session
@@ -67,7 +67,7 @@ pub(crate) async fn secure(arguments: &Arguments, key: LeaseKey, gate: &Gate) ->
         Err(not_taken) => Err(not_taken),
     };
     if secured.is_err() {
-        // Also where nothing was answered: the request may have been obeyed.
+        // Even without an answer: the request may have been carried out.
         give_lease_back(key, &arguments.routes.lease_keeper);
     }
     secured
@@ -83,11 +83,11 @@ async fn take_lease(arguments: &Arguments, key: LeaseKey, gate: &Gate) -> Result
             if gate.extend_lease(until, node.clock.now()) {
                 Ok(Hold::Lease(until))
             } else {
-                // The own heart has not beaten: no claim of this session is wanted.
+                // This session's heartbeat has stopped, so it must not claim.
                 Err(NotClaimed::LOST)
             }
         }
-        // Nobody holds it, and it can't be had: the lease store lost its data. A released shard needs none.
+        // Nobody holds the lease, and it can't be had: the lease store lost its data. A released shard needs none.
         Some(LeaseAnswer::Said(LeaseReply::Absent, _) | LeaseAnswer::Unknown(_)) if is_released => {
             Ok(Hold::Session)
         }
@@ -97,7 +97,7 @@ async fn take_lease(arguments: &Arguments, key: LeaseKey, gate: &Gate) -> Result
     }
 }
 
-/// None when nobody answers: the keeper is being restarted.
+/// Asks for the lease. Returns `None` if nobody answers because the keeper is being restarted.
 async fn ask(key: LeaseKey, keeper: &Route<lease_keeper::Msg>) -> Option<LeaseAnswer> {
     let (sender, answer) = tokio::sync::oneshot::channel();
     let tell = Box::new(move |answer| {
@@ -113,7 +113,7 @@ async fn ask(key: LeaseKey, keeper: &Route<lease_keeper::Msg>) -> Option<LeaseAn
     answer.await.ok()
 }
 
-/// Gives a lease back; one that stays behind runs out by itself.
+/// Gives a lease back; one that stays behind expires on its own.
 pub(crate) fn give_lease_back(key: LeaseKey, keeper: &Route<lease_keeper::Msg>) {
     keeper.tell(lease_keeper::Msg::Ask(Question {
         key,
@@ -122,13 +122,13 @@ pub(crate) fn give_lease_back(key: LeaseKey, keeper: &Route<lease_keeper::Msg>) 
     }));
 }
 
-/// Fences a silent owner under the heartbeat that was silent; passes where it is fenced already.
+/// Fences a silent owner under its last heartbeat; passes if it is fenced already.
 async fn fence(node: &NodeContext, owner: Option<SessionId>, hold: Hold) -> Result<(), NotClaimed> {
     let Some(owner) = owner else { return Ok(()) };
     let now = node.clock.now();
     match node.heartbeats.owner(owner, hold.extra(node), now) {
         Owner::Gone => Ok(()),
-        // Silent, but not for long enough where its lease can't be seen.
+        // Silent, but not for long enough when its lease can't be seen.
         Owner::Alive if hold == Hold::Blind => Err(NotClaimed::unclaimable(Unclaimable::NoWitness)),
         Owner::Alive => Err(NotClaimed::LOST),
         Owner::Silent(_) if !hold.is_good(now) => Err(NotClaimed::LOST),
@@ -143,7 +143,7 @@ async fn fence(node: &NodeContext, owner: Option<SessionId>, hold: Hold) -> Resu
     }
 }
 
-/// Claims, and claims again under the same id while the outcome is unknown and the lease is trusted.
+/// Claims, and repeats the claim under the same id while the outcome is unknown and the lease is valid.
 pub(crate) async fn claim(
     node: &NodeContext,
     request: ClaimRequest,

@@ -1,7 +1,7 @@
-//! Plays the rounds of shared limits beside the heartbeat: says what this node uses and wants, hears what it may use.
+//! Rounds of shared limits run alongside the heartbeat: this node reports its use and demand, and receives its share.
 //!
-//! One transaction a second for all limits of the session, sooner where something begins or is to be given up. What a
-//! round came to is applied only if its answer arrives; a lost answer leaves a part unused, never used twice
+//! One transaction a second serves all limits of the session, sooner when something begins or must be given up. A
+//! round is applied only if its answer arrives: a lost answer leaves a share unused, never used twice
 //! (`windrow_core::limit::round`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,23 +21,23 @@ use windrow_core::limit::round::{Dealt, Round};
 use windrow_core::limit::turn::Turn;
 use windrow_core::pace::STALE_AFTER;
 
-/// How often a session deals: demand that moves is followed by two or three deals.
+/// Interval between allocations of a session: a change of demand is followed in two or three of them.
 const DEAL_EVERY: Duration = Duration::from_secs(1);
-/// However often somebody hurries.
+/// Shortest interval between allocations, however often one is requested.
 const DEAL_REST: Duration = Duration::from_millis(100);
 
-/// What is known of one limit from round to round.
+/// State of one limit from round to round.
 #[derive(Default)]
 struct Book {
     has_played: bool,
     turn: Turn,
-    /// The highest number of a round.
+    /// Highest number of a round so far.
     round_no: u64,
-    /// The database has lost rounds: until then no more than this is used.
+    /// Upper bound on the share until this moment, set when the database has lost rounds.
     careful: Option<(Moment, Part)>,
 }
 
-/// What a round was played with.
+/// Values that a round was played with.
 struct Play {
     pot: Arc<SharedPot>,
     uses: Part,
@@ -51,7 +51,7 @@ struct Dealer<'a> {
     fails: bool,
 }
 
-/// Deals until the session is fenced.
+/// Allocates until the session is fenced.
 pub(crate) async fn deal_on(node: &NodeContext, life: &Life) {
     let mut dealer = Dealer {
         node,
@@ -66,7 +66,7 @@ pub(crate) async fn deal_on(node: &NodeContext, life: &Life) {
         }
         let is_urgent = dealer.deal().await;
         if is_urgent {
-            // What was taken from a part before it shrank has departed, or comes back.
+            // Items taken from a share before it shrank have been sent by then, or come back.
             tokio::time::sleep(STALE_AFTER * 2).await;
             continue;
         }
@@ -78,7 +78,7 @@ pub(crate) async fn deal_on(node: &NodeContext, life: &Life) {
 }
 
 impl Dealer<'_> {
-    /// One round of each limit; says whether something was given up that others may wait for.
+    /// Plays one round of each limit. Returns true if something was given up that others may wait for.
     async fn deal(&mut self) -> bool {
         let pots = self.node.pots.of(self.life.id);
         let patience = self.node.times.lease_ttl / 3;
@@ -120,7 +120,7 @@ impl Dealer<'_> {
         }))
     }
 
-    /// What limited nothing may limit something now: then nothing leaves before this node has a part.
+    /// Checks limits that limited nothing before. If one does now, nothing is sent until this node has a share.
     async fn look_for_limits(&self, pots: &[Arc<SharedPot>]) -> Result<(), StoreError> {
         let free: BTreeSet<String> = pots
             .iter()
@@ -179,7 +179,7 @@ impl Dealer<'_> {
                 let part = book.usable(&dealt, (round_no, pot.look(Pot::part)), now, lasts);
                 book.turn.on_part(part, pot.look(Pot::sent), now);
                 pot.apply(part, bounds.is_limited(), now);
-                // Calls in flight are given up as they end: then another round tells nothing new.
+                // Calls in flight free their share as they end; until then another round brings nothing new.
                 dealt.gives_up() && pot.look(Pot::uses) != *uses
             }
         }
@@ -187,8 +187,8 @@ impl Dealer<'_> {
 }
 
 impl Book {
-    /// What may be used. A round number that falls shows a database that lost what it had acknowledged: others may have
-    /// been given what is used here, so for a while only the lesser of both is.
+    /// Returns the usable share. A falling round number shows a database that lost what it had acknowledged: others
+    /// may have been given what is used here, so for a while only the lesser of both is used.
     fn usable(&mut self, dealt: &Dealt, (round_no, part): (u64, Part), now: Moment, lasts: Duration) -> Part {
         let usable = dealt.usable();
         if round_no < self.round_no {

@@ -1,6 +1,6 @@
-//! What this node has seen of all sessions: a board that the restorer writes and whoever takes a shard over reads.
+//! Heartbeats of all sessions as seen by this node: a board that the restorer writes and candidates for a shard read.
 //!
-//! Silence is measured on the own clock (decision 0020, rule 9). The board outlives a crash of the restorer.
+//! Silence is measured on this node's clock (decision 0020, rule 9). The board outlives a crash of the restorer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,30 +16,30 @@ use windrow_core::checkpoint;
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::shards::trust::SilenceWatch;
 
-/// For so long after a session went, or drained, its shards are looked for in a hurry.
+/// Time for which scans are frequent after a session went or drained.
 const RESTLESS: Duration = Duration::from_secs(5);
 
-/// What stands between a candidate and a shard that a session's row names.
+/// Obstacle between a candidate and a shard whose row names a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Fenced, or its row is gone: nothing.
+    /// No obstacle: the session is fenced, or its row is gone.
     Gone,
-    /// Its heartbeat had this value all the time that its owner's lease lasts: it may be fenced under it.
+    /// The heartbeat kept this value for the whole lease of its owner, so the session may be fenced under it.
     Silent(i64),
     Alive,
 }
 
-/// When the heartbeats of all nodes last moved, on this node's clock, and what follows from that.
+/// Time at which each node's heartbeat last moved, on this node's clock, and the conclusions from it.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeats(Arc<Mutex<Board>>);
 
-/// The last heartbeat that was seen of a session.
+/// Last heartbeat seen from a session.
 #[derive(Clone, Copy, Debug)]
 struct Beat {
     heartbeat: i64,
-    /// When it was first seen.
+    /// Time at which it was first seen.
     at: Moment,
-    /// Whether another one was seen before: the session lived under the eyes of this node.
+    /// True if an earlier one was seen: the session was alive while this node watched.
     was_heard: bool,
 }
 
@@ -53,7 +53,7 @@ struct Board {
 }
 
 impl Heartbeats {
-    /// Notes the sessions that a reply showed at a moment; others are forgotten.
+    /// Records the sessions listed at a moment and forgets all others.
     pub(crate) fn saw(&self, sessions: &[SessionView], at: Moment) {
         let mut board = self.board();
         let now = sessions.iter().map(|session| {
@@ -84,8 +84,8 @@ impl Heartbeats {
         if went || drains {
             board.restless_until = Some(at.plus(RESTLESS));
         }
-        // Nobody fences its own session: while the database can be read and not written (its disk is full), that would drop what
-        // was called and isn't saved yet, for nobody.
+        // A node never fences its own session: while the database can be read and not written (its disk is full),
+        // that would drop calls that are done and not saved, for nobody's benefit.
         let me = board.me;
         let is_watched = |id: SessionId| is_live(&id) && Some(id) != me;
         board.watch.retain(is_watched);
@@ -108,8 +108,8 @@ impl Heartbeats {
         self.board().me
     }
 
-    /// A session as people name it: `n2, silent 15.2 s`; none that was never seen. `unwritten` is the time since it wrote
-    /// what is taken from it: the last sign of one whose heart this node never heard beat.
+    /// Describes a session for people: `n2, silent 15.2 s`; `None` if it was never seen. `unwritten` is the time
+    /// since it wrote what is taken from it: the last sign of a session whose heartbeat this node never saw move.
     pub(crate) fn describe(&self, id: SessionId, unwritten: Duration, now: Moment) -> Option<String> {
         let board = self.board();
         let (session, beat) = (board.sessions.get(&id)?, board.beats.get(&id)?);
@@ -122,7 +122,7 @@ impl Heartbeats {
         Some(format!("{}, silent {:.1} s", session.node, silent.as_secs_f64()))
     }
 
-    /// How long each heartbeat has not moved; one that was never seen is not among them.
+    /// Returns the time since each heartbeat moved; sessions never seen are left out.
     pub(crate) fn ages(&self, now: Moment) -> BTreeMap<SessionId, Duration> {
         self.board()
             .beats
@@ -131,13 +131,13 @@ impl Heartbeats {
             .collect()
     }
 
-    /// What a session is to a candidate that looks at `now`, when it must have been silent for `extra` beyond its
-    /// owner's lease; with an extra also where it is fenced.
+    /// Returns the state of a session for a candidate at `now`, when the session must have been silent for `extra`
+    /// beyond its owner's lease; with an `extra`, even if it is fenced.
     pub(crate) fn owner(&self, id: SessionId, extra: Duration, now: Moment) -> Owner {
         let board = self.board();
         let seen = board.sessions.get(&id);
         if let Some(session) = seen.filter(|session| session.fenced && !extra.is_zero()) {
-            // Its run may live on a lease that can't be seen, and doesn't hear of the fence.
+            // The session's run may live on a lease that can't be seen, and doesn't learn of the fence.
             let due = board
                 .beats
                 .get(&id)
@@ -160,7 +160,7 @@ impl Heartbeats {
             .map_or(Owner::Alive, Owner::Silent)
     }
 
-    /// The sessions that were silent for their owners' lease and `extra`, each with the heartbeat of that silence.
+    /// Returns the sessions that were silent for their owner's lease and `extra`, each with its last heartbeat.
     pub(crate) fn silent(&self, extra: Duration, now: Moment) -> Vec<(SessionId, i64)> {
         let board = self.board();
         let live = board.sessions.values().filter(|session| !session.fenced);
@@ -168,7 +168,7 @@ impl Heartbeats {
             .collect()
     }
 
-    /// It is fenced now, before the next list shows it. Says whose it is, unless that was known.
+    /// Marks a session as fenced before the next list shows it. Returns its node, unless it was marked already.
     fn was_fenced(&self, id: SessionId) -> Option<String> {
         let mut board = self.board();
         let session = board.sessions.get_mut(&id)?;
@@ -180,22 +180,22 @@ impl Heartbeats {
         board.sessions.get(&id).map(|session| session.node.clone())
     }
 
-    /// Its silence is measured anew: its owner is back (rule 11).
+    /// Measures the silence again, since the owner is back (rule 11).
     fn forget(&self, id: SessionId) {
         self.board().watch.forget(id);
     }
 
-    /// When a watched session must be looked at next: its time may be up.
+    /// Returns the next time to check a watched session: its time may be up then.
     pub(crate) fn next_due(&self, now: Moment) -> Option<Moment> {
         self.board().watch.next_due(now)
     }
 
-    /// Whether a session went or drains: its shards will be there in a moment.
+    /// True if a session went or drains: its shards will be available in a moment.
     pub(crate) fn is_restless(&self, now: Moment) -> bool {
         self.board().restless_until.is_some_and(|until| now < until)
     }
 
-    /// The sessions that may take shards, as far as this node knows.
+    /// Returns the sessions that may take shards, as far as this node knows.
     pub(crate) fn peers(&self, now: Moment) -> Vec<Peer> {
         let board = self.board();
         let takes = board.sessions.values().filter(|session| {
@@ -214,7 +214,7 @@ impl Heartbeats {
         takes.map(peer).collect()
     }
 
-    /// The version of checkpoints that every live session reads.
+    /// Returns the checkpoint version that every live session reads.
     pub(crate) fn checkpoint_version(&self) -> u8 {
         let board = self.board();
         let live = board.sessions.values().filter(|session| !session.fenced);
@@ -227,8 +227,8 @@ impl Heartbeats {
 }
 
 impl NodeContext {
-    /// Fences a session under the heartbeat that was silent; says whether it is fenced now, or its owner is back. This node
-    /// knows at once, and the session's own node hears of it where there is a way to.
+    /// Fences a session under the heartbeat that was silent. Returns true if it is fenced now, false if its owner is
+    /// back. This node knows at once; the session's own node gets a hint if hints are available.
     pub(crate) async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
         let session = id.0;
         let is_fenced = self.sessions.fence(id, heartbeat, self.clock.wall()).await?;

@@ -1,5 +1,5 @@
-//! Passes what other nodes hint at to the supervisor, for as long as the tree lives. No actor: it holds nothing, and
-//! without it polling finds the same, later.
+//! Forwarding of other nodes' hints to the supervisor, for as long as the tree lives. It is not an actor: it holds no
+//! state, and without it polling finds the same, later.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) async fn listen(
     loop {
         let hints = tokio::select! {
             heard = source.heard() => heard,
-            // The sender going away is the end as well.
+            // A dropped sender means the end as well.
             _ = over.wait_for(|over| *over) => return,
         };
         supervisor.tell(Msg::Hints(hints));
@@ -27,7 +27,7 @@ pub(crate) async fn listen(
 }
 
 impl NodeContext {
-    /// Tells the other nodes, where there is a way to.
+    /// Sends a hint to the other nodes, if hints are available.
     pub(crate) fn hint(&self, hint: Hint) {
         if let Some(hints) = &self.hints {
             hints.send(hint);

@@ -1,4 +1,4 @@
-//! Which nodes there are, what they do without one another, and what each has of limits that all share.
+//! Membership: the live nodes, their work without one another, and each node's share of the limits that all share.
 
 pub mod dealer;
 pub mod heartbeats;

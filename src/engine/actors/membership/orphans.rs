@@ -1,8 +1,8 @@
-//! What a dead node ran is shown as waiting, or as stopped, also where no node is left to take it.
+//! Release of dead nodes' shards, which are shown as waiting or stopped even if no node is left to take them.
 //!
-//! Without leases a fence says that the owner's trust is over. With leases a run may live on its lease although its session
-//! is fenced, so the shard's lease is taken first, as a claimant takes it (decision 0020, rules 10 and 17), and held until
-//! the shard is released. It comes a moment after the claimants, who need it not.
+//! Without leases, a fence means that the owner's session is no longer valid. With leases a run may live on its lease
+//! although its session is fenced, so the shard's lease is taken first, as a claimant takes it (decision 0020, rules
+//! 10 and 17), and held until the shard is released. This comes a moment after the claimants, who don't need it.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow_core::ids::{ClaimId, SessionId, ShardId, WallMs};
 use windrow_core::shards::trust::Term;
 
-/// Shards of one round.
+/// Maximum number of shards released per round.
 const SHARDS_MAX: u32 = 200;
-/// How long the claimants of a silent owner's shards go before.
+/// Head start of the claimants of a silent owner's shards.
 const CLAIMANTS_FIRST: Duration = Duration::from_secs(1);
-/// How long the lease store may take to answer.
+/// Longest wait for an answer of the lease store.
 const LEASE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Releases the shards of dead sessions; says whether there were any.
+/// Releases the shards of dead sessions. Returns true if there were any.
 pub(crate) async fn settle(node: &NodeContext, now: WallMs) -> Result<bool, StoreError> {
     let Some(leases) = &node.leases else {
         let orphans = node.upkeep.orphans(&[], SHARDS_MAX).await?;
@@ -37,7 +37,7 @@ pub(crate) async fn settle(node: &NodeContext, now: WallMs) -> Result<bool, Stor
         return Ok(false);
     }
     let settled = with_leases(node, &**leases, (&orphans, &keys), &silent, now).await;
-    // Tokens that were not got do no harm in a release, and a request that was not answered may have been obeyed.
+    // Releasing tokens that were not obtained is harmless, and an unanswered request may have been carried out.
     in_time(LEASE_PATIENCE, "the lease store", leases.release(&keys)).await?;
     settled
 }
@@ -70,7 +70,7 @@ async fn with_leases(
     }
     let owns =
         |owner: SessionId, of: &[(ShardId, SessionId)]| of.iter().any(|(_, session)| *session == owner);
-    // Of a full page nobody can say who owns nothing.
+    // A full page doesn't show which sessions own nothing.
     let is_whole = orphans.len() < SHARDS_MAX as usize;
     fence_all(node, silent, |owner| {
         owns(owner, &got) || (is_whole && !owns(owner, orphans))
@@ -83,7 +83,7 @@ async fn with_leases(
     Ok(!node.upkeep.disown(&shards, now).await?.is_empty())
 }
 
-/// Fences those of the silent sessions that may be.
+/// Fences the silent sessions that `may` allows.
 async fn fence_all(
     node: &NodeContext,
     silent: &[(SessionId, i64)],

@@ -1,7 +1,8 @@
-//! This node's parts of shared limits, and the slots of the runs that draw from them.
+//! Local buckets: this node's shares of shared limits, and the slots of the runs that draw from them.
 //!
-//! A pot belongs to one session and lives by its trust in the database alone: where that has run out nothing leaves, even
-//! if a lease would carry the run. `dealer` fills the pots; lanes draw from them inside their exchange.
+//! A local bucket belongs to one session and depends on its validity in the database alone: once that has run out
+//! nothing is sent, even if a lease would carry the run. `dealer` fills the buckets; lanes draw from them inside
+//! their exchange.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,10 +23,10 @@ use windrow_core::limit::{Part, nanos};
 use windrow_core::pace::STALE_AFTER;
 use windrow_core::settings::RateLimit;
 
-/// While there is no trust, how often to look whether it came back.
+/// Interval for checking the session's validity again after it has run out.
 const TRUST_RECHECK: Duration = Duration::from_millis(50);
 
-/// All pots of a node.
+/// All local buckets of a node.
 #[derive(Clone, Default)]
 pub struct Pots(Arc<Shelf>);
 
@@ -33,15 +34,15 @@ pub struct Pots(Arc<Shelf>);
 struct Shelf {
     pots: Mutex<BTreeMap<(SessionId, String), Arc<SharedPot>>>,
     hurry: Notify,
-    /// The number of the last round; outlives a crash of the session's actor, as the session does.
+    /// Number of the last round; outlives a crash of the session's actor, as the session does.
     rounds: AtomicU64,
 }
 
-/// A pot, what it lives by, and whom to wake.
+/// Local bucket, the session it depends on, and the lanes to wake.
 pub(crate) struct SharedPot {
     pub(crate) name: String,
     trust: Arc<SessionTrust>,
-    /// Whether anything is limited: read by every exchange, so that a limit that limits nothing costs a branch.
+    /// Set while anything is limited. Every exchange reads it, so that a limit that limits nothing costs a branch.
     is_limited: AtomicBool,
     filled: Mutex<Filled>,
 }
@@ -52,15 +53,15 @@ struct Filled {
     was_trusted: bool,
     demand: Demand,
     demand_at: Moment,
-    /// A run came or went, or wanted something where nobody did: the demand is no longer true.
+    /// Set when the demand is out of date: a run came or went, or wanted items when none did before.
     is_stale: bool,
 }
 
-/// A demand is measured over at least so long.
+/// Shortest span over which demand is measured.
 const DEMAND_SPAN: Duration = Duration::from_millis(500);
 
 impl Pots {
-    /// A run counts against a limit from now on.
+    /// Adds a run, which counts against a limit from now on.
     pub(crate) fn join(
         &self,
         (life, limit): (&Life, &LimitOf),
@@ -87,7 +88,7 @@ impl Pots {
         }
     }
 
-    /// Something has changed that the next deal shouldn't wait for.
+    /// Requests an allocation now, for a change that shouldn't wait for the next one.
     pub(crate) fn hurry(&self) {
         self.0.hurry.notify_one();
     }
@@ -96,7 +97,7 @@ impl Pots {
         self.0.hurry.notified().await;
     }
 
-    /// The number of the next round.
+    /// Returns the number of the next round.
     pub(crate) fn next_round(&self) -> u64 {
         self.0.rounds.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -109,7 +110,7 @@ impl Pots {
             .collect()
     }
 
-    /// Takes a pot away that nobody draws from.
+    /// Removes a local bucket that no run draws from.
     pub(crate) fn remove_empty(&self, session: SessionId, name: &str) {
         let mut pots = self.shelf();
         let key = (session, name.to_owned());
@@ -150,7 +151,7 @@ impl SharedPot {
         self.is_limited.load(Ordering::Acquire)
     }
 
-    /// What may be used from now on, and whether anything is limited.
+    /// Sets the share to use from now on, and whether anything is limited.
     pub(crate) fn apply(&self, part: Part, is_limited: bool, now: Moment) {
         let mut filled = self.lock();
         let is_change = filled.pot.part() != part;
@@ -165,7 +166,7 @@ impl SharedPot {
         look(&self.lock().pot)
     }
 
-    /// What its runs want.
+    /// Returns the demand of the runs, measured again if it is stale or older than `DEMAND_SPAN`.
     pub(crate) fn demand(&self, now: Moment) -> Demand {
         let filled = &mut *self.lock();
         if filled.is_stale || now.since(filled.demand_at) >= DEMAND_SPAN {
@@ -194,7 +195,7 @@ impl Filled {
         self.is_stale = true;
     }
 
-    /// Whether the session is trusted; where it wasn't, what was earned is void.
+    /// True if the session is valid. If it wasn't, earned credit is void.
     fn is_trusted(&mut self, until: Moment, now: Moment) -> bool {
         let is_trusted = now < until;
         if !is_trusted || !self.was_trusted {
@@ -212,7 +213,7 @@ fn own_rate(rate: RateLimit) -> Option<u64> {
     }
 }
 
-/// A run's place at a pot; given back when dropped.
+/// Slot of a run in a local bucket; given back when dropped.
 pub(crate) struct LimitSlot {
     pots: Pots,
     session: SessionId,
@@ -231,7 +232,7 @@ impl LimitSlot {
         self.pot.is_limited.load(Ordering::Relaxed)
     }
 
-    /// Takes up to so many items; to be settled.
+    /// Reserves up to `want` items. The caller must settle the reservation.
     pub(crate) fn reserve(&self, want: u32, now: Moment) -> Reserved {
         let mut filled = self.pot.lock();
         if !filled.is_trusted(self.pot.trust.until(), now) {
@@ -244,7 +245,7 @@ impl LimitSlot {
         filled.pot.reserve(self.no, want, now)
     }
 
-    /// Says what became of them.
+    /// Settles a reservation, and wakes the run that comes next.
     pub(crate) fn settle(&self, reserved: Reserved, used: Used, now: Moment) {
         let filled = &mut *self.pot.lock();
         let next = filled.pot.settle(self.no, reserved, used, now);
@@ -257,7 +258,7 @@ impl LimitSlot {
         }
     }
 
-    /// The run's settings were changed.
+    /// Applies the run's changed settings to its slot.
     pub(crate) fn tune(&self, rate: RateLimit, batch: u32) {
         self.pot
             .lock()

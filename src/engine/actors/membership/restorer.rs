@@ -1,11 +1,12 @@
-//! Finds runnable shards without a live owner and offers them to the supervisor.
+//! Search for runnable shards without a live owner, which it offers to the supervisor.
 //!
-//! It watches the heartbeats of all sessions on its own clock, and looks when one has been silent for its owner's time:
-//! its shards are offered then. Without leases it fences such a session first (where the heartbeat is still the silent
-//! one); with leases only a candidate that holds one may (`takeover`). It never claims.
+//! The restorer watches the heartbeats of all sessions on its own clock. Once one has been silent for its owner's
+//! time, it scans and offers its shards. Without leases it fences such a session first (if the heartbeat is still the
+//! silent one); with leases only a candidate that holds one may (`takeover`). It never claims.
 //!
-//! Where several nodes could take a shard, each offers at once what falls to it, and the rest a moment later: the shards
-//! of a task, and a thousand of a dead node, spread over the living, and nobody waits for one that is full.
+//! If several nodes could take a shard, each offers at once the shards that rank it first, and the rest a moment
+//! later: the shards of a task, and a thousand of a dead node, spread over the live nodes, and no shard waits for a
+//! full one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,35 +26,36 @@ use crate::ports::ownership::session_store::SessionView;
 use windrow_core::capacity::placement;
 use windrow_core::explain::counted;
 use windrow_core::ids::{Epoch, Moment, SessionId, ShardId};
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 
-/// Candidates of one page: one statement, and at most so many rows in memory before they are looked at.
+/// Candidates per page: one statement, and the most rows in memory before they are examined.
 const PAGE: u32 = 1_000;
-/// Shards of one offer: bounds the memory of the line. What stands behind so many waits for a later scan.
+/// Maximum number of shards per offer, to bound the memory of the line. The others wait for a later scan.
 const LINE_MAX: usize = 50_000;
-/// However often it is woken, it rests for this many times as long as its last scan took, within these bounds: when
-/// thousands of tasks are started one by one, a scan for each would cost more than all else.
+/// Rest after a scan, in multiples of its duration, between `REST_MIN` and `REST_MAX`, however often the restorer is
+/// woken: when thousands of tasks are started one by one, a scan for each would cost more than all else.
 const REST_FACTOR: u32 = 3;
 const REST_MIN: Duration = Duration::from_millis(25);
 const REST_MAX: Duration = Duration::from_millis(500);
-/// A scan that takes longer is given up: a connection that vanished without a word would blind the node for long.
+/// Longest duration of a scan: a connection that vanished silently would otherwise blind the node for long.
 const SCAN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How much later a node offers what falls to another: as much as a take-over has left beyond the owner's lease. Two
-/// nodes see the same silence up to a scan apart, so the shares are rough; whoever claims first has the shard.
+/// Delay before a node offers shards that rank another node first: as long as a takeover has left beyond the owner's
+/// lease. Two nodes see the same silence up to a scan apart, so the distribution is rough; the first to claim has the
+/// shard.
 const RANK_WAIT: Duration = Duration::from_millis(600);
-/// The same for what nobody left behind, where others find it with their next scan only: in scans.
+/// The same delay in scans, for shards that no node left behind and that others find only with their next scan.
 const RANK_WAIT_SCANS: f64 = 1.5;
-/// Scans while a node drains or has just gone: what it leaves is found at once also where no hint comes.
+/// Scan interval while a node drains or has just gone, so that its shards are found at once even without a hint.
 const RESTLESS_SCAN: Duration = Duration::from_millis(250);
 
 pub(crate) type OfferSink = Arc<dyn Fn(Vec<Candidate>) + Send + Sync>;
 
 pub(crate) enum Msg {
-    /// Look now: something ended, started, or was freed.
+    /// Scan now: something ended, started, or was freed.
     Wake,
     Rested,
-    /// A silent owner's time may be up, or the turn of what fell to another node.
+    /// Scan because a silent owner's time may be up, or because shards of another node are due here.
     Due(Moment),
     Scan,
     Scanned(Box<Scan>),
@@ -68,14 +70,14 @@ pub(crate) struct Restorer {
     node: Arc<NodeContext>,
     offer: OfferSink,
     me: Address<Msg>,
-    /// Since when what fell to other nodes is seen.
+    /// Shards held back for other nodes, each with the time when it was first seen.
     held_back: BTreeMap<ShardId, (Epoch, Moment)>,
-    /// The next [`Msg::Due`] that is on its way.
+    /// Time of the next [`Msg::Due`] that is on its way.
     due: Option<Moment>,
     scanning: Option<Moment>,
     again: bool,
     rests_until: Moment,
-    /// Whether the last offer had anybody in it: then the next one is made even when it is empty.
+    /// Set if the last offer was not empty: the next one is then made even if it is empty.
     offered: bool,
 }
 
@@ -126,7 +128,7 @@ impl TreeActor for Restorer {
     }
 }
 
-/// ± 30 %, so that nodes don't scan in step.
+/// Varies an interval by ± 30 %, so that nodes don't scan in step.
 fn jittered(scan: Duration, node: &NodeContext) -> Duration {
     let percent = 70 + (node.new_ids.make().as_u128() % 61) as u32;
     scan * percent / 100
@@ -198,7 +200,7 @@ impl Restorer {
         jittered(if hurry { scan.min(RESTLESS_SCAN) } else { scan }, &self.node)
     }
 
-    /// Looks at a moment, unless it looks earlier anyway.
+    /// Schedules a scan for `due`, unless one is scheduled earlier.
     fn look_at(&mut self, due: Moment, now: Moment) {
         if self.due.is_none_or(|known| due < known || known <= now) {
             self.due = Some(due);
@@ -206,7 +208,7 @@ impl Restorer {
         }
     }
 
-    /// How long what falls to another node is left to it. What a node left behind is looked for in a hurry.
+    /// Returns the time for which another node's shards are left to it; shorter for shards that a node left behind.
     fn rank_wait(&self, is_left: bool) -> Duration {
         let hears_at_once = is_left || self.node.hints.is_some();
         let scans = self.node.times.restore_scan.mul_f64(RANK_WAIT_SCANS);
@@ -217,14 +219,14 @@ impl Restorer {
         }
     }
 
-    /// What is offered now: what falls to this node, and what others had time to take.
+    /// Returns the candidates to offer now: those that rank this node first, and those that others had time to take.
     fn in_turn(&mut self, line: Vec<Candidate>, now: Moment) -> Vec<Candidate> {
         let (board, mut later) = (self.node.heartbeats.clone(), None::<Moment>);
         let (me, peers) = (board.me(), board.peers(now));
         let mut held_back = BTreeMap::new();
         let mut offered = Vec::with_capacity(line.len());
         for candidate in line {
-            // What needs no room is anybody's, and what people sent here nobody else's.
+            // Any node may take a shard that needs no room; only this node may take one that people sent here.
             let is_for_all = needs_room(&candidate) && !candidate.is_sent_here && peers.len() > 1;
             let is_anothers = me
                 .filter(|_| is_for_all)
@@ -253,9 +255,10 @@ impl Restorer {
     }
 }
 
-/// Whether it takes a part of a node's capacity: what is claimed to be stopped, or to publish, has no items to run.
+/// True if the shard takes a share of a node's capacity: one claimed to be stopped, or to publish, has no items to
+/// run.
 pub(crate) fn needs_room(candidate: &Candidate) -> bool {
-    candidate.wish == Wish::Run && !candidate.rank.shard.is_publication()
+    candidate.desired == Desired::Run && !candidate.rank.shard.is_publication()
 }
 
 async fn scan(node: &NodeContext) -> Scan {
@@ -280,7 +283,7 @@ async fn scan(node: &NodeContext) -> Scan {
     }
 }
 
-/// Everybody who waits, page by page; of more than fit into the line, those that go first.
+/// Returns all waiting candidates, read page by page; if they exceed the line, those that go first.
 async fn whole_line(node: &NodeContext, alive: Vec<SessionId>) -> Result<Vec<Candidate>, StoreError> {
     let Some(pools) = node.serving.pools() else {
         return Ok(Vec::new());
@@ -311,16 +314,16 @@ async fn whole_line(node: &NodeContext, alive: Vec<SessionId>) -> Result<Vec<Can
     Ok(line)
 }
 
-/// What is to be stopped needs no room and goes first.
+/// Shortens the line. Shards to be stopped need no room and go first.
 fn shorten(line: &mut Vec<Candidate>) {
     if line.len() > LINE_MAX {
-        line.sort_by_key(|candidate| (candidate.wish == Wish::Run, candidate.rank));
+        line.sort_by_key(|candidate| (candidate.desired == Desired::Run, candidate.rank));
         line.truncate(LINE_MAX);
     }
 }
 
-/// Whether the shards of a session that is not fenced may be had: it was silent for its owner's time. Without leases it
-/// is fenced for that; with leases whoever gets the lease of one of its shards does it.
+/// True if the shards of an unfenced session can be taken: it was silent for its owner's time. Without leases this
+/// fences it; with leases the node that gets the lease of one of its shards does.
 async fn may_be_had(node: &NodeContext, session: &SessionView, now: Moment) -> bool {
     let Owner::Silent(heartbeat) = node.heartbeats.owner(session.id, Duration::ZERO, now) else {
         return false;

@@ -1,7 +1,7 @@
-//! The node's session: one heartbeat row, one write a second however many shards, on a thread of its own.
+//! Session of the node: one heartbeat row, one write a second however many shards, on a separate thread.
 //!
-//! It extends the trust that all gates lean on, and hears here that it was fenced. A fenced session is over: the
-//! node drops everything, carries nothing over, and begins a new one.
+//! It extends the validity that all dispatch gates depend on, and learns here that it was fenced. A fenced session is
+//! over: the node drops everything, carries nothing over, and begins a new one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,24 +25,25 @@ use windrow_core::explain::counted;
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::shards::trust::Term;
 
-/// However often somebody says that there is news: the rest between two heartbeats.
+/// Shortest rest between two heartbeats, however often there is news.
 const HURRY_REST: Duration = Duration::from_millis(100);
 
-/// For so long a session may take to begin; one that may have been written after all is of nobody, and fenced.
+/// Longest time for a session to begin. One whose row may have been written after all belongs to no node and is
+/// fenced.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(15);
 
-/// A session and what it believes of itself.
+/// Session of this node with its validity.
 #[derive(Clone)]
 pub(crate) struct Life {
     pub(crate) id: SessionId,
     pub(crate) trust: Arc<SessionTrust>,
 }
 
-/// What the parent is told.
+/// News from the session to its parent.
 pub(crate) enum News {
-    /// A session lives from now on.
+    /// A new session has begun.
     Begun(Life),
-    /// A heartbeat sent at this moment found these shards, and whether people want the node drained.
+    /// Shards found by a heartbeat sent at this moment; true if people want the node drained.
     Shards(SessionId, Moment, Vec<OwnedShard>, bool),
     Fenced(SessionId),
 }
@@ -51,11 +52,11 @@ pub(crate) type NewsSink = Arc<dyn Fn(News) + Send + Sync>;
 
 pub(crate) enum Msg {
     Begin,
-    /// How the node shows itself was changed.
+    /// The advertised state of the node changed.
     Describe {
         draining: bool,
     },
-    /// Somebody says that there is news for this session: beat soon.
+    /// There is news for this session: send a heartbeat soon.
     Hurry,
     Begun(Life, Result<(), StoreError>),
     Beat(SessionId, Moment, Result<Heartbeat, StoreError>),
@@ -74,8 +75,8 @@ pub(crate) struct Session {
 
 impl TreeActor for Session {
     type Msg = Msg;
-    /// The life that an earlier incarnation of this actor left, if it wasn't fenced: a crash of this actor is none
-    /// of the node's.
+    /// Includes the session that an earlier incarnation of this actor left, if it wasn't fenced: a crash of this
+    /// actor doesn't end the node's session.
     type Arguments = (Arc<NodeContext>, NewsSink, Option<Life>, Route<Msg>);
 
     async fn begin(
@@ -114,7 +115,7 @@ impl TreeActor for Session {
         Ok(())
     }
 
-    /// Every run has released its shards by now: the row can go.
+    /// Removes the session's row: every run has released its shards by now.
     async fn end(&mut self) {
         self.end_beating();
         if let Some(life) = self.life.take()
@@ -126,7 +127,7 @@ impl TreeActor for Session {
 }
 
 impl Session {
-    /// A failure is told only: what others see of a node is old then, and the next change says it again.
+    /// Writes the advertised state. A failure is only logged: others see old data until the next change.
     fn describe(&self) {
         let Some(life) = self.life.clone() else { return };
         let (node, draining) = (self.node.clone(), self.draining);
@@ -188,7 +189,7 @@ impl Session {
             }
             Ok(Heartbeat::Fenced) => {
                 self.node.meters.renewed(Renewal::Fenced);
-                // Nobody else has the state directory of a node that is alone with its store.
+                // A node that is alone with its store is the only one with the state directory.
                 let why = if self.node.exclusive {
                     "it was silent for too long"
                 } else {
@@ -223,8 +224,8 @@ impl Session {
     }
 }
 
-/// Ends a session in order. What is left of its node's earlier lives goes with it, where no shard names it: a node that
-/// ended in order isn't shown as one that died.
+/// Ends a session cleanly. Also removes earlier sessions of its node that no shard names: a node that ended cleanly
+/// isn't shown as one that died.
 async fn end(node: &NodeContext, id: SessionId) -> Result<(), StoreError> {
     node.sessions.end(id).await?;
     let sessions = node.sessions.list().await?;
@@ -249,10 +250,10 @@ async fn insert(node: &NodeContext, life: &Life, draining: bool) -> Result<(), S
     };
     node.sessions.begin(&session).await?;
     if node.exclusive {
-        // Whoever holds the state directory's lock knows that every older session here is dead.
+        // The holder of the state directory's lock knows that every older session here is dead.
         node.sessions.fence_all_but(life.id).await?;
     }
-    // Trusted from the start: what is offered to a node without trust waits for the next scan.
+    // Valid from the start: a shard offered to a node without a valid session waits for the next scan.
     let sent = node.clock.now();
     if matches!(node.sessions.beat(life.id).await?, Heartbeat::Alive { .. }) {
         life.trust
@@ -261,7 +262,8 @@ async fn insert(node: &NodeContext, life: &Life, draining: bool) -> Result<(), S
     Ok(())
 }
 
-/// Beats until the session is fenced. Trust counts from the time a heartbeat was sent, never from its answer.
+/// Sends heartbeats until the session is fenced. Validity counts from the time a heartbeat was sent, never from its
+/// answer.
 async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>, hurry: &Notify) {
     loop {
         let sent = node.clock.now();
@@ -287,7 +289,7 @@ async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>, hurry: &Not
             .max(Duration::from_millis(1));
         let must_rest = rest.min(HURRY_REST);
         tokio::time::sleep(must_rest).await;
-        // Either is a reason to beat: the time, or that somebody says there is news.
+        // Either is a reason for a heartbeat: the time, or a notice that there is news.
         tokio::time::timeout(rest - must_rest, hurry.notified())
             .await
             .ok();

@@ -1,7 +1,7 @@
-//! A node's name belongs to one live node: people drain it, and move shards to it, by that name.
+//! Uniqueness of node names: people drain a node, and move shards to it, by its name.
 //!
-//! A node that begins while another session has its name waits until it knows whether that one lives. One that was
-//! killed leaves its row; its successor need not wait for the whole lease, since nothing is taken from it here.
+//! A node that starts while another session has its name waits until it knows whether that one is alive. A node that
+//! was killed leaves its row; its successor need not wait for the whole lease, since nothing is taken from it here.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::handle::NotStarted;
 use windrow_core::ids::{Moment, SessionId};
 
-/// A live heart has beaten within so many intervals, and a moment for the way.
+/// Heartbeat intervals, plus `WAY` for delivery, within which a live session shows a new heartbeat.
 const BEATS: u32 = 3;
 const WAY: Duration = Duration::from_secs(1);
-/// Looks within an interval.
+/// Checks within one heartbeat interval.
 const LOOKS_PER_BEAT: u32 = 4;
 
 /// Waits until no other live node can have the name.
 ///
 /// # Errors
-/// When one has, or the store stays away.
+/// If one has it, or the store stays unavailable.
 pub(crate) async fn await_name(node: &NodeContext) -> Result<(), NotStarted> {
     if node.exclusive {
-        // Whoever holds the state directory's lock knows that older sessions are dead.
+        // The holder of the state directory's lock knows that older sessions are dead.
         return Ok(());
     }
     let before = same_name(node).await?;

@@ -1,4 +1,4 @@
-//! What all actors of the tree have in common: an entry in it, a count of what they have handled, an orderly end.
+//! Common parts of all actors in the tree: an entry in it, a count of handled messages, an orderly end.
 
 use std::marker::PhantomData;
 
@@ -8,14 +8,14 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, Message, SpawnErr, 
 use crate::actors::runtime::address::Address;
 use crate::actors::runtime::tree::Leaf;
 
-/// What handling comes to; an error ends the actor, and its parent decides.
+/// Result of handling a message; an error ends the actor, and its parent decides.
 pub(crate) type Handled = Result<(), ActorProcessingErr>;
 
 pub(crate) trait TreeActor: Sized + Send + 'static {
     type Msg: Message;
     type Arguments: Message;
 
-    /// Its state at the beginning; `me` is its own address.
+    /// Returns the initial state; `me` is the actor's own address.
     fn begin(
         me: Address<Self::Msg>,
         arguments: Self::Arguments,
@@ -23,18 +23,18 @@ pub(crate) trait TreeActor: Sized + Send + 'static {
 
     fn handle(&mut self, message: Self::Msg) -> impl Future<Output = Handled> + Send;
 
-    /// A child failed or ended; what is left of one that ended comes along.
+    /// Called when a child failed or ended, with the remaining state of one that ended.
     fn on_child_ended(&mut self, _child: &ActorCell, _left: Option<BoxedState>, _reason: &str) -> Handled {
         Ok(())
     }
 
-    /// The orderly end: nothing more is handled.
+    /// Called at the orderly end; no more messages are handled.
     fn end(&mut self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 }
 
-/// An actor and its entry in the tree, which leaves it after the actor however that ends: also when it is killed.
+/// Actor with its entry in the tree, which is removed after the actor however it ends, also when it is killed.
 pub(crate) struct Entered<A> {
     pub(crate) actor: A,
     leaf: Leaves,
@@ -48,7 +48,7 @@ impl Drop for Leaves {
     }
 }
 
-/// The only implementation of ractor's trait.
+/// Only implementation of ractor's trait.
 struct InTree<A>(PhantomData<fn() -> A>);
 
 impl<A: TreeActor> Actor for InTree<A> {
@@ -108,7 +108,7 @@ pub(crate) async fn start<A: TreeActor>(
     Ok(Address::new(actor, leaf))
 }
 
-/// Starts the actor that has no parent; also gives what ends with it.
+/// Starts the actor that has no parent. The handle completes when it ends.
 pub(crate) async fn start_root<A: TreeActor>(
     leaf: Leaf,
     arguments: A::Arguments,

@@ -1,4 +1,4 @@
-//! The ways to an actor: its address, and a route that stays the same when the actor is restarted.
+//! Ways to reach an actor: its address, and a route that stays the same when the actor is restarted.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use ractor::{ActorCell, ActorRef, Message};
 use crate::actors::runtime::lock;
 use crate::actors::runtime::tree::Leaf;
 
-/// Where to send an actor messages; counts what waits in its mailbox, since ractor does not tell.
+/// Address of an actor; counts the messages waiting in its mailbox, since ractor doesn't.
 pub(crate) struct Address<M: Message> {
     actor: ActorRef<M>,
     pub(crate) leaf: Leaf,
@@ -30,7 +30,7 @@ impl<M: Message> Address<M> {
         Address { actor, leaf }
     }
 
-    /// Sends a message; says whether the actor still takes any.
+    /// Sends a message. Returns true if the actor still takes messages.
     pub(crate) fn tell(&self, message: M) -> bool {
         self.leaf.count_waiting(1);
         let sent = self.actor.cast(message).is_ok();
@@ -40,7 +40,7 @@ impl<M: Message> Address<M> {
         sent
     }
 
-    /// Who sends on what it is given, as a message.
+    /// Returns a callback that sends its argument as a message.
     pub(crate) fn sink<T: 'static>(&self, message: fn(T) -> M) -> Arc<dyn Fn(T) + Send + Sync> {
         let address = self.clone();
         Arc::new(move |given| {
@@ -57,8 +57,8 @@ impl<M: Message> Address<M> {
         });
     }
 
-    /// The same work, for a task of its own. A panic in it ends the actor as one of its own would: whoever waits for
-    /// the work's answer would wait for ever, its parent starts it again.
+    /// Wraps work for a separate task. A panic in it ends the actor as one of its own would, since callers would wait
+    /// forever for the work's answer; the parent restarts the actor.
     pub(crate) fn guard<W>(&self, work: W) -> impl Future<Output = ()> + Send + use<M, W>
     where
         W: Future<Output = ()> + Send,
@@ -75,18 +75,18 @@ impl<M: Message> Address<M> {
         }
     }
 
-    /// The actor itself, to stop or kill it.
+    /// Returns the actor itself, to stop or kill it.
     pub(crate) fn actor(&self) -> &ActorRef<M> {
         &self.actor
     }
 
-    /// What the actor's children are linked to.
+    /// Returns the cell that the actor's children are linked to.
     pub(crate) fn cell(&self) -> ActorCell {
         self.actor.get_cell()
     }
 }
 
-/// A stable way to an actor that may be restarted: senders hold the route, and it leads to the newest address.
+/// Stable route to an actor that may be restarted: senders hold the route, and it leads to the newest address.
 pub(crate) struct Route<M: Message>(Arc<Mutex<Option<Address<M>>>>);
 
 impl<M: Message> Clone for Route<M> {
@@ -102,12 +102,13 @@ impl<M: Message> Default for Route<M> {
 }
 
 impl<M: Message> Route<M> {
-    /// From now on it leads here.
+    /// Points the route at this address from now on.
     pub(crate) fn lead_to(&self, address: &Address<M>) {
         *lock(&self.0) = Some(address.clone());
     }
 
-    /// Sends a message; says whether someone took it. Senders of what must not be lost send again by themselves.
+    /// Sends a message. Returns true if an actor took it. Senders of messages that must not be lost send again on
+    /// their own.
     pub(crate) fn tell(&self, message: M) -> bool {
         let address = lock(&self.0).clone();
         address.is_some_and(|address| address.tell(message))

@@ -1,5 +1,5 @@
-//! A start's patience with its store: a server that restarts while a node starts is waited for, whichever question it
-//! leaves without an answer.
+//! Retries at startup: if the database server restarts while a node starts, the node waits for it, whichever query it
+//! leaves unanswered.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use tokio::time::Instant;
 
 use crate::ports::{ErrorClass, STAYED_AWAY, StoreError};
 
-/// How long each question of a start is asked again. The first connection is waited for as long.
+/// Time for which each query at startup is repeated. The node waits as long for the first connection.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// The rest between two tries.
+/// Delay between two tries.
 const TRY_EVERY: Duration = Duration::from_millis(500);
 
-/// Asks the store until it answers. `ask` must bear repetition: an answer that was lost may have been a yes.
+/// Asks the store until it answers. `ask` must be safe to repeat: a lost answer may have been a yes.
 ///
 /// # Errors
-/// At once where another try can't help. After [`PATIENCE`] that the store stayed away.
+/// At once if another try can't help; after [`PATIENCE`] if the store stays unavailable.
 pub async fn asked<T, F>(mut ask: impl FnMut() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
@@ -28,15 +28,15 @@ where
     }
 }
 
-/// A question that is being asked.
+/// Query that is repeated until it is answered.
 #[derive(Debug, Default)]
 pub struct Asking {
-    /// Until when it is asked again; none before its first failure.
+    /// Time until which it is repeated; `None` before its first failure.
     end: Option<Instant>,
 }
 
 impl Asking {
-    /// The answer, if it is the last one; none, after a rest, where the question is to be asked again.
+    /// Returns the answer if it is the last one, or `None`, after a rest, if the query must be repeated.
     pub async fn heard<T>(&mut self, answer: Result<T, StoreError>) -> Option<Result<T, StoreError>> {
         let error = match answer {
             Err(error) if may_pass(&error) => error,
@@ -58,7 +58,7 @@ impl Asking {
     }
 }
 
-/// Time mends no full disk and no damaged file.
+/// True if another try may help. Waiting mends neither a full disk nor a damaged file.
 fn may_pass(error: &StoreError) -> bool {
     error.class() == ErrorClass::Transient && !error.is_full() && !error.is_damaged()
 }

@@ -1,4 +1,4 @@
-//! What every actor of a node is given: clocks, stores, runtimes, times. Built once by the composition root.
+//! Context of all actors of a node: clocks, stores, runtimes, times. The composition root builds it once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -35,50 +35,50 @@ use crate::ports::tasks::upkeep::UpkeepStore;
 use windrow_core::capacity::{Ledger, Load};
 use windrow_core::ids::StoreId;
 
-/// What firing schedules needs; a node without has none.
+/// Dependencies for firing schedules; a node without them fires none.
 #[derive(Clone)]
 pub struct ScheduleParts {
-    /// Schedules and fires.
+    /// Store of schedules and their fires.
     pub store: Arc<dyn ScheduleStore>,
-    /// Makes tasks of fires; until it is there, fires are decided and wait.
+    /// Maker of tasks from fires; until it is set, fires are decided and wait.
     pub maker: Arc<OnceLock<Arc<dyn FireMaker>>>,
 }
 
-/// The times that ownership rests on; `config.toml` explains each.
+/// Times that ownership depends on; `config.toml` explains each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// How long a lease, and a silent heartbeat, is believed.
+    /// Time for which a lease, and a silent heartbeat, counts as valid.
     pub lease_ttl: Duration,
-    /// How often leases are renewed.
+    /// Interval between renewals of the leases.
     pub lease_renew: Duration,
-    /// How often the session's heart beats.
+    /// Interval between heartbeats of the session.
     pub heartbeat: Duration,
-    /// How often the restorer scans.
+    /// Interval between scans of the restorer.
     pub restore_scan: Duration,
-    /// Older tasks don't restart by themselves.
+    /// Time without activity after which a task no longer restarts automatically.
     pub restore_window: Duration,
-    /// Recoveries before `stopped(recoveries_exhausted)`.
+    /// Recoveries in a row before a run ends as `stopped(recoveries_exhausted)`.
     pub restore_max: u32,
-    /// The first and the longest wait before a recovery.
+    /// First and longest delay before a recovery.
     pub restore_backoff: (Duration, Duration),
-    /// How often data log lines are written.
+    /// Interval between writes of data log lines.
     pub data_log_flush: Duration,
-    /// How long calls may take to end when the node shuts down.
+    /// Longest time for calls to end when the node shuts down.
     pub drain_timeout: Duration,
-    /// Whether shards of a silent owner are taken over, after its lease and a TTL, while the lease store that the
-    /// owner may live on can't be reached.
+    /// True if shards of a silent owner are taken over, after its lease and a TTL, while the lease store that the
+    /// owner may live on is unreachable.
     pub takeover_without_leases: bool,
-    /// A handler that is not reached for so long, or only ever finds fault, ends the run; none waits for it.
+    /// Time after which a handler that was never reached, or only ever rejects, ends the run; `None` waits for it.
     pub first_contact: Option<Duration>,
 }
 
-/// How many lives of a lease may follow the last trusted heartbeat: whoever can't save must not keep its shards from nodes
-/// that can.
+/// Lease lifetimes that may follow the last valid heartbeat: a node that can't save must not keep its shards from
+/// nodes that can.
 const LEASE_ALONE_LIVES: u32 = 2;
 
 impl Times {
-    /// How long a lease alone carries its run beyond the session's trust. Where shards are taken over without a look at
-    /// leases, all candidates wait for one life of a lease and no longer.
+    /// Returns the time that a lease alone carries its run beyond the session's validity. If shards are taken over
+    /// without checking leases, all candidates wait for one lifetime of a lease and no longer.
     pub(crate) fn lease_alone(&self) -> Duration {
         self.lease_ttl
             * if self.takeover_without_leases {
@@ -108,16 +108,16 @@ impl Default for Times {
     }
 }
 
-/// Which tasks this node takes; changes live. What runs already goes on.
+/// Tasks that this node takes; changes live. Tasks that run already continue.
 #[derive(Clone, Debug, Default)]
 pub struct Serving(Arc<Mutex<ServingNow>>);
 
-/// See [`Serving`].
+/// Current value of [`Serving`], as set at start or by people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServingNow {
-    /// Whether it takes any.
+    /// True if the node takes any tasks.
     pub run_tasks: bool,
-    /// Of which pools; none takes all.
+    /// Pools whose tasks it takes; `None` takes all.
     pub pools: Option<Vec<String>>,
 }
 
@@ -131,12 +131,12 @@ impl Default for ServingNow {
 }
 
 impl Serving {
-    /// Takes tasks of these pools only.
+    /// Restricts the node to tasks of these pools.
     pub fn new(run_tasks: bool, pools: Option<Vec<String>>) -> Serving {
         Serving(Arc::new(Mutex::new(ServingNow { run_tasks, pools })))
     }
 
-    /// What is served now.
+    /// Returns the setting in force now.
     pub fn now(&self) -> ServingNow {
         lock(&self.0).clone()
     }
@@ -145,27 +145,27 @@ impl Serving {
         *lock(&self.0) = serving;
     }
 
-    /// The pools to look for (none: all), unless no task is taken.
+    /// Returns the pools to look for (`None`: all), unless no tasks are taken.
     pub(crate) fn pools(&self) -> Option<Option<Vec<String>>> {
         let now = self.now();
         now.run_tasks.then_some(now.pools)
     }
 }
 
-/// How much of a node is taken.
+/// Capacity of a node and its use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
-    /// All there is; none is unlimited.
+    /// Whole capacity; `None` is unlimited.
     pub capacity: Option<Load>,
-    /// What is booked.
+    /// Load reserved by admitted shards.
     pub reserved: Load,
-    /// By so many shards.
+    /// Number of shards with a reservation.
     pub shards: usize,
-    /// Tasks that wait, as the last scan found them.
+    /// Waiting tasks found by the last scan.
     pub waiting: usize,
 }
 
-/// Where the supervisor writes how much is taken, so that nobody has to ask it.
+/// Board on which the supervisor writes the node's use, so that nobody has to ask it.
 #[derive(Clone, Debug, Default)]
 pub struct RoomBoard(Arc<Mutex<Room>>);
 
@@ -185,80 +185,80 @@ impl RoomBoard {
     }
 }
 
-/// See the module.
+/// Shared context of all actors of a node.
 pub struct NodeContext {
-    /// The node's name, the root of every path.
+    /// Name of the node, the root of every path.
     pub node: String,
-    /// This program's version.
+    /// Version of this program.
     pub version: String,
-    /// The first part of item keys.
+    /// First part of item keys.
     pub store_id: StoreId,
-    /// Time.
+    /// Clock that all actors use.
     pub clock: Arc<dyn Clock>,
-    /// What people see.
+    /// Supervision tree as shown to people.
     pub tree: Tree,
-    /// Where lanes, handlers and readers run.
+    /// Runtime of lanes, handlers and readers.
     pub work: Handle,
-    /// Where heartbeats and lease I/O run: a thread of its own, so that load can never cost the lease.
+    /// Runtime of heartbeats and lease I/O, on a separate thread, so that load can never cost the lease.
     pub vital: Handle,
-    /// Lanes of a run that no rate limits.
+    /// Number of lanes of a run without a rate limit.
     pub lanes_unpaced: usize,
-    /// Shards.
+    /// Store of shards and their progress.
     pub runs: Arc<dyn RunStore>,
-    /// Tasks.
+    /// Store that holds the tasks.
     pub tasks: Arc<dyn TaskStore>,
-    /// Sessions, over a connection of their own.
+    /// Store of sessions, over a separate connection.
     pub sessions: Arc<dyn SessionStore>,
-    /// Limits that several tasks share on all nodes.
+    /// Store of limits that several tasks share on all nodes.
     pub limits: Arc<dyn LimitStore>,
-    /// This node's parts of them.
+    /// Local buckets of these limits on this node.
     pub pots: Pots,
-    /// Leases outside the database, if there are.
+    /// Store of leases outside the database, if there is one.
     pub leases: Option<Arc<dyn LeaseStore>>,
-    /// The way to the other nodes' ears, if there is one.
+    /// Channel for hints to and from other nodes, if there is one.
     pub hints: Option<Arc<dyn Hints>>,
-    /// Lines.
+    /// Store of data log lines.
     pub data_log: Arc<dyn DataLog>,
-    /// Handlers and sources.
+    /// Provider of handlers and sources.
     pub provider: Arc<dyn Provider>,
-    /// Works out what stands in generations beside results.
+    /// Maker of the parts of a generation other than its results.
     pub preparer: Arc<dyn Preparer>,
-    /// Makes generations known.
+    /// Store that publishes dataset generations.
     pub publications: Arc<dyn PublicationStore>,
-    /// Times.
+    /// Times that ownership depends on.
     pub times: Times,
-    /// Which tasks this node takes.
+    /// Tasks that this node takes.
     pub serving: Serving,
-    /// Whether this process holds the state directory's lock: older sessions here are dead.
+    /// True if this process holds the state directory's lock: older sessions here are dead.
     pub exclusive: bool,
-    /// The runs that are live on this node.
+    /// Directory of the live runs on this node.
     pub directory: RunDirectory,
-    /// How others reach this node's façade, and labels shown with it.
+    /// Address of this node's API server, and labels shown with it.
     pub place: NodePlace,
-    /// What delivering hooks needs; none delivers none.
+    /// Dependencies for delivering hooks; `None` delivers none.
     pub hooks: Option<HookParts>,
-    /// What firing schedules needs; none fires none.
+    /// Dependencies for firing schedules; `None` fires none.
     pub schedules: Option<ScheduleParts>,
-    /// What copying datasets needs; none copies none.
+    /// Dependencies for copying datasets; `None` copies none.
     pub sinks: Option<SinkParts>,
-    /// What time makes due.
+    /// Store of work that becomes due with time.
     pub upkeep: Arc<dyn UpkeepStore>,
-    /// Uploads, which are removed when nobody takes them.
+    /// Store of uploads, which are removed if nobody takes them.
     pub uploads: Option<Arc<dyn UploadStore>>,
-    /// How long things are kept; none removes nothing.
+    /// Retention times; `None` removes nothing.
     pub keep: Option<Keep>,
-    /// How much is taken, as the supervisor writes it.
+    /// Use of the node's capacity, as written by the supervisor.
     pub room: RoomBoard,
-    /// What is counted for people who watch.
+    /// Counters of the node for its metrics.
     pub meters: Arc<Meters>,
-    /// What the restorer saw of all sessions.
+    /// Heartbeats of all sessions as seen by the restorer.
     pub heartbeats: Heartbeats,
-    /// Ids of sessions and claims.
+    /// Generator of session and claim ids.
     pub new_ids: NewIds,
 }
 
 impl NodeContext {
-    /// How this node's session shows itself.
+    /// Returns the advertised state of this node's session.
     pub(crate) fn session_face(&self, draining: bool) -> SessionFace {
         let serving = self.serving.now();
         SessionFace {
@@ -275,45 +275,45 @@ impl NodeContext {
     }
 }
 
-/// Where a node is to be found.
+/// Address and labels of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodePlace {
-    /// The base of its façade's URL; none has none.
+    /// Base URL of its API server, if it has one.
     pub address: Option<String>,
-    /// Shown with the node.
+    /// Labels shown with the node.
     pub labels: BTreeMap<String, String>,
 }
 
-/// What delivering hooks needs.
+/// Dependencies for delivering hooks.
 #[derive(Clone)]
 pub struct HookParts {
-    /// The calls that are due.
+    /// Store of the calls that are due.
     pub outbox: Arc<dyn OutboxStore>,
-    /// Who wants to hear them.
+    /// Store of the businesses that receive the calls.
     pub businesses: Arc<dyn BusinessStore>,
-    /// Makes the calls.
+    /// Client that makes the calls.
     pub caller: Arc<dyn HookCaller>,
 }
 
-/// How long things are kept.
+/// Retention times of stored data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// Rows of abandoned items of ended tasks.
+    /// Retention of failed items of ended tasks.
     pub failures: Duration,
-    /// What items of ended tasks came to.
+    /// Retention of results of ended tasks.
     pub results: Duration,
-    /// Ended tasks.
+    /// Retention of ended tasks.
     pub tasks: Duration,
-    /// Settled fires of schedules.
+    /// Retention of settled fires of schedules.
     pub fires: Duration,
-    /// What deleted tasks did in each day.
+    /// Retention of daily totals of deleted tasks.
     pub statistics: Duration,
-    /// Appended items that are settled and didn't fail.
+    /// Retention of appended items that are settled and didn't fail.
     pub appended: Duration,
-    /// Entries of the audit.
+    /// Retention of audit entries.
     pub audit: Duration,
-    /// Lines of the data log.
+    /// Retention of data log lines.
     pub log: Duration,
-    /// Lines of one task.
+    /// Maximum number of data log lines kept of one task.
     pub log_lines: u64,
 }

@@ -1,4 +1,4 @@
-//! What others hold of the tree: a handle with named methods, never an actor.
+//! Handle on the supervision tree, with named methods; code outside never sees an actor.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -25,24 +25,24 @@ use windrow_core::ids::{RunNo, SessionId, ShardId, TaskId};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
 
-/// The supervision tree did not come up.
+/// Reason why the supervision tree did not start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotStarted {
-    /// Another live node has this name: people drain nodes and move shards by their names.
+    /// Another live node has this name; people drain nodes and move shards by name.
     #[error("another live node is called {0}; each node needs a name of its own (node.id)")]
     NameTaken(String),
     /// The store can't be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// An actor.
+    /// An actor failed to start.
     #[error("the node's actors did not start: {0}")]
     Actors(String),
 }
 
-/// Shards that a line of the log names.
+/// Maximum number of shards named per log line.
 const NAMED_MAX: usize = 20;
 
-/// The supervision tree of a node, from outside.
+/// Handle on the supervision tree of a node.
 pub struct SupervisorHandle {
     node: Arc<NodeContext>,
     address: Address<Msg>,
@@ -50,10 +50,10 @@ pub struct SupervisorHandle {
 }
 
 impl SupervisorHandle {
-    /// Starts the tree.
+    /// Starts the supervision tree of a node.
     ///
     /// # Errors
-    /// When another live node has the name, or a child can't start.
+    /// If another live node has the name, or a child can't start.
     pub async fn start(node: Arc<NodeContext>, ledger: Ledger) -> Result<SupervisorHandle, NotStarted> {
         unique_name::await_name(&node).await?;
         let leaf = node.tree.enter(&node.node, Kind::Supervisor);
@@ -76,167 +76,171 @@ impl SupervisorHandle {
         Ok(SupervisorHandle { address, node, over })
     }
 
-    /// Something changed in the store: look for work now instead of at the next scan.
+    /// Looks for work now instead of at the next scan, after a change in the store.
     pub fn wake(&self) {
         self.address.tell(Msg::Wake);
     }
 
-    /// A schedule was changed, or a fire ordered: look at what is due now; other nodes do within a second.
+    /// Checks for due schedules now, after a schedule was changed or a fire ordered; other nodes do so within a
+    /// second.
     pub fn wake_schedules(&self) {
         self.address.tell(Msg::WakeSchedules);
     }
 
-    /// How long the heartbeat of each session has not moved, as this node saw it; those it never saw are left out.
+    /// Returns the time since each session's heartbeat moved, as seen by this node; sessions it never saw are left
+    /// out.
     pub fn heartbeat_ages(&self) -> BTreeMap<SessionId, Duration> {
         self.node.heartbeats.ages(self.node.clock.now())
     }
 
-    /// The node's session of this moment; none before its first began.
+    /// Returns the node's current session, or `None` before its first began.
     pub fn session(&self) -> Option<SessionId> {
         self.node.heartbeats.me()
     }
 
-    /// A task's wish or settings changed: its runs, here and on other nodes, look at once instead of at the next
-    /// heartbeat; other nodes look for work too.
+    /// Announces a changed desired state or settings of a task: its runs, here and on other nodes, check at once
+    /// instead of at the next heartbeat; other nodes look for work too.
     pub fn nudge(&self, task: TaskId) {
         self.address.tell(Msg::Nudge(task));
     }
 
-    /// Tells the other nodes what to look at, where there is a way to.
+    /// Sends the other nodes a hint, if hints are available.
     pub fn hint(&self, hint: Hint) {
         self.address.tell(Msg::Hint(hint));
     }
 
-    /// The tree as people see it.
+    /// Returns the tree as shown to people.
     pub fn tree(&self) -> &Tree {
         &self.node.tree
     }
 
-    /// The live progress of each shard of a task that runs here.
+    /// Returns the live progress of each shard of a task that runs here.
     pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
         self.node.directory.progress(task)
     }
 
-    /// The same, without the shards that another node may own by now.
+    /// Returns the same without shards that another node may own by now.
     pub fn trusted_progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
         self.node.directory.trusted_progress(task)
     }
 
-    /// The window of each shard of a task that runs here and surely is owned here, in at most so many cells.
+    /// Returns the window of each shard of a task that runs here and surely is owned here, in at most `cells_max`
+    /// cells.
     pub fn windows(&self, task: TaskId, cells_max: NonZeroU32) -> Vec<(ShardId, WindowPicture)> {
         self.node.directory.windows(task, cells_max)
     }
 
-    /// Books another rate for what runs here of a task, each shard its part, before the change is committed; `share` is
-    /// the part of one of its shards, where none runs here. A raise that was booked and
-    /// is not committed after all is given back by booking the old rate. Once the tree has ended there is nothing to
-    /// book.
+    /// Books another rate for the shards of a task that run here, each its share, before the change is committed;
+    /// `share` is the share of one of its shards if none runs here. If a booked raise isn't committed after all, book
+    /// the old rate to give it back. Once the tree has ended there is nothing to book.
     ///
     /// # Errors
-    /// When it doesn't fit, with what would; nothing is booked then. Also when nothing of the task runs here, but
-    /// the rate is more than the whole node has.
+    /// If it doesn't fit, with what would; nothing is booked then. Also if nothing of the task runs here, but the
+    /// rate is more than the whole node has.
     pub async fn rebook(&self, task: TaskId, rate: RateLimit, share: Share) -> Result<(), Refusal> {
         let (sender, answer) = oneshot::channel();
         self.address.tell(Msg::Rebook(task, (rate, share), sender));
         answer.await.unwrap_or(Ok(()))
     }
 
-    /// Whether [`SupervisorHandle::rebook`] would book a rate now; nothing is booked.
+    /// Checks whether [`SupervisorHandle::rebook`] would book a rate now; books nothing.
     ///
     /// # Errors
-    /// As it would have.
+    /// The error that it would return.
     pub async fn would_book(&self, task: TaskId, rate: RateLimit, share: Share) -> Result<(), Refusal> {
         let (sender, answer) = oneshot::channel();
         self.address.tell(Msg::TryBook(task, (rate, share), sender));
         answer.await.unwrap_or(Ok(()))
     }
 
-    /// Says whether a shard would be admitted if it stood in this node's line now.
+    /// Checks whether a shard would be admitted if it stood in this node's line now.
     ///
     /// # Errors
-    /// Why it would wait.
+    /// The reason why it would wait.
     pub async fn would_admit(&self, request: Request) -> Result<(), Refusal> {
         let (sender, answer) = oneshot::channel();
         self.address.tell(Msg::TryAdmit(request, sender));
         answer.await.unwrap_or(Ok(()))
     }
 
-    /// Changes the node's capacity; what runs goes on also where it no longer fits.
+    /// Changes the node's capacity; running shards continue even if they no longer fit.
     pub fn set_capacity(&self, capacity: Capacity) {
         self.address.tell(Msg::SetCapacity(capacity));
     }
 
-    /// What each node may use of a limit that tasks share.
+    /// Returns each node's share of a limit that tasks share.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub async fn parts_of_limit(&self, name: &str) -> Result<Vec<PartView>, StoreError> {
         self.node.limits.parts(name).await
     }
 
-    /// What the running tasks of a business may do together was changed: this node looks at once, others in a second.
+    /// Announces a changed limit on all running tasks of a business: this node checks at once, others within a
+    /// second.
     pub fn limits_changed(&self) {
         self.node.pots.hurry();
     }
 
-    /// Changes which tasks this node takes; what runs goes on.
+    /// Changes which tasks this node takes; running ones continue.
     pub fn set_serving(&self, serving: ServingNow) {
         self.node.serving.set(serving);
         self.address.tell(Msg::ShowFace);
         self.wake();
     }
 
-    /// Which tasks this node takes.
+    /// Returns the tasks that this node takes.
     pub fn serving(&self) -> ServingNow {
         self.node.serving.now()
     }
 
-    /// How much of the node is taken.
+    /// Returns the capacity of the node and its use.
     pub fn room(&self) -> Room {
         self.node.room.read()
     }
 
-    /// The runs that are live here, and their numbers.
+    /// Returns the live runs of this node and their numbers.
     pub fn run_numbers(&self) -> Vec<(ShardId, RunNo)> {
         self.node.directory.numbers()
     }
 
-    /// Every run that is live here.
+    /// Returns a view of every live run of this node.
     pub fn runs(&self) -> Vec<RunView> {
         self.node.directory.runs()
     }
 
-    /// The runs of a task that are live here.
+    /// Returns a view of each live run of a task on this node.
     pub fn runs_of(&self, task: TaskId) -> Vec<RunView> {
         self.node.directory.runs_of(task)
     }
 
-    /// The runs that have ended since this was asked last.
+    /// Returns the runs that ended since the previous call.
     pub fn take_ended_runs(&self) -> Vec<RunView> {
         self.node.directory.take_ended()
     }
 
-    /// What every live run has counted so far. Cancel safe.
+    /// Returns a sample of every live run. Cancel safe.
     pub async fn samples(&self) -> Vec<RunSample> {
         self.node.directory.samples().await
     }
 
-    /// What the runs had counted that have ended since this was asked last.
+    /// Returns the last samples of the runs that ended since the previous call.
     pub fn take_ended_samples(&self) -> Vec<RunSample> {
         self.node.directory.take_ended_samples()
     }
 
-    /// Whether the tree has ended (drained, or its supervisor failed).
+    /// True if the tree has ended (drained, or its supervisor failed).
     pub fn is_over(&self) -> bool {
         *self.over.borrow()
     }
 
-    /// Takes no new work, drains what runs, gives every shard back, ends the tree. Says whether it ended in time.
+    /// Takes no new work, drains the runs, gives every shard back and ends the tree. Returns true if it ended in
+    /// time.
     pub async fn drain(self, patience: Duration) -> bool {
         self.drain_now(patience).await
     }
 
-    /// The same, for a handle that is shared.
+    /// Drains the node in the same way, for a handle that is shared.
     pub async fn drain_now(&self, patience: Duration) -> bool {
         let shown = self.node.tree.for_log("", |printed| printed.stop);
         tracing::info!(target: tree::LOG, node = self.node.node, tree = %shown, "node drains");
@@ -244,7 +248,7 @@ impl SupervisorHandle {
         self.address.tell(Msg::Drain(sender));
         let mut over = self.over.clone();
         let ended = async {
-            // The sender is dropped with the supervisor's state, whichever way it ends.
+            // The sender is dropped with the supervisor's state, however the supervisor ends.
             let kept = drained.await.unwrap_or_default();
             over.wait_for(|over| *over).await.is_ok().then_some(kept)
         };
@@ -275,7 +279,7 @@ impl SupervisorHandle {
     }
 }
 
-/// Shards for a line of the log.
+/// Formats shards for a log line.
 fn named(shards: &[ShardId]) -> String {
     let mut names: Vec<String> = shards.iter().take(NAMED_MAX).map(ShardId::to_string).collect();
     if let Some(more) = shards.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {

@@ -1,4 +1,4 @@
-//! What the actors of a node share: their context, their policy of restarts, the tree as people see it.
+//! Shared parts of a node's actors: their context, their restart policy, the tree as shown to people.
 
 pub(crate) mod actor;
 pub(crate) mod address;
@@ -15,13 +15,13 @@ use std::time::Duration;
 
 use crate::ports::StoreError;
 
-/// Locks what is whole after every statement, so that a panic of another holder broke nothing.
+/// Locks data that is consistent after every statement, so that a panic of another holder broke nothing.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a store answers, or that it did not answer in time: a connection that vanished without a word would be waited for
-/// for long.
+/// Returns the answer of a store, or an error if it is late: a connection that vanished silently would otherwise
+/// block for long.
 pub(crate) async fn in_time<T>(
     patience: Duration,
     who: &str,

@@ -1,17 +1,17 @@
-//! Where the ids of sessions and claims come from, and the spread of what nodes should not do in step.
+//! Ids of sessions and claims, and the jitter of actions that nodes should not do in step.
 //!
-//! Random in a real node. A simulation gives the same ones for the same seed: then everything else repeats too.
+//! Random in a real node. A simulation gives the same ids for the same seed, so that everything else repeats too.
 
 use std::sync::Arc;
 
 use uuid::Uuid;
 
-/// Makes UUIDs that are never used again.
+/// Generator of UUIDs that are never used again.
 #[derive(Clone)]
 pub struct NewIds(Arc<dyn Fn() -> Uuid + Send + Sync>);
 
 impl NewIds {
-    /// Ids from somewhere else; whoever gives them owes that none comes twice.
+    /// Takes ids from another generator, which must never give one twice.
     pub fn from(make: impl Fn() -> Uuid + Send + Sync + 'static) -> NewIds {
         NewIds(Arc::new(make))
     }

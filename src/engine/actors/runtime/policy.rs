@@ -1,4 +1,4 @@
-//! The restart policy: which child, how often, how soon. One table, OTP's intensity rule.
+//! Restart policy: which child, how often, how soon. One table, OTP's intensity rule.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,56 +8,57 @@ use windrow_core::items::retry::doubled;
 use windrow_core::slugs;
 
 slugs! {
-    /// The actors of the tree.
+    /// Kinds of actors in the tree.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Kind {
-        /// The root.
+        /// Root of the tree; owns the node's capacity ledger.
         Supervisor = "supervisor",
-        /// Heartbeat.
+        /// Writes the heartbeat row of the node's session.
         Session = "session",
-        /// Finds work.
+        /// Finds runnable shards without a live owner.
         Restorer = "restorer",
-        /// Lease I/O.
+        /// Does the lease I/O for all shards.
         LeaseKeeper = "lease-keeper",
-        /// Saves progress.
+        /// Saves the progress that launchers report.
         CheckpointWriter = "checkpoint-writer",
-        /// Saves log lines.
+        /// Saves log lines in batches.
         DataLogWriter = "data-log-writer",
-        /// Delivers hook calls.
+        /// Delivers hook calls from the outbox.
         OutboxDispatcher = "outbox-dispatcher",
-        /// Fires schedules.
+        /// Fires schedules that are due.
         Scheduler = "scheduler",
         /// Copies datasets for readers.
         SinkFollower = "sink-follower",
-        /// Does what time makes due.
+        /// Does the work that time makes due.
         Maintenance = "maintenance",
-        /// Owns a shard.
+        /// Owns one shard of a task.
         Launcher = "launcher",
-        /// Guards a shard's trust.
+        /// Guards the lease validity of one shard.
         LeaseRenewer = "lease-renewer",
-        /// Owns a shard's lanes.
+        /// Owns the lanes of one shard.
         WindowExecutor = "executor",
     }
 }
 
-/// How a child is restarted: at most `restarts_max` times within `within`, each time after a longer wait. Past the
+/// Restart limit of a child: at most `restarts_max` times within `within`, each time after a longer delay. Past the
 /// limit its parent fails, and the failure goes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Restarts within the span; 0 is never.
+    /// Restarts within the span; 0 means never.
     pub restarts_max: u32,
-    /// The span.
+    /// Span over which restarts are counted.
     pub within: Duration,
-    /// The wait before the first restart, doubled with each one.
+    /// Delay before the first restart, doubled with each one.
     pub wait_first: Duration,
-    /// The longest wait.
+    /// Longest delay before a restart.
     pub wait_max: Duration,
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The table. A launcher is not restarted in place: its shard becomes recoverable and the restorer offers it again,
-/// to this node or another. The supervisor has no parent: past the limit the node ends and is started anew.
+/// Returns the policy of a kind of actor. A launcher is not restarted in place: its shard becomes recoverable and the
+/// restorer offers it again, to this node or another. The supervisor has no parent: past the limit the node ends and
+/// is started again.
 pub fn policy(kind: Kind) -> Policy {
     let (restarts_max, wait_first, wait_max) = match kind {
         Kind::Supervisor | Kind::Launcher => (0, Duration::ZERO, Duration::ZERO),
@@ -79,14 +80,14 @@ pub fn policy(kind: Kind) -> Policy {
     }
 }
 
-/// The recent restarts of one child.
+/// Recent restarts of one child.
 #[derive(Clone, Debug, Default)]
 pub struct Restarts {
     recent: VecDeque<Moment>,
 }
 
 impl Restarts {
-    /// Notes a failure at `now`; the wait before the restart, or none when the limit is passed.
+    /// Records a failure at `now`. Returns the delay before the restart, or `None` past the limit.
     pub fn on_failure(&mut self, policy: Policy, now: Moment) -> Option<Duration> {
         while self
             .recent
@@ -103,7 +104,7 @@ impl Restarts {
         Some(doubled((policy.wait_first, policy.wait_max), count))
     }
 
-    /// Restarts within the last span.
+    /// Returns the restarts within the last span.
     pub fn recent(&self) -> u32 {
         u32::try_from(self.recent.len()).unwrap_or(u32::MAX)
     }

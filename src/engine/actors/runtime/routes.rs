@@ -1,4 +1,4 @@
-//! The ways to the actors that all launchers share; they stay the same when one of those is restarted.
+//! Routes to the actors that all launchers share; they stay the same when one of these is restarted.
 
 use crate::actors::membership::restorer;
 use crate::actors::membership::session;
@@ -8,7 +8,7 @@ use crate::actors::upkeep::scheduler;
 use crate::actors::writers::checkpoint_writer;
 use crate::actors::writers::lease_keeper;
 
-/// The ways to the actors that all launchers share.
+/// Routes to the actors that all launchers share.
 #[derive(Clone, Default)]
 pub(crate) struct Routes {
     pub(crate) lease_keeper: Route<lease_keeper::Msg>,

@@ -1,4 +1,4 @@
-//! What of the node's capacity is booked. Admitting and booking are one step, so that concurrent starts can't exceed it.
+//! Bookings of the node's capacity. Admitting and booking are one step, so that concurrent starts can't exceed it.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,13 +11,13 @@ use windrow_core::ids::{Moment, ShardId, TaskId};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
 
-/// Who asked to book a rate hears whether it fits.
+/// Channel for the result of a booking: whether the rate fits.
 pub(crate) type Answer = oneshot::Sender<Result<(), Refusal>>;
 
 pub(crate) struct Booking {
     pub(crate) ledger: Ledger,
     room: RoomBoard,
-    /// Who waited after the last scan.
+    /// Requests still waiting after the last scan.
     line: Vec<Request>,
 }
 
@@ -30,7 +30,7 @@ impl Booking {
         }
     }
 
-    /// Books whoever fits of all that wait, and remembers the others.
+    /// Books every waiting request that fits, and remembers the others.
     pub(crate) fn admit(
         &mut self,
         waiting: Vec<Request>,
@@ -45,7 +45,7 @@ impl Booking {
         admissions
     }
 
-    /// Says whether a shard would be booked if it stood in the line now.
+    /// Checks whether a shard would be booked if it stood in the line now.
     pub(crate) fn try_admit(
         &self,
         request: Request,
@@ -63,12 +63,12 @@ impl Booking {
         send(task, answer, own.map_or(Ok(()), |own| own.outcome.map(drop)));
     }
 
-    /// Writes how much is taken where others read it.
+    /// Writes the use of the capacity where others read it.
     pub(crate) fn publish(&self, waiting: usize) {
         self.room.write(&self.ledger, waiting);
     }
 
-    /// Books another rate for what runs of a task; says whether less is booked than before.
+    /// Books another rate for the running shards of a task. Returns true if less is booked than before.
     pub(crate) fn rebook(&mut self, task: TaskId, rate: RateLimit, share: Share, answer: Answer) -> bool {
         let before = self.ledger.held_sum();
         send(
@@ -84,7 +84,7 @@ impl Booking {
         send(task, answer, outcome.map(|_| ()));
     }
 
-    /// Books another part for one shard; says whether less is booked than before.
+    /// Books another share for one shard. Returns true if less is booked than before.
     pub(crate) fn book(&mut self, shard: ShardId, part: Part, answer: Booked) -> bool {
         let before = self.ledger.held_sum();
         answer(self.ledger.change_share(shard, part.share, part.rate).map(|_| ()));

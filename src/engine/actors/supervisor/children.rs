@@ -1,4 +1,4 @@
-//! The supervisor's own children, and the shards that nobody on the node runs.
+//! Children of the supervisor itself, and owned shards without a run on the node.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +24,8 @@ use crate::ports::ownership::session_store::OwnedShard;
 use windrow_core::ids::Moment;
 use windrow_core::items::retry::doubled;
 
-/// In the order of their start; they end in the reverse one: the session last, since it says that this node lives.
+/// Children in the order of their start. They end in reverse order: the session last, since it shows that this node
+/// is alive.
 pub(crate) const CHILDREN: [Kind; 9] = [
     Kind::Session,
     Kind::LeaseKeeper,
@@ -37,14 +38,14 @@ pub(crate) const CHILDREN: [Kind; 9] = [
     Kind::Maintenance,
 ];
 
-/// The wait before a shard whose launcher failed is offered again, doubled with each failure up to the longest.
+/// First and longest delay before a shard whose launcher failed is offered again, doubled with each failure.
 const RELAUNCH: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
-/// How long the ordered end of one child may take.
+/// Longest time for the orderly end of one child.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
-/// The same without a store: what it would write last is not written.
+/// Longest time for it without a store, when no last write is made.
 const STOP_PATIENCE_ALONE: Duration = Duration::from_millis(500);
 
-/// How long the ordered end of one child may take, without a store or with one.
+/// Returns the longest time for the orderly end of one child, without a store or with one.
 pub(crate) fn stop_patience(is_alone: bool) -> Duration {
     if is_alone {
         STOP_PATIENCE_ALONE
@@ -53,18 +54,18 @@ pub(crate) fn stop_patience(is_alone: bool) -> Duration {
     }
 }
 
-/// The children, each the only one of its kind, and how often each was started again.
+/// Children, each the only one of its kind, with their restarts.
 #[derive(Default)]
 pub(crate) struct Children(BTreeMap<Kind, (ActorCell, Restarts)>);
 
 impl Children {
-    /// The newest actor of a kind.
+    /// Sets the newest actor of a kind and keeps its restarts.
     pub(crate) fn put(&mut self, kind: Kind, child: ActorCell) {
         let restarts = self.0.remove(&kind).map(|(_, restarts)| restarts);
         self.0.insert(kind, (child, restarts.unwrap_or_default()));
     }
 
-    /// Which child failed, and the wait before its restart; no wait where it failed too often.
+    /// Returns the child that failed, and the delay before its restart; no delay if it failed too often.
     fn on_failure(&mut self, actor: ActorId, now: Moment) -> Option<(Kind, Option<Duration>)> {
         let mut children = self.0.iter_mut();
         let (kind, (_, restarts)) = children.find(|(_, (child, _))| child.get_id() == actor)?;
@@ -83,7 +84,7 @@ impl Children {
 async fn end(kind: Kind, child: &ActorCell, patience: Duration) {
     let patience = Some(patience);
     let fault = if kind == Kind::LeaseKeeper {
-        // What runs told it as they ended may be in its mailbox.
+        // Last messages of runs that ended may be in its mailbox.
         child
             .drain_and_wait(patience)
             .await
@@ -98,7 +99,7 @@ async fn end(kind: Kind, child: &ActorCell, patience: Duration) {
     }
 }
 
-/// On this runtime: what heartbeats and leases depend on shares no thread with the work.
+/// Starts an actor on this runtime: heartbeats and leases share no thread with the work.
 async fn on<M: Message>(
     runtime: &Handle,
     starting: impl Future<Output = Result<Address<M>, SpawnErr>> + Send + 'static,
@@ -176,7 +177,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// A respawn that fails is a failure of the child, not of this actor: it is tried again by the same policy.
+    /// Restarts a child. A restart that fails is a failure of the child, not of this actor, and is tried again by the
+    /// same policy.
     pub(crate) async fn restart(&mut self, kind: Kind) {
         if self.is_over() {
             return;
@@ -190,7 +192,7 @@ impl Supervisor {
         }
     }
 
-    /// A shard of this session that nobody here runs: only we can give it back (decision 0020, rule 5).
+    /// Releases a shard of this session without a run here: only this node can give it back (decision 0020, rule 5).
     pub(crate) fn release_orphan(&mut self, row: OwnedShard) {
         let wait = doubled(RELAUNCH, self.runs.failures(row.shard));
         let (node, routes) = (self.node.clone(), self.routes.clone());

@@ -1,4 +1,5 @@
-//! Shards that this node was offered and did not get: not asked for again at once, nor ever where it can't read them.
+//! Backoff for shards that this node was offered and did not get: not requested again at once, and never if it can't
+//! read them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,23 +10,23 @@ use crate::ports::ownership::run_store::{Candidate, MOVE_PATIENCE};
 use windrow_core::ids::{Epoch, Moment, ShardId};
 use windrow_core::items::retry::doubled;
 
-/// The rest before a shard is asked for again that somebody else had, doubled with each time up to the longest, and some
-/// more by chance: two nodes that met don't meet again.
+/// First and longest rest before a shard that another node had is requested again. Doubled each time, plus a random
+/// part: two nodes that collided don't collide again.
 const REST: (Duration, Duration) = (Duration::from_millis(300), Duration::from_millis(2_400));
 const REST_JITTER_MS: u64 = 200;
 /// The rest while the lease store doesn't answer.
 const REST_BLIND: Duration = Duration::from_secs(1);
-/// How long what was left to other nodes is left to them. Where nobody takes it, this node goes on probing.
+/// Time for which shards left to other nodes are left alone. If no node takes one, this node continues with it.
 const LEFT_TO_OTHERS: Duration = MOVE_PATIENCE;
 
 #[derive(Debug)]
 struct Rest {
-    /// The epoch of the offer that was tried; a later one is another matter.
+    /// Epoch of the offer that was tried; a later one is a new offer.
     epoch: Option<Epoch>,
-    /// None is for good.
+    /// End of the rest; `None` means for good.
     until: Option<Moment>,
     why: Option<Unclaimable>,
-    /// How often it was lost in a row.
+    /// Number of losses in a row.
     losses: u32,
 }
 
@@ -33,7 +34,7 @@ struct Rest {
 pub(crate) struct ClaimBackoff(BTreeMap<ShardId, Rest>);
 
 impl ClaimBackoff {
-    /// Somebody else was quicker, or the owner is back.
+    /// Backs off from a shard that another node got first, or whose owner is back.
     pub(crate) fn was_lost(&mut self, shard: ShardId, now: Moment, ids: &NewIds) {
         let (random, _) = ids.make().as_u64_pair();
         let before = self.0.get(&shard).map_or(0, |rest| rest.losses);
@@ -41,12 +42,12 @@ impl ClaimBackoff {
         self.leave_alone(shard, Some(now.plus(wait)), None, before + 1);
     }
 
-    /// It was left to other nodes.
+    /// Backs off from a shard that was left to other nodes.
     pub(crate) fn was_left(&mut self, shard: ShardId, now: Moment) {
         self.leave_alone(shard, Some(now.plus(LEFT_TO_OTHERS)), None, 0);
     }
 
-    /// It may not be had for now.
+    /// Backs off from a shard that can't be taken for now.
     pub(crate) fn was_unclaimable(&mut self, shard: ShardId, why: Unclaimable, now: Moment) {
         let until = match why {
             Unclaimable::NoWitness => Some(now.plus(REST_BLIND)),
@@ -68,13 +69,13 @@ impl ClaimBackoff {
         );
     }
 
-    /// Forgets what isn't offered any more, unless it may be offered yet: an offer may be older than the rest.
+    /// Forgets shards that aren't offered any more, except those still resting: an offer may be older than the rest.
     pub(crate) fn retain(&mut self, is_offered: impl Fn(ShardId) -> bool, now: Moment) {
         let is_timed = |rest: &Rest| rest.until.is_some_and(|until| now < until);
         self.0.retain(|shard, rest| is_offered(*shard) || is_timed(rest));
     }
 
-    /// Whether a candidate is to be left alone now.
+    /// True if a candidate must be left alone now.
     pub(crate) fn holds(&mut self, candidate: &Candidate, now: Moment) -> bool {
         let Some(rest) = self.0.get_mut(&candidate.rank.shard) else {
             return false;
@@ -86,7 +87,7 @@ impl ClaimBackoff {
         rest.until.is_none_or(|until| now < until)
     }
 
-    /// Why a shard is not had, where that is to be told.
+    /// Returns why a shard is not taken, if people should be told.
     pub(crate) fn why(&self, shard: ShardId) -> Option<Unclaimable> {
         self.0.get(&shard).and_then(|rest| rest.why)
     }

@@ -1,7 +1,7 @@
-//! The root of the tree: owns the node's capacity, starts and stops launchers, restarts its children.
+//! Root of the tree: owns the node's capacity, starts and stops launchers, restarts its children.
 //!
-//! Admitting and booking are one step here, so that concurrent starts can't exceed the capacity. Whatever ends a
-//! launcher, its reservation is given back here; a shard that the store still calls ours is released here.
+//! Admitting and booking are one step here, so that concurrent starts can't exceed the capacity. However a launcher
+//! ends, its reservation is given back here. A shard that the store still assigns to this node is released here.
 
 pub mod booking;
 pub mod children;
@@ -48,18 +48,18 @@ use windrow_core::shards::Share;
 use windrow_core::task::lifecycle::KEY_MISSING;
 
 pub(crate) enum Msg {
-    /// Everything that waits to run here, as one scan found it.
+    /// All shards that wait to run here, as one scan found them.
     Offer(Vec<Candidate>),
-    /// More of what was admitted can be started.
+    /// Start more of the admitted shards.
     LaunchMore,
-    /// The reasons of these tasks are stored.
+    /// The waiting reasons of these tasks are stored.
     Explained(Vec<(TaskId, Wait)>),
-    /// Book another rate for what runs of a task; one shard of it would have this share.
+    /// Book another rate for the running shards of a task; one of its shards would have this share.
     Rebook(TaskId, (RateLimit, Share), Answer),
     TryBook(TaskId, (RateLimit, Share), Answer),
-    /// Say whether this shard would be admitted now.
+    /// Check whether this shard would be admitted now.
     TryAdmit(Request, Answer),
-    /// A launcher asks for another part of its task's rate.
+    /// A launcher requests another share of its task's rate.
     Book(ShardId, Part, Booked),
     SetCapacity(Capacity),
     News(News),
@@ -68,28 +68,28 @@ pub(crate) enum Msg {
     Wake,
     /// A schedule was changed, or a fire ordered.
     WakeSchedules,
-    /// How this node shows itself was changed.
+    /// The advertised state of this node changed.
     ShowFace,
-    /// The runs of this task should look at its wish and settings, here and elsewhere.
+    /// The runs of this task should check its desired state and settings, here and on other nodes.
     Nudge(TaskId),
-    /// The handler of this shard is down for this node only: another node is to have it.
+    /// The handler of this shard is down for this node only: leave the shard to another node.
     LeaveToOthers(ShardId),
-    /// Other nodes say what to look at.
+    /// Hints received from other nodes.
     Hints(Vec<Hint>),
-    /// Other nodes should look.
+    /// Hint to send to other nodes.
     Hint(Hint),
-    /// Hand everything over, then end; the sender is dropped when nothing is owned any more, and says of which shards
-    /// nobody could be told otherwise.
+    /// Hand everything over, then end. The sender is dropped when nothing is owned any more; otherwise it gets the
+    /// shards that could not be given back.
     Drain(oneshot::Sender<Vec<ShardId>>),
     /// The node has been ending for as long as a lease lasts.
     LeaseOver,
-    /// The time of this drain is up: what still runs is aborted.
+    /// The time of this drain is up: abort the remaining runs.
     DrainOver(u64),
-    /// What was aborted could not be given back either: the node ends without.
+    /// The aborted runs could not be given back either: end the node without that.
     GiveUp,
 }
 
-/// Of what it owns each part keeps its own books.
+/// Root actor of a node; each of its parts keeps the books of what it owns.
 pub(crate) struct Supervisor {
     node: Arc<NodeContext>,
     me: Address<Msg>,
@@ -205,7 +205,7 @@ impl TreeActor for Supervisor {
 }
 
 impl Supervisor {
-    /// Others see what this node takes, has, and whether it drains.
+    /// Shows others the tasks that this node takes, its capacity and use, and whether it drains.
     pub(crate) fn show_face(&self) {
         self.booking.publish(self.waits.len());
         let draining = self.takes_nothing();
@@ -216,7 +216,7 @@ impl Supervisor {
         self.routes.restorer.tell(restorer::Msg::Wake);
     }
 
-    /// Somebody who waits may fit where something was freed.
+    /// Looks for work if capacity was freed: a waiting shard may fit.
     fn look_where(&self, is_freed: bool) {
         if is_freed {
             self.look_for_work();
@@ -243,14 +243,15 @@ impl Supervisor {
             }
             News::Shards(id, sent, rows, drain) => {
                 if self.life.as_ref().is_some_and(|life| life.id == id) {
-                    self.on_drain_wish(drain);
+                    self.on_drain_request(drain);
                     self.on_rows(sent, rows);
                 }
             }
         }
     }
 
-    /// What the heartbeat found: wishes for the runs, and orphaned shards, which are ours and which nobody here runs.
+    /// Passes the rows found by the heartbeat to the runs, and releases orphaned shards: those of this node without a
+    /// run.
     fn on_rows(&mut self, sent: Moment, rows: Vec<OwnedShard>) {
         let rows: BTreeMap<ShardId, OwnedShard> = rows.into_iter().map(|row| (row.shard, row)).collect();
         for row in self.runs.show(rows, sent) {
@@ -265,7 +266,7 @@ impl Supervisor {
             self.backoff.was_left(shard, now);
         }
         let path = self.me.leaf.child(&shard.to_string());
-        // What was not to be had is still offered: to look at once would be to try without a pause.
+        // A shard that could not be taken is still offered: looking at once would mean trying without a pause.
         let looks = !matches!(
             end,
             Some(LauncherEnd::NotOwned | LauncherEnd::Unclaimable(_) | LauncherEnd::StillOwned(_))
@@ -292,17 +293,18 @@ impl Supervisor {
             }
         }
         self.look_where(looks);
-        // A run that ended may have left a hook call.
+        // The run that ended may have left a hook call.
         self.dispatch_outbox();
     }
 
-    /// What follows from how a launcher ended.
+    /// Counts the end of a launcher and backs off from its shard where needed.
     fn on_ended_as(&mut self, shard: ShardId, end: &LauncherEnd, now: Moment) {
         match end {
             LauncherEnd::Fenced => self.node.meters.fenced(),
             LauncherEnd::Closed(RunClose::Recovering { reason, .. }) => {
                 self.node.meters.recovers(reason);
-                // Whoever was first would be again: those that may have the key would never be asked.
+                // The node that was first would be first again: nodes that may have the key would never get the
+                // shard.
                 if reason == KEY_MISSING {
                     self.backoff.was_left(shard, now);
                 }

@@ -1,4 +1,4 @@
-//! What the supervisor runs: who of the waiting line is admitted, and the launchers of those that were.
+//! Runs of the supervisor: admission of the waiting line, and the launchers of admitted shards.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,23 +24,23 @@ use windrow_core::ids::{Moment, ShardId, TaskId};
 
 /// Launchers started before other messages get their turn.
 const STARTS_PER_TURN: usize = 16;
-/// Claims on their way at the same time: thousands of admitted shards must not queue before the one writer of a
+/// Maximum number of concurrent claims: thousands of admitted shards must not queue before the one writer of a
 /// database, where checkpoints wait too.
 const CLAIMS_MAX: usize = 16;
 
-/// The launchers, and the shards that will get one.
+/// Launchers, and the shards that will get one.
 pub(crate) struct Runs {
     launchers: BTreeMap<ShardId, (Address<launcher::Msg>, Arc<SeenRevision>)>,
     shards: HashMap<ActorId, ShardId>,
-    /// Admitted and booked, or to be stopped; not started yet.
+    /// Shards that are admitted and booked, or to be stopped, and not started yet.
     starting: VecDeque<Candidate>,
     waiting_to_start: BTreeSet<ShardId>,
     claims: Arc<Semaphore>,
-    /// When launchers ended: heartbeats sent before that say nothing about their shards.
+    /// Times at which launchers ended: heartbeats sent earlier say nothing about their shards.
     ended: BTreeMap<ShardId, Moment>,
-    /// How often a shard's launchers failed in a row.
+    /// Number of failures in a row of each shard's launchers.
     failures: BTreeMap<ShardId, u32>,
-    /// Shards that are left to other nodes, until their runs have ended.
+    /// Shards left to other nodes, until their runs have ended.
     leaving: BTreeSet<ShardId>,
 }
 
@@ -66,17 +66,17 @@ impl Runs {
         self.launchers.is_empty()
     }
 
-    /// Whether a shard has a launcher.
+    /// True if a shard has a launcher.
     pub(crate) fn holds(&self, shard: ShardId) -> bool {
         self.launchers.contains_key(&shard)
     }
 
-    /// Those that have one.
+    /// Returns the shards that have a launcher.
     pub(crate) fn shards(&self) -> impl Iterator<Item = ShardId> {
         self.launchers.keys().copied()
     }
 
-    /// Whether a shard of the task has a launcher.
+    /// True if a shard of the task has a launcher.
     pub(crate) fn holds_task(&self, task: TaskId) -> bool {
         self.of_task(task).next().is_some()
     }
@@ -106,8 +106,8 @@ impl Runs {
         }
     }
 
-    /// Tells each launcher what a heartbeat, sent at this moment, found of its shard, unless it knows that. Gives the
-    /// rows of shards that nobody here runs.
+    /// Sends each launcher the row that a heartbeat, sent at this moment, found of its shard, unless it knows that.
+    /// Returns the rows of shards without a launcher here.
     pub(crate) fn show(&mut self, mut rows: BTreeMap<ShardId, OwnedShard>, sent: Moment) -> Vec<OwnedShard> {
         for (shard, (launcher, seen)) in &self.launchers {
             match rows.remove(shard) {
@@ -125,13 +125,13 @@ impl Runs {
         rows.into_values().collect()
     }
 
-    /// Its handler is down for this node only: the run drains, so that another node takes the shard.
+    /// Drains a run whose handler is down for this node only, so that another node takes the shard.
     pub(crate) fn leave_to_others(&mut self, shard: ShardId) {
         self.leaving.insert(shard);
         self.tell(shard, launcher::Msg::Leave);
     }
 
-    /// A launcher has ended; says whether its shard was left to other nodes.
+    /// Records the end of a launcher. Returns true if its shard was left to other nodes.
     pub(crate) fn was_left(&mut self, shard: ShardId, now: Moment) -> bool {
         self.ended.insert(shard, now);
         self.leaving.remove(&shard)
@@ -145,12 +145,12 @@ impl Runs {
         self.failures.remove(&shard);
     }
 
-    /// How often the shard's launchers failed in a row.
+    /// Returns the number of failures in a row of the shard's launchers.
     pub(crate) fn failures(&self, shard: ShardId) -> u32 {
         self.failures.get(&shard).copied().unwrap_or(0)
     }
 
-    /// Forgets an actor that ended; its shard, if it was a launcher.
+    /// Forgets an actor that ended. Returns its shard if it was a launcher.
     pub(crate) fn remove(&mut self, actor: ActorId) -> Option<ShardId> {
         let shard = self.shards.remove(&actor)?;
         self.launchers.remove(&shard);
@@ -179,7 +179,7 @@ impl Runs {
 }
 
 impl Supervisor {
-    /// Admits who fits of the whole line, and says of the others why they wait.
+    /// Admits the shards of the line that fit, and explains why the others wait.
     pub(crate) fn on_offer(&mut self, line: Vec<Candidate>) {
         let now = self.node.clock.now();
         let trusted = self.life.as_ref().is_some_and(|life| life.trust.until() > now);
@@ -229,7 +229,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts some of what was admitted; the rest when other messages have had their turn.
+    /// Starts some of the admitted shards; the rest follow after other messages.
     pub(crate) async fn launch_some(&mut self) {
         for _ in 0..STARTS_PER_TURN {
             let Some(candidate) = self.runs.next_start() else {
@@ -240,14 +240,14 @@ impl Supervisor {
         self.me.tell(Msg::LaunchMore);
     }
 
-    /// What was admitted and has no launcher yet is given back: the next scan finds it again.
+    /// Gives back the admitted shards without a launcher: the next scan finds them again.
     pub(crate) fn give_up_starting(&mut self) {
         while let Some(candidate) = self.runs.next_start() {
             self.booking.ledger.release(candidate.rank.shard);
         }
     }
 
-    /// Looks where other nodes point; a hint that is wrong costs a look.
+    /// Follows the hints of other nodes; a wrong hint costs one check.
     pub(crate) fn on_hints(&mut self, hints: &[Hint]) {
         for hint in hints {
             match hint {
@@ -294,7 +294,7 @@ impl Supervisor {
         }
     }
 
-    /// How a launcher books another part of its task's rate.
+    /// Returns the callback with which a launcher books another share of its task's rate.
     fn booking(&self, shard: ShardId) -> BookSink {
         let me = self.me.clone();
         Arc::new(move |part, answer| {

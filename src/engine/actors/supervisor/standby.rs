@@ -1,6 +1,6 @@
-//! Drains: at the node's end, and because people wish that it stands by. Each shard is released as soon as its own run
-//! has drained; what takes too long is aborted. Where the node ends and its store is silent, nothing can be given back, and
-//! nothing that is done yet will count: it ends with its last lease.
+//! Drains: when the node ends, and when people want it to stand by. Each shard is released once its own run has
+//! drained; runs that take too long are aborted. If the node ends and its store is silent, nothing can be given back,
+//! and nothing done from then on will count: the node ends with its last lease.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use crate::actors::launcher;
 use crate::actors::supervisor::{Msg, Supervisor};
 use windrow_core::ids::ShardId;
 
-/// How long the last checkpoints of what was aborted may take.
+/// Longest time for the last checkpoints of aborted runs.
 const GIVE_BACK_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether the node is drained, and for whom.
+/// Drain state of the node: whether it ends, or is to stand by.
 #[derive(Debug, Default)]
 pub(crate) struct Drains {
-    /// It ends: who waits for that.
+    /// Set while the node ends: the channels that wait for it.
     ending: Option<Vec<oneshot::Sender<Vec<ShardId>>>>,
-    /// It ends without its store.
+    /// Set when the node ends without its store.
     gave_up: bool,
-    /// It owns nothing and takes nothing, until they want it back.
-    wished: bool,
-    /// The number of the last drain: the end of an older one means nothing.
+    /// Set while people want the node to own nothing and take nothing.
+    requested: bool,
+    /// Number of the last drain; the end of an older one is ignored.
     count: u64,
 }
 
 impl Supervisor {
-    /// Whether it takes no shard: it ends, or stands by.
+    /// True if the node takes no shard, since it ends or stands by.
     pub(crate) fn takes_nothing(&self) -> bool {
-        self.drains.ending.is_some() || self.drains.wished
+        self.drains.ending.is_some() || self.drains.requested
     }
 
     pub(crate) fn drain(&mut self, done: oneshot::Sender<Vec<ShardId>>) {
@@ -41,18 +41,18 @@ impl Supervisor {
         }
     }
 
-    /// Whether everything was handed over.
+    /// True if the node ends and everything was handed over.
     pub(crate) fn is_over(&self) -> bool {
         self.drains.ending.is_some() && self.runs.is_empty()
     }
 
-    /// What the heartbeat read of people's wish.
-    pub(crate) fn on_drain_wish(&mut self, wished: bool) {
-        if wished == self.drains.wished {
+    /// Applies the drain requested by people, as read by the heartbeat.
+    pub(crate) fn on_drain_request(&mut self, requested: bool) {
+        if requested == self.drains.requested {
             return;
         }
-        self.drains.wished = wished;
-        if wished {
+        self.drains.requested = requested;
+        if requested {
             tracing::info!(
                 node = self.node.node,
                 "the node is to be drained: it hands over and takes nothing new"
@@ -90,7 +90,7 @@ impl Supervisor {
         }
     }
 
-    /// A lease's time after the node began to end: what was not given back to a silent store until now won't be.
+    /// Called a lease lifetime after the node began to end: shards not given back to a silent store by now won't be.
     pub(crate) fn on_lease_over(&mut self) {
         if self.is_cut_off() {
             self.runs.tell_all(|| launcher::Msg::Abort);
@@ -98,18 +98,18 @@ impl Supervisor {
         }
     }
 
-    /// Whether the store has answered no heartbeat for as long as one is trusted.
+    /// True if the store has answered no heartbeat for as long as one is valid.
     fn is_cut_off(&self) -> bool {
         let now = self.node.clock.now();
         self.life.as_ref().is_none_or(|life| life.trust.until() <= now)
     }
 
-    /// Whether children that end have nobody to tell it to.
+    /// True if children that end have no store to write to.
     pub(crate) fn ends_alone(&self) -> bool {
         self.drains.gave_up || self.is_cut_off()
     }
 
-    /// Ends what can't be given back, since the store doesn't answer.
+    /// Ends the runs that can't be given back, since the store doesn't answer.
     pub(crate) fn give_up(&mut self) {
         let left: Vec<ShardId> = self.runs.shards().collect();
         let Some(waiting) = self.drains.ending.as_mut().filter(|_| !left.is_empty()) else {

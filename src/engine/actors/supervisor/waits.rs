@@ -1,4 +1,4 @@
-//! Why tasks wait: told to the store once for each reason, many at a time, never from the mailbox.
+//! Reasons why tasks wait, written to the store once each, many at a time, never from the mailbox.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use windrow_core::capacity::{Obstacle, Refusal};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::settings::text::span_text;
 
-/// What a task waits for whose owner is silent while Redis is lost.
+/// Returns the waiting reason of a task whose owner is silent while Redis is lost.
 fn no_witness(times: &Times) -> String {
     let until = if times.takeover_without_leases {
         let later = span_text(times.lease_ttl);
@@ -26,10 +26,10 @@ fn no_witness(times: &Times) -> String {
     )
 }
 
-/// Reasons of one write; what is left is told after the next scan.
+/// Maximum number of reasons per write; the rest follow after the next scan.
 const REASONS_PER_WRITE: usize = 1_000;
 
-/// Why a task waits, and since when: one that is stopped and started again lost the reason that was stored.
+/// Reason why a task waits, and since when: a task that is stopped and started again lost its stored reason.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) why: Why,
@@ -37,7 +37,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// Whether it is said of a running task too, so that no start takes it back.
+    /// True if the reason is also stored for a running task, so that no start clears it.
     fn needs_witness(&self) -> bool {
         matches!(self.why, Why::Unclaimable(Unclaimable::NoWitness))
     }
@@ -49,12 +49,12 @@ pub(crate) enum Why {
     Unclaimable(Unclaimable),
 }
 
-/// What the store was told.
+/// Reasons that the store has.
 #[derive(Default)]
 pub(crate) struct Waits {
-    /// Only of tasks that the last scan found waiting.
+    /// Stored reasons, only of tasks that the last scan found waiting.
     told: BTreeMap<TaskId, Wait>,
-    /// How many the last scan found waiting.
+    /// Number of tasks that the last scan found waiting.
     waiting: usize,
     telling: bool,
 }
@@ -64,7 +64,7 @@ impl Waits {
         self.waiting
     }
 
-    /// Forgets what waits no more; what was told of running tasks has to be taken back.
+    /// Forgets tasks that no longer wait. Returns notes that clear the reasons of running tasks.
     fn take_over(&mut self, refused: &BTreeMap<TaskId, Wait>) -> Vec<WaitNote> {
         let mut over = Vec::new();
         self.told.retain(|task, told| {
@@ -109,7 +109,7 @@ fn note((task, Wait { why, .. }): &(TaskId, Wait), times: &Times) -> WaitNote {
     }
 }
 
-/// Whether people would read the same.
+/// True if people would read the same text.
 fn is_same(one: &Wait, other: &Wait) -> bool {
     one.since == other.since
         && match (one.why, other.why) {
@@ -124,7 +124,7 @@ fn is_same(one: &Wait, other: &Wait) -> bool {
 }
 
 impl Supervisor {
-    /// The tasks of candidates that may not be had, with the reason.
+    /// Returns the tasks of candidates that can't be taken, with the reason.
     pub(crate) fn unclaimable(&self, line: &[Candidate]) -> BTreeMap<TaskId, Wait> {
         let waits = line.iter().filter_map(|candidate| {
             let why = Why::Unclaimable(self.backoff.why(candidate.rank.shard)?);
@@ -139,7 +139,7 @@ impl Supervisor {
         waits.collect()
     }
 
-    /// Says why tasks wait, once per reason. `refused` is everything that waits now.
+    /// Stores why tasks wait, once per reason. `refused` is everything that waits now.
     pub(crate) fn explain(&mut self, refused: BTreeMap<TaskId, Wait>) {
         self.waits.waiting = refused.len();
         if self.waits.telling {
@@ -165,7 +165,8 @@ impl Supervisor {
                 .chain(news.iter().map(|news| note(news, &node.times)))
                 .collect();
             let told = match node.tasks.explain_waits(&notes, node.clock.wall()).await {
-                // What wasn't taken, for instance of a task whose row still says that it runs, is said again.
+                // A reason that wasn't taken, for instance of a task whose row still says that it runs, is sent
+                // again.
                 Ok(taken) => news
                     .into_iter()
                     .filter(|(task, _)| taken.contains(task))
@@ -179,8 +180,8 @@ impl Supervisor {
         }));
     }
 
-    /// A task that was started meanwhile lost its reason with that. One that runs, of which a shard waits for a witness, is
-    /// told again that it doesn't, also where other shards of it run here.
+    /// Records the stored reasons. A task that was started meanwhile lost its reason by that. The reason of a running
+    /// task with a shard that waits for a witness must be cleared later, even if other shards of it run here.
     pub(crate) fn on_explained(&mut self, reasons: Vec<(TaskId, Wait)>) {
         self.waits.telling = false;
         let waiting = reasons

@@ -1,4 +1,4 @@
-//! Makes one copy under a claim that is kept meanwhile; looks whether copies are still there.
+//! Copying of one dataset under a claim that is kept meanwhile, and checks that copies are still there.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use crate::ports::datasets::sink::{Copied, SINK_LEASE, SinkEnd, SinkError, SinkJ
 use crate::ports::handling::meters::CopyFate;
 use windrow_core::items::retry::doubled;
 
-/// The wait before another try, doubled with each one up to the longest.
+/// First and longest delay before another try, doubled with each one.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// Copies of one question to the store.
+/// Copies read in one query.
 const CHECKED_AT_ONCE: u32 = 100;
 
-/// Makes a copy, or takes one away, and notes what became of it.
+/// Makes or removes a copy, and records the outcome.
 pub(crate) async fn copy(node: &NodeContext, parts: &SinkParts, job: SinkJob) {
     let outcome = tokio::select! {
         outcome = parts.copier.follow(&job) => outcome,
         () = keep(parts, &job) => Err(SinkError::Fenced),
     };
-    // Without effect where another node has the claim by now.
+    // No effect if another node has the claim by now.
     let end = outcome.unwrap_or_else(|error| SinkEnd::Failed {
         text: error.to_string(),
         again: doubled(RETRY, job.attempts),
@@ -33,20 +33,20 @@ pub(crate) async fn copy(node: &NodeContext, parts: &SinkParts, job: SinkJob) {
     }
 }
 
-/// Keeps the claim; ends when it is no longer this node's.
+/// Keeps the claim; returns when this node no longer has it.
 async fn keep(parts: &SinkParts, job: &SinkJob) {
     loop {
         tokio::time::sleep(SINK_LEASE / 3).await;
         match parts.store.keep_sink(job).await {
             Ok(true) => {}
             Ok(false) => return,
-            // Whoever takes it meanwhile has a newer claim, which is the only one that counts then.
+            // A node that takes it meanwhile has a newer claim, which is the only one that counts then.
             Err(error) => tracing::debug!(%error, "a claim on a copy was not kept"),
         }
     }
 }
 
-/// Tells people; of several failures in a row the first one.
+/// Logs the outcome; of several failures in a row the first one as a warning.
 fn tell(node: &NodeContext, job: &SinkJob, end: &SinkEnd) {
     let (dataset, attempts) = (job.name.as_str(), job.attempts);
     match end {
@@ -84,7 +84,7 @@ fn tell(node: &NodeContext, job: &SinkJob, end: &SinkEnd) {
     }
 }
 
-/// Looks whether all copies that were made are still there: what holds them may have lost its data.
+/// Checks that all copies are still there: their sink may have lost its data.
 pub(crate) async fn check(node: &NodeContext, parts: &SinkParts) {
     let mut after = None;
     loop {
@@ -96,7 +96,7 @@ pub(crate) async fn check(node: &NodeContext, parts: &SinkParts) {
             match parts.copier.is_there(one).await {
                 Ok(true) => {}
                 Ok(false) => lose(node, parts, one).await,
-                // Whether it can be reached is told where copies are made.
+                // An unreachable sink is logged where copies are made.
                 Err(error) => return tracing::debug!(%error, "copies not looked at"),
             }
         }

@@ -1,4 +1,4 @@
-//! One hook call: what is asked of the business, and what follows from its answer.
+//! One hook call: the request to the business, and the consequences of its answer.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ use windrow_core::items::retry::doubled;
 use windrow_core::task::lifecycle::Status;
 use windrow_core::task::spec::{JsonText, SpecPatch};
 
-/// The wait before another try, doubled with each one up to the longest.
+/// First and longest delay before another try, doubled with each one.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
-/// Beyond the call's own time: how long the settlement may take.
+/// Time for the settlement beyond the call's own timeout.
 const MARGIN: Duration = Duration::from_secs(5);
 
 pub(crate) struct Delivering {
@@ -39,7 +39,7 @@ pub(crate) struct Delivering {
     pub(crate) restorer: Route<restorer::Msg>,
 }
 
-/// A write that nobody asked for.
+/// Returns a write that no user requested.
 pub(crate) fn system(request_id: Option<String>) -> Write {
     let actor = Actor {
         request_id,
@@ -49,7 +49,7 @@ pub(crate) fn system(request_id: Option<String>) -> Write {
 }
 
 impl Delivering {
-    /// Delivers a call that was taken. What goes wrong ends in its settlement.
+    /// Delivers a call that was taken. Every error ends in its settlement.
     pub(crate) async fn deliver(&self, delivery: Delivery) {
         let settlement = match self.attempt(&delivery).await {
             Ok(settlement) => settlement,
@@ -75,7 +75,7 @@ impl Delivering {
             return Ok(Settlement::Done);
         };
         let Some(hook) = business.spec.hooks.get(delivery.kind) else {
-            // Nobody wants to hear it any more; and nobody would say that the task is ready.
+            // The business has no such hook any more, and no one else would report the task ready.
             return self.on_reply(delivery, HookReply::Done(None)).await;
         };
         let timeout = match delivery.kind {
@@ -91,7 +91,7 @@ impl Delivering {
         self.on_reply(delivery, reply).await
     }
 
-    /// Makes sure that nobody else takes the call while it is out; false when somebody has.
+    /// Makes sure that no other node takes the call while it is out. Returns false if one has.
     async fn keep(&self, delivery: &Delivery, span: Duration) -> Result<bool, StoreError> {
         if span <= LEASE {
             return Ok(true);
@@ -193,7 +193,7 @@ impl Delivering {
             .map(|_| ())
     }
 
-    /// People hear of a call that nobody took.
+    /// Logs a call that failed for good, also in the task's log.
     fn tell_death(&self, delivery: &Delivery, settlement: &Settlement) {
         let Settlement::Dead { error } = settlement else {
             return;
@@ -219,7 +219,7 @@ impl Delivering {
     }
 }
 
-/// Whether an answer came too late to matter.
+/// True if an answer came too late to matter.
 fn is_over(error: &CommandError) -> bool {
     use CommandRefusal::{StaleStart, Status};
     matches!(
@@ -228,7 +228,7 @@ fn is_over(error: &CommandError) -> bool {
     )
 }
 
-/// What a ready business changes: `total`, `skip_first` and `params` of its reply; all else is its own affair.
+/// Returns the changes of a ready business: `total`, `skip_first` and `params` of its reply; all else is ignored.
 fn edit_of(body: Option<Value>) -> Result<TaskEdit, String> {
     let Some(body) = body else {
         return Ok(TaskEdit::default());

@@ -1,4 +1,4 @@
-//! Makes the task of one fire, for as long as that takes, under a lease that is kept meanwhile.
+//! Making of the task of one fire, for as long as that takes, under a lease that is kept meanwhile.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -13,17 +13,17 @@ use crate::ports::schedules::store::{FIRE_LEASE, FireOutcome, TakenFire};
 use crate::ports::tasks::store::{CommandError, TaskCommand};
 use windrow_core::ids::TaskId;
 
-/// How often a fire is tried whose task is refused: its source may not be there yet.
+/// Tries of a fire whose task is refused: its source may not be there yet.
 const TRIES: u32 = 4;
-/// The wait after the first of them; each further one is four times as long.
+/// Delay after the first try; each further one is four times as long.
 const RETRY_FIRST: Duration = Duration::from_secs(5);
-/// Longest time that making one task may take: its source is fetched and counted in it.
+/// Longest time to make one task, including the fetch and count of its source.
 const MAKING_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// What people read of a fire that met a bug.
+/// Text for people about a fire that met a bug.
 const BUG: &str = "a bug of windrow, please report it; the log of the node that tried says more";
 
-/// Makes the task of a fire, or notes why not.
+/// Makes the task of a fire, or records why it failed.
 pub(crate) async fn make(node: &NodeContext, parts: &ScheduleParts, fire: TakenFire) {
     let Some(maker) = parts.maker.get() else { return };
     let making = AssertUnwindSafe(maker.make(&fire)).catch_unwind();
@@ -57,7 +57,7 @@ pub(crate) async fn make(node: &NodeContext, parts: &ScheduleParts, fire: TakenF
     }
 }
 
-/// When a fire that was refused is tried again, if it is.
+/// Returns the delay before a refused fire is tried again, or `None` after the last try.
 fn again(fire: &TakenFire) -> Option<Duration> {
     (fire.attempts + 1 < TRIES).then(|| RETRY_FIRST * 4_u32.pow(fire.attempts.min(8)))
 }
@@ -67,7 +67,7 @@ fn late() -> FireFault {
     FireFault::Refused(format!("its source was not read within {minutes} minutes"))
 }
 
-/// A bug. Left to the lease, the fire would be pending for minutes, and nobody would know why.
+/// Returns the fault for a panic. Left to the lease, the fire would be pending for minutes without a reason.
 fn panicked(panic: &(dyn Any + Send)) -> FireFault {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text
@@ -76,14 +76,14 @@ fn panicked(panic: &(dyn Any + Send)) -> FireFault {
     FireFault::Bug(format!("panicked: {text}"))
 }
 
-/// Keeps the fire; ends when it is no longer this node's to make.
+/// Keeps the fire; returns when this node may no longer make it.
 async fn keep(parts: &ScheduleParts, fire: &TakenFire) {
     loop {
         tokio::time::sleep(FIRE_LEASE / 3).await;
         match parts.store.keep_fire(fire.schedule.id, fire.time).await {
             Ok(true) => {}
             Ok(false) => return,
-            // Whoever takes it meanwhile makes the same task, and one of both settles it.
+            // A node that takes it meanwhile makes the same task, and one of the two settles it.
             Err(error) => tracing::debug!(%error, "a fire was not kept"),
         }
     }
@@ -111,7 +111,7 @@ async fn fail(
     }
 }
 
-/// Ends a task that is in the way of a newer fire; says whether that is new.
+/// Cancels a task that is in the way of a newer fire. Returns true if it was not over before.
 pub(crate) async fn cancel(node: &NodeContext, task: TaskId) -> bool {
     let reason = "a newer fire of its schedule takes its place";
     let write = Actor::windrow(Some(reason.to_owned())).writes();
@@ -125,7 +125,7 @@ pub(crate) async fn cancel(node: &NodeContext, task: TaskId) -> bool {
             tracing::warn!(%task, %error, "a task in the way of a fire was not cancelled; trying again");
             false
         }
-        // It ended by itself, or somebody was first.
+        // The task ended on its own, or another cancel was first.
         Err(error) => {
             tracing::debug!(%task, %error, "a task in the way of a fire needs no cancel");
             false

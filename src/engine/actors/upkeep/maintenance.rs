@@ -1,7 +1,7 @@
-//! Does what time makes due: deadlines, hooks that were not answered, tasks that no node serves, what isn't kept longer.
+//! Work that becomes due with time: deadlines, unanswered hooks, tasks that no node serves, removal of expired data.
 //!
-//! Each second it starts one round of work, unless the last is still on its way. What it does are the commands that
-//! people give too; when two nodes find the same, one of them is first and the other is refused.
+//! Each second it starts one round of work, unless the last is still running. It uses the commands that people use;
+//! when two nodes find the same work, one is first and the other is refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,22 +18,22 @@ use windrow_core::handler::elsewhere::Elsewhere;
 use windrow_core::ids::{Moment, ShardId, TaskId, WallMs};
 
 const ROUND_EVERY: Duration = Duration::from_secs(1);
-/// How often it looks for tasks that no node serves.
+/// Interval between checks for tasks that no node serves.
 const SERVED_EVERY: Duration = Duration::from_secs(5);
-/// How often it removes what isn't kept longer.
+/// Interval between removals of expired data.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
-/// How often it looks whether handlers that are down here answer other nodes.
+/// Interval between checks whether handlers that are down here answer other nodes.
 const ELSEWHERE_EVERY: Duration = Duration::from_secs(10);
 
-/// Who hears what it did.
+/// Callbacks for the results of a round.
 #[derive(Clone)]
 pub(crate) struct Sinks {
-    /// A task was commanded.
+    /// Called for a task that got a command.
     pub(crate) nudge: Arc<dyn Fn(TaskId) + Send + Sync>,
-    /// This shard's handler is down for this node only.
+    /// Called for a shard whose handler is down for this node only.
     pub(crate) leave: Arc<dyn Fn(ShardId) + Send + Sync>,
-    /// Something can be claimed.
+    /// Woken when something can be claimed.
     pub(crate) restorer: Route<restorer::Msg>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Maintenance {
     sinks: Sinks,
     me: Address<Msg>,
     working: bool,
-    /// Until when starts were looked for.
+    /// Time up to which due starts were searched.
     seen: WallMs,
     served_at: Moment,
     swept_at: Moment,

@@ -1,4 +1,4 @@
-//! What is left to be done beside the runs: hook calls, and what time makes due.
+//! Work other than the runs: hook calls, and whatever becomes due with time.
 
 pub(crate) mod copying;
 pub mod delivery;

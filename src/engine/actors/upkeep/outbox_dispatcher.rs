@@ -1,6 +1,7 @@
-//! Delivers hook calls from the outbox: takes what is due, a few at a time, and looks again when told and each second.
+//! Delivery of hook calls from the outbox: takes calls that are due, a few at a time, and polls again when woken and
+//! each second.
 //!
-//! It decides nothing and holds nothing: a call that is out when it dies is due again half a minute later.
+//! It decides nothing and holds nothing: a call in flight when it dies is due again half a minute later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +19,17 @@ use crate::actors::writers::data_log_writer::LogQueue;
 use crate::ports::StoreError;
 use crate::ports::handling::outbox::Delivery;
 
-/// Calls that are out at the same time, at most.
+/// Maximum number of calls in flight at the same time.
 const OUT_MAX: u32 = 16;
-/// How often it looks without being told.
+/// Polling interval without a wake-up.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// For how long a taken call is nobody else's.
+/// Time for which a taken call belongs to this node.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
-/// What is taken by a question that was given up is due again after its lease.
+/// Longest wait for a query that takes calls; calls taken by a late one are due again after their lease.
 const TAKE_PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) enum Msg {
-    /// Look now: something may have left a call.
+    /// Poll now: there may be a new call.
     Wake,
     Tick,
     Taken(Result<Vec<Delivery>, StoreError>),
@@ -134,7 +135,7 @@ impl OutboxDispatcher {
                 me.tell(Msg::Delivered);
             }));
         }
-        // There may be more than fitted; and somebody may have asked meanwhile.
+        // There may be more than fitted, and a wake-up may have come meanwhile.
         if !deliveries.is_empty() || self.again {
             self.take();
         }

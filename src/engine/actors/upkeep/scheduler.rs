@@ -1,8 +1,8 @@
-//! Fires schedules: decides about what is due by the database's clock, and has the tasks made of what fires.
+//! Firing of schedules: decides about due schedules by the database's clock, and has the tasks of their fires made.
 //!
-//! Every node does it, and none more than the others: the store lets one decide about a fire and one settle it. What a node
-//! was about to make when it died is taken by another, or by this one, after a lease. One look is bounded; what it left is
-//! seen by the next, which follows at once.
+//! Every node does this, all alike: the store lets one decide about a fire and one settle it. A fire that a node was
+//! about to make when it died is taken by another, or by this one, after a lease. One poll is bounded; the rest is
+//! left to the next, which follows at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,30 +21,30 @@ use crate::ports::schedules::store::{Agenda, FireOutcome, Fired, Taken, TakenFir
 use windrow_core::explain::counted;
 use windrow_core::ids::TaskId;
 
-/// How often it looks without being told: also what waits until nothing runs is seen then.
+/// Polling interval without a wake-up; fires that wait until nothing runs are found then, too.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The shortest pause between two looks for one fire that is about to be due.
+/// Shortest pause between two polls for a fire that is about to be due.
 const LOOK_REST: Duration = Duration::from_millis(5);
-/// Schedules that one look decides about.
+/// Maximum number of schedules decided per poll.
 const DUE_MAX: u32 = 100;
-/// Tasks that this node makes at a time.
+/// Maximum number of tasks that this node makes at a time.
 const MAKING_MAX: u32 = 8;
-/// A store that takes longer is asked again.
+/// Time after which an unanswered query is repeated.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Who hears that a task was commanded.
+/// Callback for a task that got a command.
 pub(crate) type Nudge = Arc<dyn Fn(TaskId) + Send + Sync>;
 
 pub(crate) enum Msg {
-    /// Look now: a schedule was changed or a fire ordered.
+    /// Poll now: a schedule was changed or a fire ordered.
     Wake,
-    /// It is time to look; of an older look, it is not.
+    /// Time to poll; the tick of an older poll is ignored.
     Tick(u64),
     Looked(Result<Look, StoreError>),
     Made,
 }
 
-/// What one look came to.
+/// Result of one poll.
 pub(crate) struct Look {
     agenda: Agenda,
     fired: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Scheduler {
     looking: bool,
     again: bool,
     making: u32,
-    /// The number of the newest tick.
+    /// Number of the newest tick.
     ticks: u64,
     fails: bool,
 }
@@ -148,7 +148,7 @@ impl Scheduler {
         self.say();
     }
 
-    /// Has made what was taken; says when to look again.
+    /// Starts making the taken fires. Returns the time until the next poll.
     fn on_found(&mut self, look: Look) -> Duration {
         for task in look.taken.cancels {
             self.cancel(task);
@@ -157,7 +157,7 @@ impl Scheduler {
         for fire in look.taken.fires {
             self.make(fire);
         }
-        // What didn't fit is taken as soon as one of those under way is made.
+        // Fires that didn't fit are taken as soon as one in progress is made.
         self.again |= look.agenda.has_open && self.making >= MAKING_MAX;
         if is_full || look.fired > 0 {
             self.again |= is_full;
@@ -171,7 +171,7 @@ impl Scheduler {
         let Some(parts) = self.parts.clone() else { return };
         self.making += 1;
         let (node, me) = (self.node.clone(), self.me.clone());
-        // Sources are read and counted where work is done, not where actors run.
+        // Sources are read and counted on the work runtime, not where actors run.
         let making = self
             .node
             .work
@@ -225,7 +225,7 @@ async fn look(
     Ok(Look { agenda, fired, taken })
 }
 
-/// Tells people what was decided. What is pending is told when it is settled.
+/// Logs the decisions. A pending fire is logged when it is settled.
 fn note(node: &NodeContext, fired: &Fired) {
     for fire in &fired.fires {
         let (schedule, at) = (fire.schedule, fire.time.to_rfc3339());

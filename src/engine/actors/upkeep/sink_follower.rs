@@ -1,7 +1,7 @@
-//! Copies what datasets publish to where readers have it nearer, and looks whether it is still there.
+//! Copying of published datasets to where readers have them nearer, with checks that the copies are still there.
 //!
-//! Every node that can does it, and none more than the others: the store lets one have the claim on a copy. Whatever fails
-//! here stands in the way of nothing: what is current is so for readers of the API, and the copy follows once it can.
+//! Every node that can does this, all alike: the store gives one the claim on a copy. A failure here blocks nothing:
+//! the current generation stays current for readers of the API, and the copy follows once it can.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,21 +19,21 @@ use crate::ports::datasets::sink::{SinkAgenda, SinkCopier, SinkJob, SinkStore};
 use windrow_core::explain::counted;
 use windrow_core::ids::Moment;
 
-/// How often it looks what is to be copied.
+/// Polling interval for datasets to copy.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often it looks whether copies are still there.
+/// Interval between checks that copies are still there.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
-/// Copies that this node makes at a time: each holds a page of results.
+/// Maximum number of copies that this node makes at a time: each holds a page of results.
 const COPYING_MAX: u32 = 4;
-/// A store that takes longer is asked again.
+/// Time after which an unanswered query is repeated.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What copying needs; a node without copies nothing.
+/// Dependencies for copying; a node without them copies nothing.
 #[derive(Clone)]
 pub struct SinkParts {
-    /// Which copies are wanted.
+    /// Store of the wanted copies.
     pub store: Arc<dyn SinkStore>,
-    /// Makes them.
+    /// Maker of the copies.
     pub copier: Arc<dyn SinkCopier>,
 }
 
@@ -130,7 +130,7 @@ impl SinkFollower {
         let Some(parts) = self.parts.clone() else { return };
         self.copying += 1;
         let (node, me, name) = (self.node.clone(), self.me.clone(), job.name.clone());
-        // Results are read where work is done, not where actors run.
+        // Results are read on the work runtime, not where actors run.
         let copying = self
             .node
             .work

@@ -1,4 +1,4 @@
-//! One round of the maintenance work. A part that fails is told and tried again in a later round.
+//! One round of maintenance work. A step that fails is logged and tried again in a later round.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,36 +15,36 @@ use windrow_core::handler::elsewhere::Elsewhere;
 use windrow_core::ids::{ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::{DORMANT, StopReason, dormant_text};
 
-/// Tasks of one kind in one round.
+/// Maximum number of tasks of one kind per round.
 const TASKS_MAX: u32 = 200;
-/// Tasks in one look for those that no node serves.
+/// Maximum number of tasks per check for those that no node serves.
 const UNSERVED_MAX: u32 = 1_000;
-/// Transactions of one kind of sweep in one round: the rest is for the next one.
+/// Maximum number of transactions of one kind of sweep per round; the rest waits for the next one.
 const SWEEPS_MAX: u32 = 20;
-/// A handler that has been down here for so long may be so for this node only.
+/// Time after which a handler that is down here may be down for this node only.
 const DOWN_FOR: Duration = Duration::from_secs(30);
-/// Runs elsewhere that are looked at for one business.
+/// Maximum number of runs on other nodes checked for one business.
 const REACHING_MAX: u32 = 100;
-/// How long answers of repeated requests, and delivered calls, are kept.
+/// Retention of answers of repeated requests, and of delivered calls.
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// How long calls that were given up are kept.
+/// Retention of hook calls that failed for good.
 const GIVEN_UP_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How long the row of a session that is over is kept.
-/// Bytes of results that no row names: longer than any write is under way.
+/// Retention of result bytes that no row names: longer than any write takes.
 const RESULT_BYTES_KEPT: Duration = Duration::from_secs(3600);
-/// How long the keys are kept at least that items were appended with: a producer that was away for a week may send again.
+/// Minimum retention of the keys of appends: a producer that was away for a week may send again.
 const APPEND_KEYS_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Retention of the rows of sessions that are over.
 const SESSIONS_KEPT: Duration = Duration::from_secs(3600);
 
-/// What a round has to do.
+/// Work to do in one round.
 pub(crate) struct Round {
-    /// Starts until then were seen by the round before.
+    /// Time up to which the round before has seen starts.
     pub(crate) after: WallMs,
     pub(crate) now: WallMs,
     pub(crate) looks_for_unserved: bool,
     pub(crate) sweeps: bool,
     pub(crate) looks_elsewhere: bool,
-    /// What the last look elsewhere saw.
+    /// Result of the last check of other nodes.
     pub(crate) elsewhere: Elsewhere,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Done {
     /// Shards whose handler is down for this node only.
     pub(crate) left: Vec<ShardId>,
     pub(crate) elsewhere: Elsewhere,
-    /// Something can be claimed now.
+    /// Set if something can be claimed now.
     pub(crate) wakes: bool,
     removed: u64,
 }
@@ -121,7 +121,7 @@ async fn unanswered(node: &NodeContext, now: WallMs, done: &mut Done) -> Result<
     Ok(())
 }
 
-/// Another node, or a person, may have been first.
+/// Gives a command; another node, or a person, may have been first.
 async fn obey(
     node: &NodeContext,
     task: TaskId,
@@ -137,7 +137,7 @@ async fn obey(
     Ok(())
 }
 
-/// Finds the shards whose handler has been down for long, and answers other nodes meanwhile.
+/// Finds the shards whose handler has been down for long here, but answers other nodes.
 async fn one_sided(node: &NodeContext, done: &mut Done) -> Result<(), StoreError> {
     let mut down: BTreeMap<String, Vec<ShardId>> = BTreeMap::new();
     for (shard, business) in node.directory.down_for(DOWN_FOR) {
@@ -161,7 +161,7 @@ async fn one_sided(node: &NodeContext, done: &mut Done) -> Result<(), StoreError
     Ok(())
 }
 
-/// Says of waiting tasks that they rested too long for any node to restore them.
+/// Stores for waiting tasks that they were idle too long for any node to resume them.
 async fn dormant(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
     let window = node.times.restore_window;
     let found = node.upkeep.dormant(now.minus(window), TASKS_MAX).await?;
@@ -177,7 +177,8 @@ async fn dormant(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
     node.tasks.explain_waits(&notes, now).await.map(drop)
 }
 
-/// Says of waiting tasks that no live node takes them. Whoever begins to take them says something else, or runs them.
+/// Stores for waiting tasks that no live node takes them. A node that begins to take them stores another reason, or
+/// runs them.
 async fn unserved(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
     let sessions = node.sessions.list().await?;
     let (drained, taking): (Vec<SessionView>, Vec<SessionView>) = sessions
@@ -210,7 +211,7 @@ fn note(task: TaskId, pool: &str, drained: &[SessionView]) -> WaitNote {
             .as_ref()
             .is_none_or(|pools| pools.iter().any(|served| served == pool))
     };
-    // One that ends drains, too, and nobody can undrain it.
+    // A node that ends drains, too, and nobody can undrain it.
     let text = match drained.iter().filter(|session| session.drain).find(serves) {
         Some(one) => format!(
             "every node that serves its pool {pool} is drained; `windrow node undrain {}` lets one take tasks again",
@@ -236,13 +237,13 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
             Sweep::Sessions => SESSIONS_KEPT,
             Sweep::Failures => keep.failures,
             Sweep::Results => keep.results,
-            // What a publication let go is gone for readers at once; a sign-in that is over is believed by nobody.
+            // Readers lose what a publication released at once; a sign-in that is over is never accepted.
             Sweep::Generations | Sweep::SignIns => Duration::ZERO,
             Sweep::ResultBytes => RESULT_BYTES_KEPT,
             Sweep::Statistics => keep.statistics,
             Sweep::Appended => keep.appended,
             Sweep::Audit => keep.audit,
-            // As long as the rows, which it may be told apart by.
+            // At least as long as the appended rows that a repeat may be told apart by.
             Sweep::AppendKeys => APPEND_KEYS_KEPT.max(keep.appended),
         };
         let before = now.minus(kept);
@@ -271,7 +272,7 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
     }
 }
 
-/// Asks again while a whole transaction's worth was removed.
+/// Repeats a removal while it removes a whole transaction's worth.
 async fn repeat<F>(full: u64, remove: impl Fn() -> F, done: &mut Done) -> Result<(), StoreError>
 where
     F: Future<Output = Result<u64, StoreError>>,
@@ -292,7 +293,7 @@ async fn ended(node: &NodeContext, before: WallMs, now: WallMs, done: &mut Done)
             Ok(()) => done.removed += 1,
             // The others can't be archived either.
             Err(CommandError::Store(error) | CommandError::NotArchived(error)) => return Err(error),
-            // A redrive of it has not ended: it is kept as long.
+            // A redrive of it has not ended: the task is kept until then.
             Err(error) => tracing::debug!(%task, %error, "an old task is kept"),
         }
     }

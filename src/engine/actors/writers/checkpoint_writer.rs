@@ -1,7 +1,8 @@
-//! Group-commits the checkpoints of all launchers: one transaction at a time, what comes meanwhile goes into the next.
+//! Group commit of the checkpoints of all launchers: one transaction at a time; checkpoints that arrive meanwhile go
+//! into the next.
 //!
-//! It keeps nothing for anyone: a launcher holds its checkpoint until it hears that it is stored, and sends it again
-//! (same number) when it hears nothing.
+//! The writer keeps nothing for others: a launcher holds its checkpoint until it learns that it is stored, and sends
+//! it again (same number) if it hears nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,18 +21,18 @@ use windrow_core::explain::counted;
 use windrow_core::ids::{CheckpointSeq, ShardId};
 use windrow_core::items::retry::doubled;
 
-/// Shards and side records of one transaction, at most; one shard may exceed the latter alone.
+/// Maximum number of shards and side records per transaction; one shard may exceed the latter alone.
 const SHARDS_MAX: usize = 100;
 const SIDE_RECORDS_MAX: usize = 1_000;
-/// Log lines of one transaction; one shard may exceed them alone.
+/// Maximum number of log lines per transaction; one shard may exceed them alone.
 const LINES_MAX: usize = 10_000;
-/// The wait after a failed transaction, doubled up to the longest.
+/// First and longest delay after a failed transaction, doubled each time.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     Ack(CheckpointSeq, CheckpointAck),
-    /// It can never be written: the data is wrong. A bug; the run must end.
+    /// The checkpoint can never be written: its data is wrong. A bug; the run must end.
     Refused(StoreError),
 }
 
@@ -106,7 +107,7 @@ impl CheckpointWriter {
         }));
     }
 
-    /// Shards in order of their number, so that two writers never lock them crosswise.
+    /// Takes jobs in order of shard number, so that two writers never lock shards crosswise.
     fn take_jobs(&mut self) -> Vec<Job> {
         let mut jobs: Vec<Job> = Vec::new();
         let (mut side, mut lines) = (0, 0);
@@ -139,7 +140,7 @@ impl CheckpointWriter {
     }
 }
 
-/// Writes one transaction. When the store is unavailable nobody is told anything: the launchers send again.
+/// Writes one transaction. If the store is unavailable no launcher is notified: they send again.
 async fn commit(node: &NodeContext, jobs: Vec<Job>) -> Result<(), ()> {
     let (checkpoints, sinks): (Vec<_>, Vec<_>) = jobs.into_iter().unzip();
     match node.runs.checkpoint(&checkpoints).await {
@@ -155,7 +156,7 @@ async fn commit(node: &NodeContext, jobs: Vec<Job>) -> Result<(), ()> {
             Err(())
         }
         Err(_) if checkpoints.len() > 1 => {
-            // One of them is to blame, and only its run ends.
+            // One of them is at fault, and only its run ends.
             for job in checkpoints.into_iter().zip(sinks) {
                 Box::pin(commit(node, vec![job])).await?;
             }

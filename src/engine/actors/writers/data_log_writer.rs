@@ -1,5 +1,5 @@
-//! Batches data log lines of the system. The way to it is a bounded queue: when it is full lines are dropped and
-//! counted, so that a chatty handler never slows the items. Lines of replies go with checkpoints (`reply_lines`).
+//! Batching of the system's data log lines. They arrive through a bounded queue: when it is full, lines are dropped
+//! and counted, so that a chatty handler never slows the items. Lines of replies go with checkpoints (`reply_lines`).
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::actors::runtime::tree::Activity;
 use crate::ports::handling::data_log::{DataLog, DataLogLine};
 use crate::ports::handling::dropped_lines::DroppedLines;
 
-/// Lines that may wait.
+/// Maximum number of lines that may wait in the queue.
 const QUEUE_MAX: usize = 10_000;
-/// Lines of one write. (`config.toml`, `data_log.batch`.)
+/// Maximum number of lines per write (`config.toml`, `data_log.batch`).
 const BATCH_MAX: usize = 200;
 
-/// The queue; it outlives restarts of the writer.
+/// Queue of log lines; it outlives restarts of the writer.
 #[derive(Clone)]
 pub(crate) struct LogQueue {
     sender: mpsc::Sender<DataLogLine>,
@@ -41,12 +41,12 @@ impl LogQueue {
         }
     }
 
-    /// What holds the lines of a run's replies until a checkpoint takes them.
+    /// Returns the buffer that holds the lines of a run's replies until a checkpoint takes them.
     pub(crate) fn of_replies(&self, log: Arc<dyn DataLog>) -> ReplyLines {
         ReplyLines::new(Arc::new(move |level| log.keeps(level)), self.room.clone())
     }
 
-    /// Where lanes put lines.
+    /// Returns the callback with which lanes add lines.
     pub(crate) fn sink(&self) -> LogSink {
         let queue = self.clone();
         Arc::new(move |line| {
@@ -95,7 +95,7 @@ impl TreeActor for DataLogWriter {
         Ok(())
     }
 
-    /// What still waits is written before the end.
+    /// Writes the waiting lines before the actor ends.
     async fn end(&mut self) {
         write_all(&self.node, &self.queue).await;
     }
@@ -135,7 +135,7 @@ async fn write_all(node: &NodeContext, queue: &LogQueue) {
     queue.dropped.store(&*node.data_log).await;
 }
 
-/// Log lines are not worth holding the items back: after one more try they are dropped and counted.
+/// Writes lines. They are not worth delaying items: after one more try they are dropped and counted.
 async fn write(node: &NodeContext, queue: &LogQueue, lines: &mut Vec<DataLogLine>) {
     let mut written = node.data_log.append(lines).await;
     if written.is_err() {

@@ -1,7 +1,7 @@
-//! Does the lease I/O for all shards in few round trips, on the vital runtime.
+//! Lease I/O for all shards in few round trips, on the vital runtime.
 //!
-//! One trip at a time; what is asked meanwhile goes into the next. Without a lease store (database only) the
-//! session's heartbeat is the only witness: a lease is then granted without any trust of its own.
+//! One trip at a time; requests that arrive meanwhile go into the next. Without a lease store (database only) the
+//! session's heartbeat is the only witness: a lease is then granted without any validity of its own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::ports::ownership::gate::SessionTrust;
 use crate::ports::ownership::lease_store::{LeaseKey, LeaseReply};
 use windrow_core::ids::Moment;
 
-/// What was found out about one lease.
+/// Result of a request for one lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseAnswer {
     /// The lease store answered a request that was sent at this moment.
@@ -34,13 +34,13 @@ pub(crate) type AnswerSink = Box<dyn FnOnce(LeaseAnswer) + Send>;
 #[derive(Clone, Debug)]
 pub(crate) enum LeaseRequest {
     Acquire,
-    /// Extend; set an absent one again only where this session is trusted when the request is sent (decision 0020,
-    /// rule 8).
+    /// Extend the lease; set an absent one again only if this session is valid when the request is sent (decision
+    /// 0020, rule 8).
     Renew(Arc<SessionTrust>),
     Release,
 }
 
-/// Questions of one kind go in one request.
+/// Kind of a lease request; questions of one kind go in one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestKind {
     Acquire,
@@ -49,7 +49,7 @@ enum RequestKind {
 }
 
 impl LeaseRequest {
-    /// What is asked in a request that is sent now.
+    /// Returns the kind of request to send now.
     fn kind(&self, now: Moment) -> RequestKind {
         match self {
             LeaseRequest::Acquire => RequestKind::Acquire,
@@ -66,7 +66,7 @@ pub(crate) enum Msg {
     TripDone,
 }
 
-/// A request for one lease, and who hears what came of it.
+/// Request for one lease, with the callback for its result.
 pub(crate) struct Question {
     pub(crate) key: LeaseKey,
     pub(crate) wanted: LeaseRequest,
@@ -104,10 +104,10 @@ impl TreeActor for LeaseKeeper {
         Ok(())
     }
 
-    /// What the last runs gave back is told, or who takes their shards would wait until the leases run out.
+    /// Sends the releases of the last runs; otherwise the next owners would wait until the leases expire.
     async fn end(&mut self) {
         if let Some(trip) = self.on_trip.take() {
-            // A panic of its own has been told.
+            // A panic in the trip was logged already.
             trip.await.ok();
         }
         let mut last = std::mem::take(&mut self.waiting);
@@ -139,7 +139,7 @@ impl LeaseKeeper {
     }
 }
 
-/// One round trip for each kind of question; what keeps runs alive goes first.
+/// Makes one round trip per kind of question. Renewals go first, since they keep runs alive.
 async fn trip(node: &NodeContext, questions: Vec<Question>) {
     let (renewals, others): (Vec<_>, Vec<_>) = questions
         .into_iter()
@@ -149,7 +149,7 @@ async fn trip(node: &NodeContext, questions: Vec<Question>) {
         .partition(|question| matches!(question.wanted, LeaseRequest::Release));
     for some in [renewals, releases, acquisitions] {
         let mut left = some;
-        // Whether a session is trusted is seen right before each request, which may have waited for the one before.
+        // The session's validity is checked right before each request, which may have waited for the one before.
         while let Some(first) = left.first() {
             let now = node.clock.now();
             let kind = first.wanted.kind(now);

@@ -1,4 +1,4 @@
-//! Who writes for all shards of a node, in few round trips.
+//! Writers for all shards of a node, in few round trips.
 
 pub mod checkpoint_writer;
 pub mod data_log_writer;

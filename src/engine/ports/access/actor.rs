@@ -1,25 +1,25 @@
-//! Who changes something, and whether the change is kept.
+//! Author of a change, and whether the change is kept.
 
 use windrow_core::life::Author;
 
-/// The name of what Windrow does by itself.
+/// Author of everything that Windrow does on its own.
 pub const NODE_ACTOR: &str = "windrow";
 
-/// Who changes something, for the audit.
+/// Author of a change, for the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
-    /// From the token; `cli` runs say the operating system's user.
+    /// Name from the token; `cli` runs use the operating system's user.
     pub name: String,
-    /// `cli`, `api`, `ui`, `business` or `system`.
+    /// Source of the change: `cli`, `api`, `ui`, `business` or `system`.
     pub source: &'static str,
-    /// Why, in their words.
+    /// Reason for it, in the author's words.
     pub reason: Option<String>,
-    /// The request that asked for it, for who looks in logs.
+    /// Request that caused the change, for a search in the logs.
     pub request_id: Option<String>,
 }
 
 impl Actor {
-    /// Windrow itself, whom nobody told, and why.
+    /// Returns Windrow itself as the author, acting without a command, with its reason.
     pub fn windrow(reason: Option<String>) -> Actor {
         Actor {
             name: NODE_ACTOR.to_owned(),
@@ -29,7 +29,7 @@ impl Actor {
         }
     }
 
-    /// Who an audit entry names: `caller` gave the command, if anybody did.
+    /// Returns the author that an audit entry names: `caller` if the change was commanded by one.
     pub fn of(author: Author, caller: Option<&Actor>) -> Actor {
         match (author, caller) {
             (Author::Caller, Some(caller)) => caller.clone(),
@@ -38,7 +38,7 @@ impl Actor {
         }
     }
 
-    /// A write of theirs that is kept.
+    /// Returns a write by this author that is kept.
     pub fn writes(self) -> Write {
         Write {
             actor: self,
@@ -47,11 +47,11 @@ impl Actor {
     }
 }
 
-/// A write that somebody asks for.
+/// Write that someone requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Who asks.
+    /// Author of the write.
     pub actor: Actor,
-    /// Whether nothing is kept: all is checked and answered as without it.
+    /// True if nothing is kept: everything is checked and answered as usual.
     pub dry_run: bool,
 }

@@ -1,4 +1,4 @@
-//! The object of an audit entry: the one thing that a change touched.
+//! Object of an audit entry: the one thing that a change touched.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,22 +6,22 @@ use std::str::FromStr;
 use windrow_core::ids::TaskId;
 
 windrow_core::slugs! {
-    /// A kind of thing that changes.
+    /// Kind of thing that changes.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum ObjectKind {
-        /// Named `t12`.
+        /// A task, by its id such as `t12`.
         Task = "task",
-        /// Named `business/name`.
+        /// A schedule, named `business/name`.
         Schedule = "schedule",
-        /// A named limit.
+        /// A limit, by its name.
         Limit = "limit",
-        /// A token, by its number: several may have one holder.
+        /// A token, by its number, since one holder may have several.
         Token = "token",
         /// The sign-in of a browser, by its number.
         Session = "session",
-        /// Named by its slug.
+        /// A business, by its slug.
         Business = "business",
-        /// Named as its readers do.
+        /// A dataset, by the name that readers use.
         Dataset = "dataset",
         /// A node, by its name.
         Node = "node",
@@ -30,17 +30,17 @@ windrow_core::slugs! {
     }
 }
 
-/// The thing that a change touched. Written `task:t12`.
+/// Thing that a change touched, written `task:t12`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditObject {
-    /// The kind.
+    /// Kind of the object.
     pub kind: ObjectKind,
-    /// The name, which is one among those of the kind.
+    /// Name, unique among objects of its kind.
     pub name: String,
 }
 
 impl AuditObject {
-    /// A thing of this kind with this name.
+    /// Returns the object of this kind with this name.
     pub fn new(kind: ObjectKind, name: impl Into<String>) -> AuditObject {
         AuditObject {
             kind,
@@ -48,12 +48,12 @@ impl AuditObject {
         }
     }
 
-    /// A task.
+    /// Returns a task as an object.
     pub fn task(id: TaskId) -> AuditObject {
         AuditObject::new(ObjectKind::Task, id.to_string())
     }
 
-    /// A schedule of a business.
+    /// Returns a schedule of a business as an object.
     pub fn schedule(business: &str, name: &str) -> AuditObject {
         AuditObject::new(ObjectKind::Schedule, format!("{business}/{name}"))
     }
@@ -65,7 +65,7 @@ impl fmt::Display for AuditObject {
     }
 }
 
-/// The text names no object.
+/// Error for a text that names no object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an object is a kind and a name, such as task:t12, schedule:shop/nightly or limit:vendor")]
 pub struct NotAnObject;

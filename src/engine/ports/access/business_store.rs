@@ -1,4 +1,4 @@
-//! Businesses: register, change with revisions, archive. Every change keeps an audit entry in its transaction.
+//! Businesses: registration, changes with revisions, archiving. Every change keeps an audit entry in its transaction.
 
 use async_trait::async_trait;
 
@@ -7,24 +7,24 @@ use crate::ports::tasks::store::{AuditEntry, Write};
 use windrow_core::business::BusinessSpec;
 use windrow_core::ids::WallMs;
 
-/// A business as it is stored.
+/// Business as stored in the database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Business {
-    /// Its row.
+    /// Id of its row.
     pub id: i64,
-    /// Its name in URLs; never changes.
+    /// Name in URLs; never changes.
     pub slug: String,
-    /// What people say of it.
+    /// Description given by people.
     pub spec: BusinessSpec,
-    /// Its signing secrets and secret headers, sealed ([`crate::ports::access::vault::Vault`]); none has none.
+    /// Signing secrets and secret headers, sealed ([`crate::ports::access::vault::Vault`]); `None` if it has none.
     pub sealed: Option<Vec<u8>>,
-    /// Grows with each change.
+    /// Revision, incremented by each change.
     pub revision: u64,
-    /// Hidden, and no new tasks, since then.
+    /// Time since when it is hidden and gets no new tasks.
     pub archived_at: Option<WallMs>,
-    /// When it was registered.
+    /// Time of its registration, by the wall clock.
     pub created_at: WallMs,
-    /// When it was last changed.
+    /// Time of its last change.
     pub updated_at: WallMs,
 }
 
@@ -37,49 +37,49 @@ impl std::fmt::Debug for Business {
     }
 }
 
-/// What a change of a business sets; what is none stays.
+/// Values that a change of a business sets; `None` leaves a value as it is.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct BusinessChange {
-    /// The whole new description.
+    /// New description, replacing the whole old one.
     pub spec: Option<BusinessSpec>,
-    /// The sealed secrets.
+    /// New signing secrets and secret headers, sealed.
     pub sealed: Option<Vec<u8>>,
-    /// Archive it, or bring it back.
+    /// True archives the business, false brings it back.
     pub archived: Option<bool>,
 }
 
-/// A business could not be registered or changed. Nothing was.
+/// Error of registering or changing a business. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BusinessError {
-    /// There is none of this slug.
+    /// No business has this slug.
     #[error("there is no business {0}")]
     NotFound(String),
-    /// There is one of this slug.
+    /// A business has this slug already.
     #[error("the business {0} already exists")]
     Taken(String),
-    /// It was changed since the caller looked.
+    /// The business was changed since the caller read it.
     #[error("the business was changed: it has revision {found}, not {expected}")]
     Changed {
-        /// What the caller saw.
+        /// Revision that the caller saw.
         expected: u64,
-        /// What it is.
+        /// Revision that it has.
         found: u64,
     },
-    /// It names a limit that isn't there.
+    /// The description names a limit that doesn't exist.
     #[error("there is no limit {0}")]
     NoLimit(String),
-    /// The store failed.
+    /// The store can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Registers, finds and changes businesses.
+/// Store that registers, finds and changes businesses.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait BusinessStore: Send + Sync {
-    /// Registers a business; one that only a command line used so far, without a handler, is the same row.
+    /// Registers a business. One that only a command line has used so far, without a handler, keeps its row.
     async fn register(
         &self,
         slug: &str,
@@ -89,10 +89,10 @@ pub trait BusinessStore: Send + Sync {
         now: WallMs,
     ) -> Result<Business, BusinessError>;
 
-    /// A business by its slug.
+    /// Returns a business by its slug.
     async fn business(&self, slug: &str) -> Result<Option<Business>, StoreError>;
 
-    /// Businesses in the order of their slugs, after one, at most `limit`.
+    /// Returns businesses in the order of their slugs, after one, at most `limit`.
     async fn businesses(
         &self,
         archived: bool,
@@ -101,7 +101,7 @@ pub trait BusinessStore: Send + Sync {
     ) -> Result<Vec<Business>, StoreError>;
 
     /// Changes a business; with `expected` only while it has that revision. `action` is the audit's word, such as
-    /// `business.edit`. Where calls are made otherwise from now on, the runs of its tasks are to end in order and begin anew.
+    /// `business.edit`. If calls change by this, the runs of its tasks end cleanly and restart.
     async fn change_business(
         &self,
         slug: &str,
@@ -112,9 +112,9 @@ pub trait BusinessStore: Send + Sync {
         now: WallMs,
     ) -> Result<Business, BusinessError>;
 
-    /// What was changed of a business, newest first, before a row of the audit, at most `limit`: each row with its number.
-    /// Its `before` and `after` are `{"slug","revision","archived","spec"}`; none before the first; the latter with
-    /// `"secrets_changed":true` where secrets did.
+    /// Returns the changes of a business, newest first, before a row of the audit, at most `limit`, each with its row
+    /// number. `before` and `after` of an entry are `{"slug","revision","archived","spec"}`; the first has no
+    /// `before`; `after` has `"secrets_changed":true` if secrets did.
     async fn business_revisions(
         &self,
         slug: &str,

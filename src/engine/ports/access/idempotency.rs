@@ -1,40 +1,40 @@
-//! Remembered answers: a request that is sent again with the same key gets the first one's answer.
+//! Remembered answers: a request sent again with the same key gets the answer of the first one.
 
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
 use windrow_core::ids::{SessionId, WallMs};
 
-/// The answer to a request.
+/// Answer to a request, as remembered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredResponse {
-    /// The HTTP status.
+    /// HTTP status of the answer.
     pub status: u16,
-    /// The headers that belong to it (`location`, `etag`, `content-type`) and its body, as JSON text.
+    /// Headers of the answer (`location`, `etag`, `content-type`) and its body, as JSON text.
     pub text: String,
 }
 
-/// What is known of a key.
+/// State of an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// Nothing: it is taken by this request now.
+    /// The key was unknown; this request has taken it now.
     New,
     /// An equal request is being answered.
     InProgress,
-    /// It was used for another request.
+    /// The key was used for a different request.
     Reused,
-    /// It was answered.
+    /// The request was answered before, with this.
     Answered(StoredResponse),
 }
 
-/// Remembers answers for 24 hours.
+/// Store that remembers answers for 24 hours.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait IdempotencyStore: Send + Sync {
-    /// Takes a key for a request, which `holder` answers. One whose holder is fenced or gone is taken again; so is one
-    /// that was taken more than `stale_after_ms` ago and never answered.
+    /// Takes a key for a request that `holder` answers. A key is taken again if its holder is fenced or gone, or if
+    /// it was taken more than `stale_after_ms` ago and never answered.
     async fn take_key(
         &self,
         scope: &str,
@@ -48,9 +48,9 @@ pub trait IdempotencyStore: Send + Sync {
     /// Records the answer of a taken key.
     async fn answer_key(&self, scope: &str, key: &str, answer: &StoredResponse) -> Result<(), StoreError>;
 
-    /// Gives a taken key back, unanswered: the request failed in a way that another try may mend.
+    /// Gives a taken key back unanswered, after a failure that another try may mend.
     async fn free_key(&self, scope: &str, key: &str) -> Result<(), StoreError>;
 
-    /// Forgets keys older than a time, at most `limit`, and says how many.
+    /// Forgets keys older than a time, at most `limit`, and returns their number.
     async fn forget_keys(&self, before: WallMs, limit: u32) -> Result<u64, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Who may do what, and what is kept about them.
+//! Access: authors of changes, their tokens and sign-ins, and the things that they manage.
 
 pub mod actor;
 pub mod audit_object;

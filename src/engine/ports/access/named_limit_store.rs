@@ -1,5 +1,5 @@
-//! Limits with a name of their own, which several businesses and tasks may use: made, changed, listed, deleted. Every change
-//! keeps an audit entry in its transaction. How they are shared is in [`crate::ports::ownership::limit_store`].
+//! Named limits, which several businesses and tasks may use: created, changed, listed, deleted. Every change keeps an
+//! audit entry in its transaction. [`crate::ports::ownership::limit_store`] shares them among nodes.
 
 use std::collections::BTreeSet;
 
@@ -11,88 +11,88 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::limit::Bounds;
 use windrow_core::task::lifecycle::Status;
 
-/// So many tasks are named of those that use a limit.
+/// Maximum number of tasks listed as users of a limit.
 pub const TASKS_SHOWN_MAX: u64 = 20;
 
-/// A named limit as it is stored.
+/// Named limit as stored in the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedLimit {
-    /// Its name; never changes.
+    /// Name of the limit; never changes.
     pub name: String,
-    /// What it allows.
+    /// Bounds that it sets.
     pub bounds: Bounds,
-    /// Grows with each change.
+    /// Revision, incremented by each change.
     pub revision: u64,
-    /// When it was made.
+    /// Time at which it was created.
     pub created_at: WallMs,
-    /// When it was last changed.
+    /// Time of its last change.
     pub updated_at: WallMs,
 }
 
-/// Who names a limit.
+/// Businesses and tasks that name a limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitUsers {
-    /// The slugs of businesses that name it for all their tasks, archived ones too.
+    /// Slugs of businesses that name it for all their tasks, including archived ones.
     pub businesses: Vec<String>,
-    /// The first of the tasks that name it themselves and haven't ended, at most [`TASKS_SHOWN_MAX`].
+    /// First tasks that name it themselves and haven't ended, at most [`TASKS_SHOWN_MAX`].
     pub tasks: Vec<LimitedTask>,
-    /// How many such tasks there are.
+    /// Number of all such tasks.
     pub tasks_total: u64,
 }
 
 impl LimitUsers {
-    /// Whether nobody names it.
+    /// True if no business and no task names it.
     pub fn is_empty(&self) -> bool {
         self.businesses.is_empty() && self.tasks_total == 0
     }
 }
 
-/// A task that names a limit.
+/// Task that names a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitedTask {
-    /// Which.
+    /// Id of the task.
     pub id: TaskId,
-    /// Its business's slug.
+    /// Slug of its business.
     pub business: String,
-    /// Where it stands.
+    /// Current status of the task.
     pub status: Status,
 }
 
-/// A named limit could not be made, changed or deleted. Nothing was.
+/// Error of creating, changing or deleting a named limit. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NamedLimitError {
-    /// There is none of this name.
+    /// No limit has this name.
     #[error("there is no limit {0}")]
     NotFound(String),
-    /// There is one of this name.
+    /// A limit has this name already.
     #[error("the limit {0} already exists")]
     Taken(String),
-    /// It was changed since the caller looked.
+    /// The limit was changed since the caller read it.
     #[error("the limit was changed: it has revision {found}, not {expected}")]
     Changed {
-        /// What the caller saw.
+        /// Revision that the caller saw.
         expected: u64,
-        /// What it is.
+        /// Revision that it has.
         found: u64,
     },
-    /// Somebody names it.
+    /// A business or a task names the limit.
     #[error("the limit {0} is in use")]
     InUse(String, Box<LimitUsers>),
-    /// The store failed.
+    /// The store can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Keeps named limits.
+/// Store of named limits.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait NamedLimitStore: Send + Sync {
-    /// Makes a limit.
+    /// Creates a limit with its bounds.
     ///
     /// # Errors
-    /// `Taken`, or when the store fails.
+    /// `Taken`, or if the store fails.
     async fn create_limit(
         &self,
         name: &str,
@@ -101,10 +101,11 @@ pub trait NamedLimitStore: Send + Sync {
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError>;
 
-    /// A limit by its name.
+    /// Returns a limit by its name.
     async fn named_limit(&self, name: &str) -> Result<Option<NamedLimit>, StoreError>;
 
-    /// Limits in the order of their names, after one, at most `count`; only those `among` names, if any are given.
+    /// Returns limits in the order of their names, after one, at most `count`; only those that `among` names, if
+    /// given.
     async fn named_limits(
         &self,
         among: Option<&BTreeSet<String>>,
@@ -112,13 +113,14 @@ pub trait NamedLimitStore: Send + Sync {
         count: u32,
     ) -> Result<Vec<NamedLimit>, StoreError>;
 
-    /// The limits that a business names, or one of its tasks that haven't ended.
+    /// Returns the limits named by a business, or by one of its tasks that haven't ended.
     async fn limits_of(&self, business: &str) -> Result<BTreeSet<String>, StoreError>;
 
-    /// Changes what a limit allows, while it has the expected revision. What allows the same already is left as it is.
+    /// Changes the bounds of a limit, while it has the expected revision. A limit with the same bounds is left as it
+    /// is.
     ///
     /// # Errors
-    /// `NotFound`, `Changed`, or when the store fails.
+    /// `NotFound`, `Changed`, or if the store fails.
     async fn change_limit(
         &self,
         name: &str,
@@ -128,10 +130,10 @@ pub trait NamedLimitStore: Send + Sync {
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError>;
 
-    /// Deletes a limit that nobody names; answers what it was.
+    /// Deletes a limit that nobody names, and returns its last state.
     ///
     /// # Errors
-    /// `NotFound`, `InUse`, or when the store fails.
+    /// `NotFound`, `InUse`, or if the store fails.
     async fn delete_limit(
         &self,
         name: &str,
@@ -139,6 +141,6 @@ pub trait NamedLimitStore: Send + Sync {
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError>;
 
-    /// Who names a limit.
+    /// Returns the businesses and tasks that name a limit.
     async fn limit_users(&self, name: &str) -> Result<LimitUsers, StoreError>;
 }

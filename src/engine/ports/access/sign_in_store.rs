@@ -1,4 +1,4 @@
-//! Sign-ins of browsers: a cookie stands for a token, for a while. Only hashes of cookies are stored.
+//! Browser sign-ins: a cookie stands for a token, for a while. Only hashes of cookies are stored.
 
 use async_trait::async_trait;
 
@@ -7,37 +7,37 @@ use crate::ports::access::token_store::TokenView;
 use crate::ports::tasks::store::Write;
 use windrow_core::ids::WallMs;
 
-/// So many sign-ins of one token are kept; a further one ends the oldest.
+/// Maximum number of sign-ins kept of one token; a further one ends the oldest.
 pub const SIGN_INS_MAX: u64 = 50;
 
-/// A sign-in to be stored.
+/// Sign-in to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSignIn {
     /// SHA-256 of the cookie, hexadecimal.
     pub hash: String,
-    /// Where the browser was.
+    /// Network address of the browser.
     pub address: Option<String>,
-    /// Not believed from then on.
+    /// Time from which it is no longer accepted.
     pub expires_at: WallMs,
 }
 
-/// A sign-in as it is stored, without its cookie.
+/// Sign-in as stored, without its cookie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignInView {
-    /// Its row.
+    /// Id of its row.
     pub id: i64,
-    /// What it stands for; believed only as long as this is.
+    /// Token that it stands for; accepted only as long as this is.
     pub token: TokenView,
-    /// Where the browser was.
+    /// Network address of the browser.
     pub address: Option<String>,
-    /// When it began.
+    /// Time at which it began.
     pub created_at: WallMs,
-    /// Not believed from then on.
+    /// Time from which it is no longer accepted.
     pub expires_at: WallMs,
 }
 
 impl SignInView {
-    /// Whether it stands for its token at this time.
+    /// True if it stands for its token at this time.
     pub fn is_live(&self, now: WallMs) -> bool {
         let is_over = |at: WallMs| at <= now;
         let token = &self.token;
@@ -45,13 +45,13 @@ impl SignInView {
     }
 }
 
-/// Keeps sign-ins. Every change keeps an audit entry in its transaction.
+/// Store of sign-ins. Every change keeps an audit entry in its transaction.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait SignInStore: Send + Sync {
-    /// Stores a sign-in of a token, and forgets those of this token that are over or above [`SIGN_INS_MAX`].
+    /// Stores a sign-in of a token, and removes those of this token that are over or above [`SIGN_INS_MAX`].
     async fn add_sign_in(
         &self,
         token: &TokenView,
@@ -60,16 +60,16 @@ pub trait SignInStore: Send + Sync {
         now: WallMs,
     ) -> Result<SignInView, StoreError>;
 
-    /// The sign-in of a cookie's hash, also one that is over.
+    /// Returns the sign-in of a cookie's hash, even if it is over.
     async fn sign_in(&self, hash: &str) -> Result<Option<SignInView>, StoreError>;
 
-    /// The sign-in of a row.
+    /// Returns the sign-in of a row.
     async fn sign_in_of_row(&self, id: i64) -> Result<Option<SignInView>, StoreError>;
 
-    /// All sign-ins after a row, in the order in which they were made, also those that are over.
+    /// Returns sign-ins after a row, in the order of their creation, including those that are over.
     async fn sign_ins(&self, after: Option<i64>, limit: u32) -> Result<Vec<SignInView>, StoreError>;
 
-    /// Ends a sign-in: its row goes. One that is gone already is left so.
+    /// Ends a sign-in by removing its row; one that is already gone is no error.
     async fn end_sign_in(&self, sign_in: &SignInView, write: &Write, now: WallMs) -> Result<(), StoreError>;
 }
 

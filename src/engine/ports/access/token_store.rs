@@ -1,4 +1,4 @@
-//! Tokens of the façade: only hashes are stored.
+//! Tokens of the API server: only hashes are stored.
 
 use async_trait::async_trait;
 
@@ -7,72 +7,72 @@ use crate::ports::tasks::store::Write;
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 
-/// A token as it is stored, without its secret.
+/// Token as stored, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenView {
-    /// Its row.
+    /// Id of its row.
     pub id: i64,
-    /// Who holds it, for the audit.
+    /// Holder of the token, for the audit.
     pub name: String,
-    /// Its first characters, so that people can tell tokens apart.
+    /// First characters of the token, so that people can tell tokens apart.
     pub prefix: String,
-    /// What it allows.
+    /// Role that the token grants.
     pub role: Role,
-    /// The business that a [`Role::Business`] token belongs to.
+    /// Business that a [`Role::Business`] token belongs to.
     pub business: Option<String>,
-    /// Not believed from then on.
+    /// Time from which it is no longer accepted.
     pub expires_at: Option<WallMs>,
-    /// Not believed since then.
+    /// Time at which it was revoked.
     pub revoked_at: Option<WallMs>,
-    /// When it was made.
+    /// Time at which it was created.
     pub created_at: WallMs,
-    /// Who made it.
+    /// Name of its creator.
     pub created_by: String,
 }
 
-/// What a token is to be.
+/// Holder, role and lifetime of a token to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenGrant {
-    /// Who will hold it, for the audit.
+    /// Holder of the token, for the audit.
     pub name: String,
-    /// What it allows.
+    /// Role that the token grants.
     pub role: Role,
-    /// The business, for [`Role::Business`].
+    /// Business that it belongs to, for [`Role::Business`].
     pub business: Option<String>,
-    /// Not believed from then on.
+    /// Time from which it is no longer accepted.
     pub expires_at: Option<WallMs>,
 }
 
-/// A token to be stored.
+/// Token to be stored, as its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewToken {
     /// SHA-256 of the token, hexadecimal.
     pub hash: String,
-    /// See [`TokenView::prefix`].
+    /// First characters of the token; see [`TokenView::prefix`].
     pub prefix: String,
-    /// What it is.
+    /// Holder, role and lifetime.
     pub grant: TokenGrant,
 }
 
-/// Keeps tokens. Every change keeps an audit entry in its transaction.
+/// Store of tokens. Every change keeps an audit entry in its transaction.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait TokenStore: Send + Sync {
     /// Stores a token; one with the same hash is left as it is.
     ///
     /// # Errors
-    /// When the store can't be written, or the business isn't there (`Refused`).
+    /// If the store can't be written, or the business doesn't exist (`Refused`).
     async fn add_token(&self, token: &NewToken, write: &Write, now: WallMs) -> Result<TokenView, StoreError>;
 
-    /// The token of a hash, also an expired or revoked one.
+    /// Returns the token of a hash, even if it is expired or revoked.
     async fn token(&self, hash: &str) -> Result<Option<TokenView>, StoreError>;
 
-    /// All tokens after a row, in the order in which they were made.
+    /// Returns tokens after a row, in the order of their creation.
     async fn tokens(&self, after: Option<i64>, limit: u32) -> Result<Vec<TokenView>, StoreError>;
 
-    /// Takes a token's validity away; none when there is no such token.
+    /// Revokes a token. Returns `None` if there is no such token.
     async fn revoke_token(
         &self,
         id: i64,

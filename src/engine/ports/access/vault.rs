@@ -1,8 +1,8 @@
-//! Seals what must not lie open in the store.
+//! Sealing of values that must not be readable in the store.
 
 use std::fmt;
 
-/// What a key is called: a hash of it, which says nothing about it.
+/// Name of a key: a hash of it, which reveals nothing about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyId(pub [u8; 8]);
 
@@ -12,31 +12,31 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// What was sealed can't be opened.
+/// Error of opening a sealed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unopenable {
-    /// Another key sealed it.
+    /// Sealed with another key.
     #[error(
         "a stored secret was sealed with another key ({sealed}, not {own}); auth.key_file must be the key that it was stored \
          under"
     )]
     OtherKey {
-        /// That key.
+        /// Key that sealed it.
         sealed: KeyId,
-        /// The one that there is.
+        /// Key of this node.
         own: KeyId,
     },
-    /// It was changed, or moved from another row.
+    /// Changed, or moved from another row.
     #[error("a stored secret is damaged; restore the database from a backup, or set the secret again")]
     Damaged,
 }
 
-/// Seals and opens.
+/// Sealing and opening under the node's key.
 pub trait Vault: Send + Sync {
-    /// Seals a text under the node's key; `belongs_to` (for instance `business/push`) is bound to it, so that a
+    /// Seals a text under the node's key. `belongs_to` (for instance `business/push`) is bound to it, so that a
     /// sealed value can't be moved to another row.
     fn seal(&self, belongs_to: &str, plain: &[u8]) -> Vec<u8>;
 
-    /// Opens what [`Vault::seal`] made with the same `belongs_to`.
+    /// Opens a value that [`Vault::seal`] made with the same `belongs_to`.
     fn open(&self, belongs_to: &str, sealed: &[u8]) -> Result<Vec<u8>, Unopenable>;
 }

@@ -1,5 +1,5 @@
-//! Copies of what is current, where readers have it nearer. The store says what is to be copied, one node has a claim on
-//! each copy at a time, and whoever holds the copies refuses a claim that is older than one it has met.
+//! Copies of current generations where readers have them nearer. The store says which copies to make, one node at a
+//! time has a claim on each copy, and the sink refuses a claim older than one it has met.
 
 use std::time::Duration;
 
@@ -8,96 +8,96 @@ use async_trait::async_trait;
 use crate::ports::StoreError;
 use windrow_core::dataset::GenerationNo;
 
-/// How long a claim on a copy is nobody else's; it is kept while the copy is made.
+/// Lifetime of a claim on a copy; it is renewed while the copy is made.
 pub const SINK_LEASE: Duration = Duration::from_secs(30);
 
-/// A copy that this node is to make, or to take away, until its claim is over.
+/// Copy that this node is to make or remove, until its claim is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkJob {
-    /// The dataset, by a number that no other ever has.
+    /// Dataset, by a number that no other ever has.
     pub dataset: i64,
-    /// Its name.
+    /// Name of the dataset.
     pub name: String,
-    /// The number of the claim: it grows with each one.
+    /// Number of the claim, which grows with each one.
     pub epoch: u64,
-    /// Whether the copy is to be taken away: it is no longer wanted, or the dataset is gone.
+    /// True if the copy is to be removed: it is no longer wanted, or the dataset is gone.
     pub removes: bool,
-    /// How often that was tried before.
+    /// Number of tries before this one.
     pub attempts: u32,
 }
 
-/// What there is to copy.
+/// Copies to make or remove, and the lag of all copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SinkAgenda {
-    /// What this node is to do.
+    /// Jobs that this node is to do.
     pub jobs: Vec<SinkJob>,
-    /// Datasets whose readers find something else than what is current.
+    /// Datasets whose readers find something other than the current generation.
     pub behind: u64,
-    /// The longest time for which that is so.
+    /// Longest time for which that is so.
     pub lag: Duration,
 }
 
-/// What became of a copy.
+/// Outcome of a copy job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SinkEnd {
-    /// Readers find this.
+    /// Readers find this publication now.
     Copied {
-        /// The publication.
+        /// Number of the publication.
         publication: u64,
-        /// Its generation.
+        /// Generation that it published.
         generation: GenerationNo,
     },
     /// Readers find nothing any more.
     Removed,
-    /// It failed; it is tried again after a while.
+    /// The job failed; it is tried again after a while.
     Failed {
-        /// Why.
+        /// Reason for the failure.
         text: String,
-        /// The wait.
+        /// Delay before the next try.
         again: Duration,
     },
 }
 
-/// A copy as it was made last.
+/// Copy of a dataset as last made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// The dataset.
+    /// Number of the dataset.
     pub dataset: i64,
-    /// Its name.
+    /// Name of the dataset.
     pub name: String,
-    /// The publication that readers find.
+    /// Publication that readers find.
     pub publication: u64,
 }
 
-/// Which copies are wanted and which there are, in the store. Times are the database's.
+/// Store of the wanted and the existing copies. Times are the database's.
 ///
 /// # Errors
-/// Of each method: the store can't be read or written.
+/// Every method fails if the store can't be read or written.
 #[async_trait]
 pub trait SinkStore: Send + Sync {
-    /// Takes what nobody has a claim on, at most `limit`, and says how far all copies are behind.
+    /// Takes jobs without a claim, at most `limit`, and returns how far all copies are behind.
     async fn take_sinks(&self, limit: u32) -> Result<SinkAgenda, StoreError>;
 
-    /// Keeps a claim for as long as one lasts; false once it is no longer this node's.
+    /// Renews a claim. Returns false once it is no longer this node's.
     async fn keep_sink(&self, job: &SinkJob) -> Result<bool, StoreError>;
 
-    /// Notes what became of a copy and gives the claim back; false where another node has one by now.
+    /// Records the outcome of a job and gives the claim back. Returns false if another node has one by now.
     async fn end_sink(&self, job: &SinkJob, end: &SinkEnd) -> Result<bool, StoreError>;
 
-    /// Copies that are up to date, in the order of their datasets, after one, at most `limit`.
+    /// Returns copies that are up to date, in the order of their datasets, after one, at most `limit`.
     async fn sinks_copied(&self, after: Option<i64>, limit: u32) -> Result<Vec<Copied>, StoreError>;
 
-    /// Notes that readers no longer find a copy: it is made again. Without effect once another was made.
+    /// Records that readers no longer find a copy, so that it is made again. No effect once another was made.
     async fn lose_sink(&self, lost: &Copied) -> Result<(), StoreError>;
 }
 
-/// A copy could not be made, looked at or taken away.
+/// Error of making, checking or removing a copy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SinkError {
-    /// A newer claim was met there, or what was begun is gone.
+    /// The sink has met a newer claim, or the copy begun there is gone.
     #[error("a newer claim was met where it is copied to, or what was begun there is gone")]
     Fenced,
-    /// Not now; worth another try.
+    /// Unavailable for now; worth another try.
     #[error("{0}")]
     Failed(String),
 }
@@ -108,21 +108,20 @@ impl From<StoreError> for SinkError {
     }
 }
 
-/// Makes copies for readers.
+/// Maker of copies for readers.
 ///
-/// *Cancel safety*: dropped, it leaves what readers find as it was; what was copied meanwhile is gone on with, or goes by
-/// itself.
+/// *Cancel safety*: if dropped, readers find the same as before; a partial copy is continued later, or expires.
 #[async_trait]
 pub trait SinkCopier: Send + Sync {
-    /// Copies what is current now, all of it, and has readers find it at once; or takes away what they find.
+    /// Copies the whole current generation and lets readers find it at once, or removes what they find.
     ///
     /// # Errors
     /// See [`SinkError`].
     async fn follow(&self, job: &SinkJob) -> Result<SinkEnd, SinkError>;
 
-    /// Whether readers find a copy, whole.
+    /// True if readers find a copy, whole.
     ///
     /// # Errors
-    /// It can't be looked at.
+    /// If it can't be checked.
     async fn is_there(&self, copied: &Copied) -> Result<bool, SinkError>;
 }

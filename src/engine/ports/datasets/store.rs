@@ -11,35 +11,36 @@ use crate::ports::tasks::store::Write;
 use windrow_core::dataset::{GenerationNo, GenerationState, Pointer, Sink, behind_since};
 use windrow_core::ids::{Epoch, ItemIndex, TaskId, WallMs};
 
-/// A dataset.
+/// Dataset as stored in the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dataset {
-    /// A number that no other dataset ever has: a name may be used again.
+    /// Number that no other dataset ever has: a name may be used again.
     pub id: i64,
-    /// Its name.
+    /// Name of the dataset.
     pub name: String,
-    /// The slug of the business whose tasks publish it.
+    /// Slug of the business whose tasks publish it.
     pub business: String,
-    /// So many of the newest generations stay.
+    /// Number of newest generations that stay.
     pub keep: NonZeroU32,
-    /// Which generation is current.
+    /// Pointer to the current generation.
     pub pointer: Pointer,
-    /// When the pointer moved last.
+    /// Time at which the pointer last moved.
     pub published_at: Option<WallMs>,
-    /// The number that was given last.
+    /// Number that was given to a generation last.
     pub last: GenerationNo,
-    /// Grows with each change, publications too.
+    /// Version, incremented by each change, including publications.
     pub version: u64,
-    /// When its first task was made.
+    /// Time at which its first task was made.
     pub created_at: WallMs,
-    /// When it was changed last.
+    /// Time of its last change.
     pub updated_at: WallMs,
-    /// Where it is copied to, and what readers find there.
+    /// Sink that it is copied to, and the copy that readers find there.
     pub sink: Option<SinkView>,
 }
 
 impl Dataset {
-    /// Since when readers of its sink find something else than what is current; none where they don't.
+    /// Returns the time since when readers of its sink find something other than the current generation; `None` if
+    /// they don't.
     pub fn behind_since(&self) -> Option<WallMs> {
         let sink = self.sink.as_ref()?;
         let copied = sink.copied.map(|copied| copied.publication);
@@ -47,67 +48,67 @@ impl Dataset {
     }
 }
 
-/// What readers of a sink find.
+/// Sink of a dataset, and the copy that readers find in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkView {
-    /// The newest copy; none before the first, and after it was lost.
+    /// Newest copy; `None` before the first, and after it was lost.
     pub copied: Option<CopiedView>,
-    /// Since when it is wanted, or was lost.
+    /// Time since when it is wanted, or was lost.
     pub since: WallMs,
-    /// Why the last try to copy failed; none where it didn't.
+    /// Reason why the last try to copy failed; `None` if it didn't.
     pub fault: Option<String>,
 }
 
-/// A copy that readers find.
+/// Copy that readers find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopiedView {
-    /// The publication.
+    /// Number of the publication.
     pub publication: u64,
-    /// Its generation.
+    /// Generation that it published.
     pub generation: GenerationNo,
-    /// Since when they find it.
+    /// Time since when readers find it.
     pub at: WallMs,
 }
 
-/// A generation of a dataset.
+/// Generation of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generation {
-    /// Its number.
+    /// Number of the generation.
     pub no: GenerationNo,
-    /// The task whose results it is; it may be gone.
+    /// Task whose results it holds; it may be gone.
     pub task: TaskId,
-    /// Where it stands.
+    /// State of the generation.
     pub state: GenerationState,
-    /// Whether it stays however many come after it.
+    /// True if it stays however many come after it.
     pub pinned: bool,
-    /// How many results it has.
+    /// Number of its results.
     pub results: u64,
-    /// Where they lie, in index order; of a published one.
+    /// Shards that hold the results, in index order; only for a published generation.
     pub shards: Vec<ResultShard>,
-    /// By which member of the outputs it can be looked up, and the claim that wrote the keys.
+    /// Member of the outputs by which results can be looked up, and the claim that wrote the keys.
     pub key: Option<(String, Epoch)>,
-    /// The publication by which it first became current.
+    /// Publication by which it first became current.
     pub publication: Option<u64>,
-    /// Why it was withheld.
+    /// Reason why it was withheld.
     pub why: Option<String>,
-    /// When its task was made.
+    /// Time at which its task was made.
     pub created_at: WallMs,
-    /// When it was published.
+    /// Time at which it was published.
     pub published_at: Option<WallMs>,
 }
 
-/// A generation with its dataset and its summary, as of one moment.
+/// Generation with its dataset and its summary, as of one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The dataset.
+    /// Dataset that it belongs to.
     pub dataset: Dataset,
-    /// The generation.
+    /// Generation that was requested.
     pub generation: Generation,
-    /// Its summary as JSON text.
+    /// Summary of the results as JSON text.
     pub summary: Option<Box<str>>,
 }
 
-/// Which generation is asked for.
+/// Generation that is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The one that the pointer names.
@@ -116,24 +117,24 @@ pub enum Which {
     No(GenerationNo),
 }
 
-/// What people change of a dataset.
+/// Change of a dataset by people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatasetChange {
-    /// What isn't there stays as it is.
+    /// Changes settings; `None` leaves one as it is.
     Edit {
-        /// So many of the newest generations stay; those beyond go.
+        /// Number of newest generations that stay; those beyond are removed.
         keep: Option<NonZeroU32>,
-        /// Where the current one is copied to.
+        /// Sink that the current generation is copied to.
         sink: Option<Sink>,
     },
-    /// Whether a generation stays however many come after it.
+    /// Pins a generation, so that it stays however many come after it, or unpins it.
     Pin(GenerationNo, bool),
-    /// A published generation becomes current again.
+    /// Makes a published generation current again.
     RollBack(GenerationNo),
 }
 
 impl DatasetChange {
-    /// The change as the audit names it.
+    /// Returns the name of the change in the audit.
     pub fn action(self) -> &'static str {
         match self {
             DatasetChange::Edit { .. } => "dataset.edit",
@@ -144,44 +145,44 @@ impl DatasetChange {
     }
 }
 
-/// A dataset could not be changed. Nothing was.
+/// Error of changing a dataset. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatasetError {
-    /// There is none of this name.
+    /// No dataset has this name.
     #[error("there is no dataset {0}")]
     NotFound(String),
-    /// It has no published generation of this number.
+    /// The dataset has no published generation of this number.
     #[error("the dataset {0} has no published generation {1}")]
     NoGeneration(String, GenerationNo),
-    /// It was changed since the caller looked.
+    /// The dataset was changed since the caller read it.
     #[error("the dataset was changed: it has version {found}, not {expected}")]
     Changed {
-        /// What the caller saw.
+        /// Version that the caller saw.
         expected: u64,
-        /// What it is.
+        /// Version that it has.
         found: u64,
     },
-    /// As many of its generations are pinned as may be.
+    /// As many of its generations are pinned as allowed.
     #[error("{0} generations of the dataset are pinned, as many as may be")]
     TooManyPins(u32),
-    /// A task that has not ended is to publish it.
+    /// A task that has not ended is to publish the dataset.
     #[error("{0} is to publish it and has not ended")]
     InUse(TaskId),
-    /// The store failed.
+    /// The store can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Reads datasets, and changes them for people.
+/// Store of datasets, read by all and changed by people.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait DatasetStore: Send + Sync {
-    /// A dataset by its name.
+    /// Returns a dataset by its name.
     async fn dataset(&self, name: &str) -> Result<Option<Dataset>, StoreError>;
 
-    /// Datasets in the order of their names, after one, at most `count`; of one business, if one is given.
+    /// Returns datasets in the order of their names, after one, at most `count`; those of one business, if given.
     async fn datasets(
         &self,
         business: Option<&str>,
@@ -189,10 +190,11 @@ pub trait DatasetStore: Send + Sync {
         count: u32,
     ) -> Result<Vec<Dataset>, StoreError>;
 
-    /// A generation with its dataset, as of one moment.
+    /// Returns a generation with its dataset, as of one moment.
     async fn reading(&self, name: &str, which: Which) -> Result<Option<Reading>, StoreError>;
 
-    /// Generations of a dataset, the newest first, below one, at most `count`; without those that are no longer kept.
+    /// Returns the generations of a dataset below one, newest first, at most `count`; without those that are no
+    /// longer kept.
     async fn generations(
         &self,
         name: &str,
@@ -200,8 +202,8 @@ pub trait DatasetStore: Send + Sync {
         count: u32,
     ) -> Result<Vec<Generation>, StoreError>;
 
-    /// The indexes of items whose keys have this hash, ascending, from one on, at most `count`; of those that one claim
-    /// wrote. Other keys may have the same hash.
+    /// Returns the indexes of items whose keys have this hash, ascending, from one on, at most `count`, among the
+    /// keys that one claim wrote. Other keys may have the same hash.
     async fn key_indexes(
         &self,
         task: TaskId,
@@ -211,7 +213,7 @@ pub trait DatasetStore: Send + Sync {
         count: u32,
     ) -> Result<Vec<ItemIndex>, StoreError>;
 
-    /// Changes a dataset; with `expected` only while it has that version. What changes nothing is accepted.
+    /// Changes a dataset; with `expected` only while it has that version. A change without effect is accepted.
     ///
     /// # Errors
     /// See [`DatasetError`].
@@ -224,7 +226,7 @@ pub trait DatasetStore: Send + Sync {
         now: WallMs,
     ) -> Result<Dataset, DatasetError>;
 
-    /// Deletes a dataset that no task is about to publish, with all its generations; answers what it was.
+    /// Deletes a dataset that no task is about to publish, with all its generations, and returns its last state.
     ///
     /// # Errors
     /// `NotFound`, `InUse`.

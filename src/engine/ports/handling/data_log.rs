@@ -1,4 +1,4 @@
-//! The data log: lines that a business, or the system, writes about a task or an item.
+//! Data log: lines that a business, or the system, writes about a task or an item.
 
 use async_trait::async_trait;
 
@@ -11,35 +11,35 @@ use windrow_core::ids::{ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::ItemTrouble;
 use windrow_core::life::succession::again;
 
-/// A line with where and when it was written.
+/// Log line with its shard, time and origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataLogLine {
-    /// The shard whose run wrote it.
+    /// Shard whose run wrote it.
     pub shard: ShardId,
-    /// When.
+    /// Time at which it was written.
     pub at: WallMs,
-    /// By whom.
+    /// Origin of the line: the business or the system.
     pub origin: LogOrigin,
-    /// A stable code of system lines, such as `BACK_PRESSURE`.
+    /// Stable code of system lines, such as `BACK_PRESSURE`.
     pub code: Option<String>,
-    /// Level, item, text.
+    /// Level, item and text of the line.
     pub line: LogLine,
 }
 
-/// What a line takes beside its texts, about. Unit: bytes.
+/// Approximate size of a line in addition to its texts, in bytes.
 const LINE_OVERHEAD: u64 = 128;
-/// The code of the line about a take-over.
+/// Code of the line about a takeover.
 const TAKEN_OVER: &str = "TAKEN_OVER";
 
 impl DataLogLine {
-    /// About how much memory, or how much of a statement, it takes.
+    /// Returns the approximate size in memory, or in a statement, in bytes.
     pub fn bytes(&self) -> u64 {
         let extra = self.line.extra.as_ref().map_or(0, String::len);
         LINE_OVERHEAD + (self.line.message.len() + extra) as u64
     }
 
-    /// The system's line about an item that was given up.
-    pub fn abandoned(shard: ShardId, trouble: &ItemTrouble) -> DataLogLine {
+    /// Returns the system's line about a failed item.
+    pub fn failed(shard: ShardId, trouble: &ItemTrouble) -> DataLogLine {
         let (code, message) = match &trouble.failure {
             Some(failure) => (Some(failure.code.clone().into_owned()), failure.message.clone()),
             None => (
@@ -56,7 +56,7 @@ impl DataLogLine {
         DataLogLine::of_system(shard, trouble.at, code, line)
     }
 
-    /// The system's line about how the handler fares.
+    /// Returns the system's line about the state of the handler.
     pub fn of_handler(shard: ShardId, at: WallMs, entry: Entry) -> DataLogLine {
         let line = LogLine {
             index: entry.index,
@@ -71,7 +71,8 @@ impl DataLogLine {
         DataLogLine::of_system(shard, at, Some(entry.code), line)
     }
 
-    /// The system's line about a shard whose run another node left: `from` is that node, and how long it was silent.
+    /// Returns the system's line about a shard taken over from another node: `from` is that node, with the time it
+    /// was silent.
     pub fn taken_over(shard: ShardId, at: WallMs, from: &str, may_repeat: u64) -> DataLogLine {
         let again = again(may_repeat);
         let line = LogLine {
@@ -94,35 +95,35 @@ impl DataLogLine {
     }
 }
 
-/// Which lines are wanted; what is none doesn't matter.
+/// Filter for log lines; `None` matches all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogQuery {
-    /// Of one task; none of all.
+    /// Lines of one task; `None` for all tasks.
     pub task: Option<TaskId>,
-    /// Of the tasks of a business, by its slug.
+    /// Lines of the tasks of a business, by its slug.
     pub business: Option<String>,
-    /// This level or above.
+    /// Lines of this level or above.
     pub level: LogLevel,
-    /// About one item.
+    /// Lines about this item.
     pub index: Option<ItemIndex>,
-    /// That hold this text in their message, whatever the case of its letters.
+    /// Lines with this text in their message, ignoring case.
     pub text: Option<String>,
-    /// Written by.
+    /// Lines of this origin.
     pub origin: Option<LogOrigin>,
-    /// With this code.
+    /// Lines with this code.
     pub code: Option<String>,
-    /// Written at or after.
+    /// Lines written at or after this time.
     pub from: Option<WallMs>,
-    /// Written before.
+    /// Lines written before this time.
     pub to: Option<WallMs>,
-    /// Stored before the line of this number: where an earlier page ended.
+    /// Lines stored before the line of this number, where an earlier page ended.
     pub before: Option<i64>,
-    /// At most so many.
+    /// Maximum number of lines to return.
     pub limit: u32,
 }
 
 impl LogQuery {
-    /// The newest lines of a task, or of all.
+    /// Returns a query for the newest lines of a task, or of all.
     pub fn newest(task: Option<TaskId>, limit: u32) -> LogQuery {
         LogQuery {
             task,
@@ -140,36 +141,36 @@ impl LogQuery {
     }
 }
 
-/// A line with its number. Of a task, a line that is seen later has a higher one; of different tasks it may have a lower
+/// Line with its number. In one task, a line that is seen later has a higher number; across tasks it may have a lower
 /// one.
 pub type NumberedLine = (i64, DataLogLine);
 
-/// A page of lines, newest first.
+/// Page of lines, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogPage {
-    /// The lines.
+    /// Lines of the page.
     pub lines: Vec<NumberedLine>,
-    /// Where to go on; none at the end. A page may be short and still have one: the search looks at so many lines at
-    /// a time.
+    /// Number to continue from; `None` at the end. A short page may still have one, since the search reads a limited
+    /// number of lines at a time.
     pub next: Option<i64>,
 }
 
-/// Why lines are gone.
+/// Reason why lines are gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
-    /// Older than is kept.
+    /// The line was older than the retention.
     Age,
-    /// The task had more than are kept of one.
+    /// The task had more lines than are kept of one.
     MaxPerTask,
-    /// They came faster than they could be written.
+    /// Lines came faster than they could be written.
     Queue,
 }
 
 impl DropReason {
-    /// All of them.
+    /// All reasons, in the order of the enum.
     pub const ALL: [DropReason; 3] = [DropReason::Age, DropReason::MaxPerTask, DropReason::Queue];
 
-    /// The word in the store and in answers.
+    /// Returns the word in the store and in answers.
     pub fn as_str(self) -> &'static str {
         match self {
             DropReason::Age => "age",
@@ -179,25 +180,25 @@ impl DropReason {
     }
 }
 
-/// How long lines are kept.
+/// Retention of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRetention {
-    /// Older ones go.
+    /// Lines written before this time are removed.
     pub keep_from: WallMs,
-    /// Lines of one task; the oldest of `debug` and `info` go first.
+    /// Maximum number of lines of one task; the oldest of `debug` and `info` go first.
     pub max_per_task: u64,
 }
 
-/// Lines that one transaction removes at most; it is asked again while it removed so many.
+/// Maximum number of lines that one transaction removes; a full one is followed by another.
 pub const EXPIRE_MAX: u64 = 2_000;
 
-/// Stores and finds data log lines. Those of replies come with checkpoints (`ports::run_store::ReplyLines`).
+/// Store of data log lines. Those of replies come with checkpoints (`ports::run_store::ReplyLines`).
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait DataLog: Send + Sync {
-    /// Whether lines of this level are kept at all; who keeps some only says so.
+    /// True if lines of this level are kept; only a log that drops some levels overrides it.
     fn keeps(&self, _level: LogLevel) -> bool {
         true
     }
@@ -208,26 +209,26 @@ pub trait DataLog: Send + Sync {
     /// `Unavailable` leaves nothing of the batch behind.
     async fn append(&self, lines: &[DataLogLine]) -> Result<(), StoreError>;
 
-    /// The newest `limit` lines of a task at or above a level, newest first.
+    /// Returns the newest `limit` lines of a task at or above a level, newest first.
     async fn tail(&self, task: TaskId, level: LogLevel, limit: u32) -> Result<Vec<DataLogLine>, StoreError>;
 
-    /// A page of the lines that are wanted, newest first.
+    /// Returns a page of the matching lines, newest first.
     async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError>;
 
-    /// A task's lines after the line of a number, oldest first. Nothing is added before a line that was once seen, so
-    /// whoever goes on with the last number misses none.
+    /// Returns a task's lines after the line of a number, oldest first. Nothing is added before a line that was once
+    /// seen, so a reader that continues with the last number misses none.
     async fn after(&self, task: TaskId, number: i64, limit: u32) -> Result<Vec<NumberedLine>, StoreError>;
 
-    /// Removes at most about [`EXPIRE_MAX`] lines that are not to be kept, counts them as dropped, and says how many
-    /// they were; ask again until there are none.
+    /// Removes at most about [`EXPIRE_MAX`] lines beyond the retention, counts them as dropped, and returns their
+    /// number; repeat until it is 0.
     ///
     /// # Errors
-    /// When the store can't be written; lines and counts go together or not at all.
+    /// If the store can't be written; lines and counts go together or not at all.
     async fn expire(&self, retention: LogRetention) -> Result<u64, StoreError>;
 
     /// Counts lines of a task that were not kept.
     async fn count_dropped(&self, task: TaskId, reason: DropReason, lines: u64) -> Result<(), StoreError>;
 
-    /// How many lines of a task were not kept, by reason; reasons without any are left out.
+    /// Returns the number of lines of a task that were not kept, by reason; reasons without any are left out.
     async fn dropped(&self, task: TaskId) -> Result<Vec<(DropReason, u64)>, StoreError>;
 }

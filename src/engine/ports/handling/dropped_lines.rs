@@ -1,4 +1,4 @@
-//! Lines that were dropped on their way to the data log, until their number is stored.
+//! Number of lines dropped on their way to the data log, until it is stored.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::ports::handling::data_log::{DataLog, DropReason};
 use windrow_core::ids::TaskId;
 
-/// See the module. Touched only when a line is lost, never for one that is kept.
+/// Dropped lines of each task. Touched only when a line is lost, never for one that is kept.
 #[derive(Debug, Default)]
 pub struct DroppedLines {
     waiting: Mutex<BTreeMap<TaskId, u64>>,
@@ -21,17 +21,17 @@ impl DroppedLines {
         self.keep(task, lines);
     }
 
-    /// All that were lost, stored or not.
+    /// Returns the number of all lost lines, stored or not.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Whether every number is stored.
+    /// True if every number is stored.
     pub fn is_stored(&self) -> bool {
         self.lock().is_empty()
     }
 
-    /// Stores the numbers; what can't be stored waits for the next time.
+    /// Stores the numbers; those that can't be stored wait for the next time.
     pub async fn store(&self, log: &dyn DataLog) {
         let waiting = std::mem::take(&mut *self.lock());
         for (task, lines) in waiting {

@@ -1,4 +1,4 @@
-//! What does the work: a business's handler, whatever its transport.
+//! Handler of a business: the code that does the work, whatever its transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use crate::ports::sources::source::RowChunk;
 use windrow_core::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::output::Output;
 use windrow_core::items::trace::Traces;
-use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 
-/// Whether the items are real work.
+/// Purpose of a run's items: real work, a preview or a canary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Real work.
+    /// Real work of a task.
     Live,
     /// `windrow try` and `task preview`: nothing is recorded.
     Preview,
-    /// The first items of a task, held for a person's yes.
+    /// First items of a task, held for a person's approval.
     Canary,
 }
 
 impl Mode {
-    /// The word in headers, messages and environment.
+    /// Returns the word in headers, messages and environment.
     pub fn as_str(self) -> &'static str {
         match self {
             Mode::Live => "live",
@@ -38,70 +38,70 @@ impl Mode {
     }
 }
 
-/// What a handler is told about the run that it works for; the same for all calls of the run.
+/// Facts about a run that its handler is given; the same for all calls of the run.
 #[derive(Clone, Debug)]
 pub struct RunContext {
-    /// The task and the shard.
+    /// Task and shard of the run.
     pub shard: ShardId,
-    /// The task's name, if it has one.
+    /// Name of the task, if it has one.
     pub task_name: Option<String>,
-    /// The revision of the task's settings.
+    /// Revision of the task's settings.
     pub task_revision: u64,
-    /// The business's slug.
+    /// Slug of the business.
     pub business: String,
-    /// The task's parameters as JSON text, if they are to be sent.
+    /// Parameters of the task as JSON text, if they are to be sent.
     pub params: Option<Box<serde_json::value::RawValue>>,
-    /// The number of this run, for people.
+    /// Number of this run, for people.
     pub run: RunNo,
-    /// The fencing number of this run.
+    /// Fencing number of this run.
     pub epoch: Epoch,
-    /// The first part of item keys.
+    /// First part of item keys.
     pub store: StoreId,
-    /// The task in item keys; none is the run's own. A redrive's items keep the keys of the task that failed.
+    /// Task in item keys; `None` means the run's own. A redrive's items keep the keys of the task that failed.
     pub keys_of: Option<TaskId>,
-    /// Whether items succeeded with this handler in the task whose failures are done again.
+    /// True if items succeeded with this handler in the task whose failures are redriven.
     pub is_proven: bool,
-    /// Whether what items come to is kept; else a handler need not tell outputs of successes.
+    /// True if outputs are kept; if not, a handler need not report outputs of successes.
     pub keeps_results: bool,
-    /// Whether this is real work.
+    /// Purpose of the items, sent along with each call.
     pub mode: Mode,
-    /// Asked again right before a request leaves.
+    /// Dispatch gate, checked again right before a request is sent.
     pub gate: Arc<Gate>,
 }
 
 impl RunContext {
-    /// The key of an item, the same for every attempt and run.
+    /// Returns the key of an item, the same for every attempt and run.
     pub fn item_key(&self, index: ItemIndex) -> String {
         self.store.item_key(self.key_task(), index)
     }
 
-    /// What the keys of its items begin with: the index follows.
+    /// Returns the beginning of its item keys, which the index follows.
     pub fn item_key_head(&self) -> String {
         self.store.item_key_head(self.key_task())
     }
 
-    /// The traces of its items.
+    /// Returns the traces of its items.
     pub fn traces(&self) -> Traces {
         Traces::of(&self.store, self.key_task())
     }
 
-    /// The task in item keys.
+    /// Returns the task in item keys.
     pub fn key_task(&self) -> TaskId {
         self.keys_of.unwrap_or(self.shard.task)
     }
 }
 
-/// The items of one call: almost always one run of neighbours.
+/// Items of one call: almost always one contiguous run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallItems {
-    /// Neighbours with the same attempt.
+    /// Contiguous items on the same attempt.
     One(Dispatch),
-    /// A mixed batch.
+    /// Mixed batch of several runs.
     Many(Vec<Dispatch>),
 }
 
 impl CallItems {
-    /// The runs with their attempts.
+    /// Returns the runs with their attempts.
     pub fn dispatches(&self) -> &[Dispatch] {
         match self {
             CallItems::One(dispatch) => std::slice::from_ref(dispatch),
@@ -109,22 +109,22 @@ impl CallItems {
         }
     }
 
-    /// How many items.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.dispatches().iter().map(|d| d.run.len() as usize).sum()
     }
 
-    /// Never: a call has at least one item.
+    /// Always false: a call has at least one item.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The item of a call that has one only.
+    /// Returns the item of a call that has only one.
     pub fn only(&self) -> Option<(ItemIndex, windrow_core::ids::Attempt)> {
         self.iter().next().filter(|_| self.len() == 1)
     }
 
-    /// Each item with its attempt, in the order given.
+    /// Iterates over the items with their attempts, in the order given.
     pub fn iter(&self) -> impl Iterator<Item = (ItemIndex, windrow_core::ids::Attempt)> + '_ {
         self.dispatches()
             .iter()
@@ -132,17 +132,17 @@ impl CallItems {
     }
 }
 
-/// The data of a call's items. Empty for `range` sources.
+/// Rows of a call's items. Empty for `range` sources.
 #[derive(Clone, Debug, Default)]
 pub struct CallRows {
     /// Chunks that together hold every item of the call.
     pub chunks: Vec<Arc<RowChunk>>,
-    /// For a redrive: each index that the handler sees, with the position under which `chunks` hold it; ordered.
+    /// For a redrive: each index that the handler sees, with the index under which `chunks` hold its row; ordered.
     pub positions: Option<Arc<[(ItemIndex, ItemIndex)]>>,
 }
 
 impl CallRows {
-    /// The item's data as JSON text; none for a source without data.
+    /// Returns the item's data as JSON text; `None` for a source without data.
     pub fn data(&self, index: ItemIndex) -> Option<&str> {
         let index = match &self.positions {
             Some(positions) => {
@@ -160,48 +160,48 @@ impl CallRows {
 /// One call of the handler.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What to do.
+    /// Items to process in this call.
     pub items: CallItems,
-    /// The items' data.
+    /// Rows of the items.
     pub rows: CallRows,
-    /// When the pace let it go.
+    /// Time at which pacing released the call.
     pub gate_time: Moment,
-    /// How long the call may take, from `gate_time` on. The lane gives up a little later by itself.
+    /// Longest duration of the call, from `gate_time` on.
     pub timeout: Duration,
 }
 
-/// What a handler says of one item.
+/// Verdict of a handler on one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemVerdict {
-    /// Settled well.
+    /// Settled with this outcome.
     Settled(Outcome),
-    /// It succeeded, and this is what it came to.
+    /// Succeeded with this output.
     SucceededWith(Output),
-    /// The others of its call were judged; what became of this one nobody knows.
+    /// The other items of the call were judged; the fate of this one is unknown.
     Unclear(Failure),
-    /// Not yet, or never.
+    /// Failed, for now or for good.
     Failed {
-        /// Why.
+        /// Reason of the failure.
         failure: Failure,
-        /// Another attempt or none.
-        wish: Wish,
+        /// Request for another attempt or for none.
+        advice: RetryAdvice,
     },
 }
 
-/// A line that a business writes about an item or the task.
+/// Line that a business writes about an item or the task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// The item, if the line is about one.
+    /// Item that the line is about, if any.
     pub index: Option<ItemIndex>,
-    /// How important.
+    /// Severity of the line.
     pub level: LogLevel,
-    /// The text.
+    /// Text of the line.
     pub message: String,
-    /// More, as JSON text.
+    /// More data as JSON text.
     pub extra: Option<String>,
 }
 
-/// A reply that needs words: a verdict per item, and perhaps commands and log lines.
+/// Detailed reply: a verdict per item, with optional commands and log lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ItemReplies {
     /// One verdict for each item of the call, in the call's order.
@@ -212,44 +212,44 @@ pub struct ItemReplies {
     pub logs: Vec<LogLine>,
 }
 
-/// Why a whole call came to nothing.
+/// Reason why a whole call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallFailure {
-    /// Each item gets another attempt; whether this one is charged follows from its class.
+    /// Each item gets another attempt; the class decides whether this one is charged.
     Failed {
-        /// Whose fault it is: faulty, unreachable, unavailable or unclear.
+        /// Class of the failure: faulty, unreachable, unavailable or unclear.
         class: FailureClass,
-        /// Why.
+        /// Reason of the failure.
         failure: Failure,
-        /// A wait that the handler asked for.
+        /// Delay that the handler asked for.
         after: Option<Duration>,
     },
-    /// The whole call is final, for example 422: each item is abandoned.
-    Abandoned(Failure),
-    /// An answer that is none: never charged, and three in a row stop the task.
+    /// The whole call is final, for example 422: each item fails for good.
+    Final(Failure),
+    /// The answer was not a valid reply: never charged, and three in a row stop the task.
     BadReply(Failure),
-    /// The handler refuses us as such: never charged, and three in a row stop the task.
+    /// The handler rejects every request: never charged, and three in a row stop the task.
     Rejected(Failure),
     /// No worker lives long enough to take an item, and none did before: never charged, and three in a row stop the task.
     Unstarted(Failure),
     /// The handler is gone for good: the task stops; the items stay pending.
     Gone(Failure),
-    /// Overload: the task pauses, the items go back uncharged.
+    /// Overload: the task pauses, and the items go back uncharged.
     BackPressure {
-        /// How long it asked us to wait.
+        /// Delay that the handler asked for.
         after: Option<Duration>,
-        /// What it answered, for the log.
+        /// Answer of the handler, for the log.
         failure: Failure,
     },
     /// The business knows a newer epoch: the run ends.
     Fenced,
-    /// Its item's data can't be made a call, so nothing left; nothing is said of the handler.
+    /// The item's data can't be made a call, so nothing was sent; this says nothing about the handler.
     Unsendable(Failure),
-    /// The call never left (the gate had shut): the items go back uncharged.
+    /// The call was never sent (the dispatch gate had shut): the items go back uncharged.
     NotSent,
 }
 
-/// What came back from one call.
+/// Result of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Every item succeeded; allocates nothing.
@@ -261,7 +261,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// A failure of the whole call.
+    /// Returns a failure of the whole call.
     pub fn failed(class: FailureClass, failure: Failure) -> Reply {
         Reply::Failed(Box::new(CallFailure::Failed {
             class,
@@ -271,42 +271,42 @@ impl Reply {
     }
 }
 
-/// The handler of one run. Hot path: one box per call, none per item of a batch.
+/// Handler of one run. Hot path: one box per call, none per item of a batch.
 pub trait Handler: Send + Sync {
-    /// Processes the items of one call. Dropping the future aborts the call; it must then leave no work behind
-    /// that would still use a connection, a worker slot or memory.
+    /// Processes the items of one call. Dropping the future aborts the call; it must then leave no work behind that
+    /// would still use a connection, a worker slot or memory.
     fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply>;
 
-    /// How many items it can work on at once: it bounds the concurrency, so that nothing waits inside the
-    /// handler while its time runs. `None` is unbounded. 0 means "not now" (workers are starting).
+    /// Returns the number of items it can work on at once. It bounds the concurrency, so that nothing waits inside
+    /// the handler while its time runs. `None` is unbounded; 0 means "not now" (workers are starting).
     fn slots(&self) -> watch::Receiver<Option<u32>>;
 
-    /// Whether calls are answered at once, in this process, so that more than one lane helps.
+    /// True if calls are answered at once, in this process, so that more than one lane helps.
     fn answers_at_once(&self) -> bool {
         false
     }
 
-    /// The thread on which its connections or workers are tended, so that its lane runs there too; none where it computes in
-    /// this process, on whatever thread of work is free.
+    /// Returns the thread that tends its connections or workers, so that its lane runs there too; `None` if it
+    /// computes in this process, on any free work thread.
     fn thread(&self) -> Option<Handle> {
         None
     }
 
-    /// Ends what the handler holds (workers, connections) after the last call. Idempotent.
+    /// Ends the handler's workers and connections after the last call. Idempotent.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// A handler could not be opened at all.
+/// Error of opening a handler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}", failure.message, hint.as_ref().map(|hint| format!("; try {hint}")).unwrap_or_default())]
 pub struct OpenError {
     /// Code and message, as shown to people.
     pub failure: Failure,
-    /// What a person may try.
+    /// Hint for people to try.
     pub hint: Option<String>,
 }
 
-/// The code of what is said of a handler and can't be.
+/// Code for a handler whose description can't be used.
 pub const BAD_HANDLER: &str = "BAD_HANDLER";
 
 impl From<Failure> for OpenError {
@@ -315,21 +315,21 @@ impl From<Failure> for OpenError {
     }
 }
 
-/// Makes the handler of a run.
+/// Factory of the handlers of runs.
 pub trait HandlerFactory: Send + Sync {
-    /// Opens the handler for one run. Must not block; slow beginnings happen behind `slots`.
+    /// Opens the handler for one run. Must not block; slow starts happen behind `slots`.
     ///
     /// # Errors
-    /// When it is certain that no call can ever succeed (a bad URL, a command that isn't there).
+    /// If it is certain that no call can ever succeed (a bad URL, a missing command).
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError>;
 
-    /// How its handlers are reached, for people: `http`, `command` or `rust`.
+    /// Returns the kind of its handlers, for people: `http`, `command` or `rust`.
     fn kind(&self) -> &'static str {
         "rust"
     }
 
-    /// Whether items succeeded with it in the task whose failures are done again: what it finds fault with now is the
-    /// items, and not the request as such.
+    /// True if items succeeded with it in the task whose failures are redriven: if it rejects now, the items are at
+    /// fault, not every request.
     fn is_proven(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Calls of a business beside its items: the four hooks, and the `ping` of a contract check.
+//! Calls of a business other than for its items: the hooks, and the `ping` of a contract check.
 
 use std::time::Duration;
 
@@ -11,58 +11,58 @@ use windrow_core::business::{BusinessSpec, HookKind};
 /// One call of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookCall {
-    /// Which.
+    /// Kind of the hook.
     pub kind: HookKind,
-    /// The stable id (`webhook-id`): the same for every attempt of this delivery.
+    /// Stable id (`webhook-id`), the same for every attempt of this delivery.
     pub id: String,
-    /// The body as JSON text; `type` is in it.
+    /// Body as JSON text, including its `type`.
     pub body: String,
-    /// How long the call may take.
+    /// Longest duration of the call.
     pub timeout: Duration,
 }
 
-/// What the business answered.
+/// Answer of the business to a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookReply {
-    /// 2xx except 202: done, or ready. Its JSON body, if it has one.
+    /// 2xx except 202: done, or ready, with its JSON body, if it has one.
     Done(Option<serde_json::Value>),
-    /// 202: heard, the answer comes later.
+    /// 202: accepted, and the answer comes later.
     Later,
     /// 4xx that is final (400, 403, 404, 409, 410, 422 …): the business's message, or one made from the status.
     Refused(String),
-    /// Anything else: worth another try. The sentence says what happened.
+    /// Anything else: worth another try. The text says what happened.
     Failed(String),
 }
 
-/// Calls hooks.
+/// Client that calls hooks.
 #[async_trait]
 pub trait HookCaller: Send + Sync {
     /// Calls the hook of a business at its own URL or the handler's, signed like an item's call.
     async fn call(&self, business: &Business, call: &HookCall) -> HookReply;
 }
 
-/// Something in a business's description that can't be used.
+/// Member of a business's description that can't be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandlerFault {
-    /// Which member, as a JSON pointer into the written form (`/headers/x-team`).
+    /// Member as a JSON pointer into the written form (`/headers/x-team`).
     pub pointer: String,
-    /// What is wrong with it, and what would do.
+    /// Problem with it, and a value that would do.
     pub what: String,
 }
 
-/// How one check of the contract came out.
+/// Result of one check of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckResult {
-    /// As it should be.
+    /// Works as the contract says.
     Ok,
     /// Works, but not well.
     Warn,
-    /// Doesn't work.
+    /// Fails, so that it doesn't work.
     Fail,
 }
 
 impl CheckResult {
-    /// The word in the report.
+    /// Returns the word in the report.
     pub fn as_str(self) -> &'static str {
         match self {
             CheckResult::Ok => "ok",
@@ -75,28 +75,28 @@ impl CheckResult {
 /// One check of the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckLine {
-    /// What was looked at, e.g. `reachable`.
+    /// Name of the check, such as `reachable`.
     pub check: &'static str,
-    /// How it came out.
+    /// Result of the check.
     pub result: CheckResult,
-    /// What was seen.
+    /// Observation that led to the result.
     pub detail: String,
-    /// What to try.
+    /// Advice, if there is any.
     pub advice: Option<String>,
 }
 
-/// Looks at handlers before tasks use them.
+/// Checks of handlers before tasks use them.
 #[async_trait]
 pub trait HandlerChecker: Send + Sync {
-    /// The names of the handlers in this process, each of which a business may name as its command.
+    /// Returns the names of the handlers in this process, each of which a business may name as its command.
     fn in_process(&self) -> Vec<String>;
 
-    /// Everything in a description of a URL handler and its hooks that no call could be made with; makes no call.
+    /// Returns everything in the description of a URL handler and its hooks that rules out any call; makes no call.
     fn faults(&self, spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<HandlerFault>;
 
-    /// A business was changed: from now on the calls of its live runs are signed with its present secrets.
+    /// Applies a change of a business: from now on the calls of its live runs are signed with its current secrets.
     fn refresh(&self, business: &Business);
 
-    /// Calls the business with pings and says how it keeps to the protocol. Ends within a minute.
+    /// Calls the business with pings and reports how well it keeps to the protocol. Ends within a minute.
     async fn check(&self, business: &Business) -> Vec<CheckLine>;
 }

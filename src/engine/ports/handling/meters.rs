@@ -1,6 +1,7 @@
-//! What the parts of a node count for people who watch it. Written where it happens, read by whoever shows it.
+//! Counters of the parts of a node, for people who watch it. Written where things happen, read by code that shows
+//! them.
 //!
-//! Nothing here is touched once per item: a transaction, a heartbeat, a batch of lines, a run's end.
+//! Nothing here is touched once per item, only per transaction, heartbeat, batch of lines, or end of a run.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +17,14 @@ use windrow_core::explain::{Spell, counted};
 use windrow_core::ids::Moment;
 use windrow_core::stats::histogram::Histogram;
 
-/// Reasons of recoveries that are counted each.
+/// Maximum number of reasons of recoveries that are counted separately.
 const REASONS_MAX: usize = 50;
 
-/// For so long after a write found no room the database's disk counts as full: heartbeats and checkpoints are tried more often.
+/// Time after a write found no room for which the database's disk counts as full: heartbeats and checkpoints are
+/// tried more often.
 const STORE_FULL_FOR: Duration = Duration::from_secs(10);
 
-/// What becomes of a run that can't save so many answers, since the disk of the database is full.
+/// Returns the text about a run with `unsaved` answers that can't be saved, since the disk of the database is full.
 pub fn store_full_text(unsaved: u64) -> String {
     let text = "the database's disk is full: make room there, and it goes on by itself; nothing is lost";
     match unsaved {
@@ -34,22 +36,22 @@ pub fn store_full_text(unsaved: u64) -> String {
     }
 }
 
-/// What became of a heartbeat, which renews the leases of all shards of a node.
+/// Result of a heartbeat, which renews the leases of all shards of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// It was written.
+    /// The heartbeat was written.
     Renewed,
-    /// It was not; trust decays.
+    /// The heartbeat was not written; the session's validity decays.
     Failed,
-    /// Another node took over.
+    /// Another node took over the session's shards.
     Fenced,
 }
 
 impl Renewal {
-    /// All of them.
+    /// All results of a heartbeat.
     pub const ALL: [Renewal; 3] = [Renewal::Renewed, Renewal::Failed, Renewal::Fenced];
 
-    /// The word that people see.
+    /// Returns the word that people see.
     pub fn as_str(self) -> &'static str {
         match self {
             Renewal::Renewed => "renewed",
@@ -62,73 +64,73 @@ impl Renewal {
 /// Statements of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queries {
-    /// How long they took.
+    /// Durations of the statements.
     pub took: Histogram,
-    /// How many failed.
+    /// Number of failed statements.
     pub errors: u64,
 }
 
 windrow_core::slugs! {
-    /// What became of a hint among nodes.
+    /// Fate of a hint among nodes.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum HintFate {
-        /// It was given to Redis.
+        /// Given to Redis for other nodes.
         Sent = "sent",
-        /// It came from another node.
+        /// Received from another node.
         Heard = "heard",
-        /// It was lost here: too many, or Redis away. Polling finds the same.
+        /// Lost here: too many, or Redis away. Polling finds the same.
         Dropped = "dropped",
-        /// It could not be read: forged, or of another version.
+        /// Unreadable: forged, or of another version.
         Unreadable = "unreadable",
     }
 }
 
 windrow_core::slugs! {
-    /// What became of a copy of a dataset.
+    /// Outcome of a copy of a dataset.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum CopyFate {
-        /// Readers find what is current.
+        /// Readers find the current generation.
         Copied = "copied",
-        /// It was taken away, as people wanted.
+        /// The copy was removed, as people wanted.
         Removed = "removed",
-        /// It failed and is tried again.
+        /// The copy failed and is tried again.
         Failed = "failed",
-        /// It was gone, and is made again.
+        /// The copy was gone and is made again.
         Lost = "lost",
     }
 }
 
 windrow_core::slugs! {
-    /// What became of a publication that was worked out here.
+    /// Outcome of a publication prepared on this node.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum PublicationFate {
-        /// It was published, or withheld since a later one came first.
+        /// Published, or withheld since a later one came first.
         Done = "done",
-        /// It is tried again by itself.
+        /// Failed, and tried again automatically.
         Retried = "retried",
-        /// Its task stopped.
+        /// Failed, and its task stopped.
         Failed = "failed",
     }
 }
 
 windrow_core::slugs! {
-    /// What became of a request to append items.
+    /// Outcome of a request to append items.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum AppendFate {
-        /// They were.
+        /// The items were appended.
         Appended = "appended",
-        /// They were before, with the same key.
+        /// The items were appended before, with the same key.
         Repeated = "repeated",
-        /// Too many wait.
+        /// Too many items wait.
         Full = "full",
         /// Refused for another reason.
         Refused = "refused",
-        /// The store failed.
+        /// The store failed during it.
         Failed = "failed",
     }
 }
 
-/// See the module.
+/// Counters of a node, written by its parts.
 #[derive(Debug, Default)]
 pub struct Meters {
     lease_trips: Mutex<Histogram>,
@@ -138,7 +140,7 @@ pub struct Meters {
     checkpoints: Mutex<Histogram>,
     checkpoint_errors: AtomicU64,
     unsaved: Mutex<Unsaved>,
-    /// When a write last found no room.
+    /// Time at which a write last found no room.
     store_full_at: Mutex<Option<Moment>>,
     renewals: [AtomicU64; 3],
     fenced_runs: AtomicU64,
@@ -148,10 +150,10 @@ pub struct Meters {
     queries: Mutex<BTreeMap<&'static str, Queries>>,
     fires: [AtomicU64; 6],
     fires_late: Mutex<Histogram>,
-    /// Written, and not.
+    /// Tasks written to the archive, and those that could not be.
     archived: [AtomicU64; 2],
     copies: [AtomicU64; 4],
-    /// Datasets whose copies are behind, and the longest time; none where none is copied.
+    /// Datasets whose copies are behind, and the longest lag; `None` if none is copied.
     sinks: Mutex<Option<(u64, Duration)>>,
     publications: [AtomicU64; 3],
     appends: [AtomicU64; 5],
@@ -159,7 +161,7 @@ pub struct Meters {
 }
 
 impl Meters {
-    /// A transaction of checkpoints that began then is over now.
+    /// Records a transaction of checkpoints that began at `began` and is over now.
     pub fn checkpointed(&self, is_stored: bool, began: Moment, now: Moment) {
         lock(&self.checkpoints).record(now.since(began), 1);
         lock(&self.unsaved).tried(is_stored, began, now);
@@ -168,7 +170,7 @@ impl Meters {
         }
     }
 
-    /// Transactions of checkpoints, and how many of them failed.
+    /// Returns the durations of checkpoint transactions, and the number that failed.
     pub fn checkpoints(&self) -> (Histogram, u64) {
         (
             lock(&self.checkpoints).clone(),
@@ -176,7 +178,7 @@ impl Meters {
         )
     }
 
-    /// The newest time in which the database took no checkpoint, if it was long enough for people to hear of.
+    /// Returns the newest period in which the database took no checkpoint, if it was long enough to tell people.
     pub fn unsaved(&self, now: Moment) -> Option<Spell> {
         let (from, to) = lock(&self.unsaved).newest(now)?;
         Some(Spell {
@@ -185,29 +187,29 @@ impl Meters {
         })
     }
 
-    /// A write failed; notes whether that was for want of room.
+    /// Records a failed write, if it failed for lack of room.
     pub fn not_written(&self, error: &StoreError, now: Moment) {
         if error.is_full() {
             *lock(&self.store_full_at) = Some(now);
         }
     }
 
-    /// Whether the disk of the database is full, as far as was noticed lately.
+    /// True if the disk of the database is full, as far as recently noticed.
     pub fn is_store_full(&self, now: Moment) -> bool {
         lock(&self.store_full_at).is_some_and(|at| now.since(at) < STORE_FULL_FOR)
     }
 
-    /// A heartbeat was sent.
+    /// Counts a heartbeat by its result.
     pub fn renewed(&self, result: Renewal) {
         self.renewals[result as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Heartbeats with this result.
+    /// Returns the number of heartbeats with this result.
     pub fn renewals(&self, result: Renewal) -> u64 {
         self.renewals[result as usize].load(Ordering::Relaxed)
     }
 
-    /// A round trip to the lease store took so long.
+    /// Records the duration of a round trip to the lease store.
     pub fn lease_trip(&self, took: Duration, is_answered: bool) {
         lock(&self.lease_trips).record(took, 1);
         if !is_answered {
@@ -215,7 +217,7 @@ impl Meters {
         }
     }
 
-    /// Round trips to the lease store, and how many of them failed.
+    /// Returns the durations of round trips to the lease store, and the number that failed.
     pub fn lease_trips(&self) -> (Histogram, u64) {
         (
             lock(&self.lease_trips).clone(),
@@ -223,17 +225,17 @@ impl Meters {
         )
     }
 
-    /// Hints to or from other nodes.
+    /// Counts hints to or from other nodes.
     pub fn hinted(&self, fate: HintFate, hints: u64) {
         self.hints[fate as usize].fetch_add(hints, Ordering::Relaxed);
     }
 
-    /// Hints with this fate.
+    /// Returns the number of hints with this fate.
     pub fn hints(&self, fate: HintFate) -> u64 {
         self.hints[fate as usize].load(Ordering::Relaxed)
     }
 
-    /// Whether Redis answers, or why it doesn't. Says whether that is news.
+    /// Records whether Redis answers, or why it doesn't. Returns true if that is news.
     pub fn redis_is(&self, state: Result<(), String>) -> bool {
         let mut known = lock(&self.redis);
         let is_news = known.as_ref().is_none_or(|known| known.is_ok() != state.is_ok());
@@ -241,22 +243,22 @@ impl Meters {
         is_news
     }
 
-    /// Whether Redis answers, or why it doesn't; none where it isn't used.
+    /// Returns an error with the reason if Redis doesn't answer; `None` if it isn't used.
     pub fn redis(&self) -> Option<Result<(), String>> {
         lock(&self.redis).clone()
     }
 
-    /// A run ended because somebody else owns its shard.
+    /// Counts a run that ended because someone else owns its shard.
     pub fn fenced(&self) {
         self.fenced_runs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Runs that ended so.
+    /// Returns the number of runs that ended that way.
     pub fn fenced_runs(&self) -> u64 {
         self.fenced_runs.load(Ordering::Relaxed)
     }
 
-    /// A run ended and will be tried again.
+    /// Counts a run that ended and will be tried again.
     pub fn recovers(&self, reason: &str) {
         let mut recoveries = lock(&self.recoveries);
         let is_counted = recoveries.len() < REASONS_MAX || recoveries.contains_key(reason);
@@ -265,27 +267,27 @@ impl Meters {
             .or_default() += 1;
     }
 
-    /// Runs that are tried again, by reason.
+    /// Returns the number of runs that are tried again, by reason.
     pub fn recoveries(&self) -> BTreeMap<String, u64> {
         lock(&self.recoveries).clone()
     }
 
-    /// Lines of the data log were stored.
+    /// Counts stored lines of the data log.
     pub fn stored_lines(&self, level: LogLevel, lines: u64) {
         self.lines[level as usize].fetch_add(lines, Ordering::Relaxed);
     }
 
-    /// Lines stored of a level.
+    /// Returns the number of stored lines of a level.
     pub fn lines(&self, level: LogLevel) -> u64 {
         self.lines[level as usize].load(Ordering::Relaxed)
     }
 
-    /// Lines of the data log are gone. Age and number are not told apart: one statement removes both.
+    /// Counts lost lines of the data log. Age and number are not separated: one statement removes both.
     pub fn dropped_lines(&self, reason: DropReason, lines: u64) {
         self.dropped[usize::from(reason == DropReason::Queue)].fetch_add(lines, Ordering::Relaxed);
     }
 
-    /// Lines that are gone: because they were not to be kept longer, and because they came too fast.
+    /// Returns the number of lost lines: beyond the retention, and those that came too fast.
     pub fn dropped(&self) -> [(&'static str, u64); 2] {
         let [retention, queue] = &self.dropped;
         [
@@ -294,47 +296,47 @@ impl Meters {
         ]
     }
 
-    /// Fires of schedules came to this, as this node decided.
+    /// Counts fires of schedules with this outcome, as this node decided.
     pub fn fired(&self, outcome: FireOutcome, fires: u64) {
         self.fires[outcome as usize].fetch_add(fires, Ordering::Relaxed);
     }
 
-    /// Fires that came to this.
+    /// Returns the number of fires with this outcome.
     pub fn fires(&self, outcome: FireOutcome) -> u64 {
         self.fires[outcome as usize].load(Ordering::Relaxed)
     }
 
-    /// A fire was decided so long after it was due.
+    /// Records the delay with which a fire was decided.
     pub fn fired_late(&self, late: Duration) {
         lock(&self.fires_late).record(late, 1);
     }
 
-    /// A copy of a dataset came to this.
+    /// Counts a copy of a dataset by its outcome.
     pub fn copied(&self, fate: CopyFate) {
         self.copies[fate as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Copies that came to this.
+    /// Returns the number of copies with this outcome.
     pub fn copies(&self, fate: CopyFate) -> u64 {
         self.copies[fate as usize].load(Ordering::Relaxed)
     }
 
-    /// So many datasets have copies that are behind, the oldest for so long.
+    /// Sets the number of datasets whose copies are behind, and the longest lag.
     pub fn sinks_are(&self, behind: u64, lag: Duration) {
         *lock(&self.sinks) = Some((behind, lag));
     }
 
-    /// How many datasets have copies that are behind, and the longest time; none where this node copies none.
+    /// Returns the number of datasets whose copies are behind, and the longest lag; `None` if this node copies none.
     pub fn sinks(&self) -> Option<(u64, Duration)> {
         *lock(&self.sinks)
     }
 
-    /// A task that was to be deleted was written to the archive, or could not be.
+    /// Counts a task to be deleted that was written to the archive, or could not be.
     pub fn archived(&self, is_written: bool) {
         self.archived[usize::from(!is_written)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Tasks by whether they could be written to the archive.
+    /// Returns the number of tasks written to the archive, and of those that could not be.
     pub fn archives(&self) -> [(&'static str, u64); 2] {
         let [written, failed] = &self.archived;
         [
@@ -343,17 +345,17 @@ impl Meters {
         ]
     }
 
-    /// A publication came to this.
+    /// Counts a publication by its outcome.
     pub fn published(&self, fate: PublicationFate) {
         self.publications[fate as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Publications that came to this.
+    /// Returns the number of publications with this outcome.
     pub fn publications(&self, fate: PublicationFate) -> u64 {
         self.publications[fate as usize].load(Ordering::Relaxed)
     }
 
-    /// A request to append so many items came to this.
+    /// Counts a request to append `items` items by its outcome.
     pub fn append_asked(&self, fate: AppendFate, items: u64) {
         self.appends[fate as usize].fetch_add(1, Ordering::Relaxed);
         if fate == AppendFate::Appended {
@@ -361,22 +363,22 @@ impl Meters {
         }
     }
 
-    /// Requests to append items that came to this.
+    /// Returns the number of append requests with this outcome.
     pub fn appends(&self, fate: AppendFate) -> u64 {
         self.appends[fate as usize].load(Ordering::Relaxed)
     }
 
-    /// Items that were appended.
+    /// Returns the number of appended items.
     pub fn appended_items(&self) -> u64 {
         self.appended_items.load(Ordering::Relaxed)
     }
 
-    /// How long after they were due fires were decided.
+    /// Returns the delays with which fires were decided.
     pub fn fires_late(&self) -> Histogram {
         lock(&self.fires_late).clone()
     }
 
-    /// A statement of the store took so long.
+    /// Records the duration of a statement of the store.
     pub fn queried(&self, op: &'static str, took: Duration, failed: bool) {
         let mut queries = lock(&self.queries);
         let of = queries.entry(op).or_default();
@@ -384,7 +386,7 @@ impl Meters {
         of.errors += u64::from(failed);
     }
 
-    /// The statements by kind.
+    /// Returns the statements by kind.
     pub fn queries(&self) -> BTreeMap<&'static str, Queries> {
         lock(&self.queries).clone()
     }

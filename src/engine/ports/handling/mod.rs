@@ -1,4 +1,4 @@
-//! What handles items, and what is noted while it does.
+//! Handling of items, and the records made of it.
 
 pub mod data_log;
 pub mod dropped_lines;

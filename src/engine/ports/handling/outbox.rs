@@ -6,61 +6,61 @@ use crate::ports::StoreError;
 use windrow_core::business::HookKind;
 use windrow_core::ids::{TaskId, WallMs};
 
-/// A hook call that was taken to be delivered.
+/// Hook call that was taken for delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its row.
+    /// Id of its row.
     pub id: i64,
-    /// The task that it is about.
+    /// Task that it is about.
     pub task: TaskId,
-    /// The start that it is about.
+    /// Start of the task that it is about.
     pub start_no: u32,
-    /// The business's slug.
+    /// Slug of the business.
     pub business: String,
-    /// Which hook.
+    /// Kind of the hook.
     pub kind: HookKind,
-    /// The stable id that the business sees.
+    /// Stable id that the business sees.
     pub delivery_id: String,
-    /// The body as JSON text.
+    /// Body as JSON text.
     pub body: String,
-    /// Which attempt this is, 1-based; also what a settlement is conditional on.
+    /// Number of this attempt, from 1; a settlement is conditional on it.
     pub attempts: u32,
-    /// From then on it isn't tried again.
+    /// Time from which it isn't tried again.
     pub expires_at: WallMs,
 }
 
-/// What becomes of a delivery that was taken.
+/// Settlement of a delivery that was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settlement {
-    /// Heard, or no longer wanted. A body with a start token is not kept.
+    /// Delivered, or no longer wanted. A body with a start token is not kept.
     Done,
-    /// To be taken again, not before a time; with what went wrong, if anything did.
+    /// To be taken again, not before a time, with the error if there was one.
     Again {
-        /// When.
+        /// Earliest time of the next attempt.
         due_at: WallMs,
-        /// A sentence.
+        /// Error as a sentence.
         error: Option<String>,
     },
-    /// Given up.
+    /// Failed; it isn't tried again.
     Dead {
-        /// What went wrong the last time.
+        /// Error of the last attempt.
         error: String,
     },
 }
 
-/// Takes and settles hook calls.
+/// Store of hook calls to be delivered.
 #[async_trait]
 pub trait OutboxStore: Send + Sync {
-    /// Takes calls that are due, the longest waiting first: each counts an attempt and becomes due again at `until`,
-    /// so that a dispatcher that dies delays it and loses none. One that another took meanwhile is left out.
+    /// Takes calls that are due, the longest waiting first. Each counts an attempt and becomes due again at `until`,
+    /// so that a dispatcher that dies delays it and loses none. A call that another node took meanwhile is left out.
     ///
     /// # Errors
-    /// When the store can't be written; nothing, or everything that would have been returned, is taken then.
+    /// If the store can't be written; then nothing, or everything that would have been returned, is taken.
     async fn take_due(&self, now: WallMs, until: WallMs, limit: u32) -> Result<Vec<Delivery>, StoreError>;
 
-    /// Says what became of a delivery, unless it was taken again since; says whether it was believed.
+    /// Records the settlement of a delivery, unless it was taken again since. Returns true if it was accepted.
     ///
     /// # Errors
-    /// When the store can't be written; the call is taken again later.
+    /// If the store can't be written; the call is taken again later.
     async fn settle(&self, delivery: &Delivery, settlement: &Settlement) -> Result<bool, StoreError>;
 }

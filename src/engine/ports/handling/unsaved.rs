@@ -1,27 +1,29 @@
-//! For how long the database of a node took nothing. Written with each transaction of checkpoints, asked by whoever explains.
+//! Periods in which the database of a node took no checkpoint. Written with each transaction of checkpoints, read for
+//! explanations.
 
 use std::time::Duration;
 
 use windrow_core::ids::Moment;
 
-/// What fails for less time than this is tried again and never noticed.
+/// Shortest period that is shown; shorter failures are tried again and never noticed.
 const UNSAVED_MIN: Duration = Duration::from_secs(1);
-/// Where no write was under way for longer, nobody knows how long the database went on taking none.
+/// Gap without a write in progress beyond which nobody knows how long the database still failed.
 const UNTRIED_MAX: Duration = Duration::from_secs(5);
-/// No write waits for its connection and its answers for longer: the node stood still in it.
+/// Longest wait of a write for its connection and its answers; a longer one means that the node stood still.
 const WRITE_MAX: Duration = Duration::from_secs(20);
 
-/// Times in which the database took no checkpoint: from the begin of the first that failed to the first that didn't.
+/// Periods in which the database took no checkpoint: from the start of the first write that failed to the first that
+/// didn't.
 #[derive(Debug, Default)]
 pub(super) struct Unsaved {
-    /// Of the one that isn't over: its begin, and the last try.
+    /// Start of the current period and its last try, or `None`.
     open: Option<(Moment, Moment)>,
-    /// The last one that is over and was no trifle.
+    /// Last period that is over and was long enough to show.
     over: Option<(Moment, Moment)>,
 }
 
 impl Unsaved {
-    /// A write that began at `began` is over now.
+    /// Records a write that began at `began` and is over now.
     pub(super) fn tried(&mut self, is_stored: bool, began: Moment, now: Moment) {
         let before = self.open.take();
         let lasts = before.filter(|(_, tried)| began.since(*tried) < UNTRIED_MAX);
@@ -33,7 +35,8 @@ impl Unsaved {
         self.open = (!is_stored).then(|| whole.unwrap_or((first, now)));
     }
 
-    /// The newest one, if it was long enough for people to hear of. What isn't over lasts while a write may be under way.
+    /// Returns the newest period, if it was long enough to tell people. One that isn't over lasts while a write may
+    /// be in progress.
     pub(super) fn newest(&self, now: Moment) -> Option<(Moment, Moment)> {
         let until = |tried: Moment| if now.since(tried) < WRITE_MAX { now } else { tried };
         let open = self.open.map(|(from, tried)| (from, until(tried)));

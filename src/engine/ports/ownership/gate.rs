@@ -1,13 +1,13 @@
-//! The gate that every departure passes: whether this node may still believe that it owns the shard.
+//! Dispatch gate that every item passes: open while this node may assume that it owns the shard.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use windrow_core::ids::Moment;
 
-/// What a node session believes of itself; shared by the session's heartbeat and all its gates.
+/// Validity of a node session; shared by the session's heartbeat and all its gates.
 ///
-/// Only the heartbeat writes it. Trust decays by itself: no message is needed for dispatch to stop.
+/// Only the heartbeat writes it. The validity decays by time alone: no message is needed for dispatch to stop.
 #[derive(Debug, Default)]
 pub struct SessionTrust {
     until: AtomicU64,
@@ -15,22 +15,22 @@ pub struct SessionTrust {
 }
 
 impl SessionTrust {
-    /// Extends trust to `until`; never shortens it.
+    /// Extends the validity to `until`; never shortens it.
     pub fn extend(&self, until: Moment) {
         self.until.fetch_max(until.0, Ordering::AcqRel);
     }
 
-    /// Ends trust for good: this session was fenced.
+    /// Ends the validity for good: this session was fenced.
     pub fn fence(&self) {
         self.fenced.store(true, Ordering::Release);
     }
 
-    /// Whether the session was fenced.
+    /// True if the session was fenced.
     pub fn is_fenced(&self) -> bool {
         self.fenced.load(Ordering::Acquire)
     }
 
-    /// The moment until which the session is trusted; zero once fenced.
+    /// Returns the time until which the session is valid; zero once fenced.
     pub fn until(&self) -> Moment {
         if self.is_fenced() {
             Moment(0)
@@ -40,20 +40,20 @@ impl SessionTrust {
     }
 }
 
-/// The gate of one run: open while the session's or the lease's trust lasts and nobody closed it.
+/// Dispatch gate of one run: open while the session or the lease is valid and nobody closed it.
 ///
 /// Closing is for good: a gate is never opened again under the same claim (decision 0020, rule 16).
 #[derive(Debug)]
 pub struct Gate {
     session: std::sync::Arc<SessionTrust>,
     lease_until: AtomicU64,
-    /// How long a lease alone may carry the run beyond the session's trust.
+    /// Time that a lease alone may carry the run beyond the session's validity.
     alone: Duration,
     closed: AtomicBool,
 }
 
 impl Gate {
-    /// An open gate that leans on the session's trust alone until a lease extends it.
+    /// Returns an open gate that depends on the session's validity alone until a lease extends it.
     pub fn new(session: std::sync::Arc<SessionTrust>) -> Gate {
         Gate {
             session,
@@ -63,23 +63,24 @@ impl Gate {
         }
     }
 
-    /// The same, with leases: one alone carries its run for so long beyond the session's trust, and no longer. What can't be
-    /// saved for long is better off with a node that can, and others may be taking over without a look at leases.
+    /// Allows a lease alone to carry the run for `alone` beyond the session's validity, and no longer. A run that
+    /// can't be saved for long is better off on a node that can save, and others may be taking over without checking
+    /// leases.
     #[must_use]
     pub fn lease_alone_for(self, alone: Duration) -> Gate {
         Gate { alone, ..self }
     }
 
-    /// A gate that is always open: for `try`, where nothing is owned.
+    /// Returns a gate that is always open: for `try`, where nothing is owned.
     pub fn always_open() -> Gate {
         let session = SessionTrust::default();
         session.extend(Moment(u64::MAX));
         Gate::new(std::sync::Arc::new(session))
     }
 
-    /// Extends the lease's trust to `until`; never shortens it. An answer that arrives at `now` when trust is over
-    /// changes nothing, and false is returned: a request that was long under way may have set the lease anew after
-    /// another node had it. Only a heartbeat revives trust.
+    /// Extends the lease's validity to `until`; never shortens it. If the gate has shut by `now`, nothing changes and
+    /// false is returned: a request that took long may have set the lease again after another node had it. Only a
+    /// heartbeat revives the validity.
     pub fn extend_lease(&self, until: Moment, now: Moment) -> bool {
         let is_trusted = self.is_open(now);
         if is_trusted {
@@ -88,13 +89,14 @@ impl Gate {
         is_trusted
     }
 
-    /// Whether no lease may carry the run any more: it was closed, fenced, or not vouched for by a heartbeat for too long.
+    /// True if no lease may carry the run any more: it was closed, fenced, or not confirmed by a heartbeat for too
+    /// long.
     pub fn is_lease_spent(&self, now: Moment) -> bool {
         self.is_closed() || self.session.is_fenced() || now >= self.session.until().plus(self.alone)
     }
 
-    /// The lease goes back to the store: what it gave is forgotten. A heartbeat may revive the run, and somebody else may have
-    /// the lease by then.
+    /// Forgets the lease, which goes back to the store. A heartbeat may revive the run, and someone else may have the
+    /// lease by then.
     pub fn forget_lease(&self) {
         self.lease_until.store(0, Ordering::Release);
     }
@@ -104,12 +106,12 @@ impl Gate {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Whether it was closed (trust may also have run out while it is not).
+    /// True if it was closed (its validity may also have run out without that).
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// The moment at which the gate shuts by itself unless trust is extended.
+    /// Returns the time at which the gate shuts on its own unless it is extended.
     pub fn trusted_until(&self) -> Moment {
         if self.is_closed() || self.session.is_fenced() {
             return Moment(0);
@@ -121,12 +123,13 @@ impl Gate {
         session.max(lease.min(session.plus(self.alone)))
     }
 
-    /// Whether trust ran out before anybody closed the gate: another node may own the shard by now, and be further.
+    /// True if the validity ran out before the gate was closed: another node may own the shard by now, and be
+    /// further.
     pub fn has_lapsed(&self, now: Moment) -> bool {
         !self.is_closed() && now >= self.trusted_until()
     }
 
-    /// Whether an item may leave at `now`.
+    /// True if an item may be sent at `now`.
     pub fn is_open(&self, now: Moment) -> bool {
         now < self.trusted_until()
     }

@@ -1,4 +1,4 @@
-//! What the database holds of the limits that several tasks share on all nodes: one row for each session's part.
+//! Limits that several tasks share on all nodes, in the database: one row for each session's share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,58 +9,58 @@ use windrow_core::ids::SessionId;
 use windrow_core::limit::round::{Dealt, Round, Row};
 use windrow_core::limit::{Bounds, Part};
 
-/// What one round came to.
+/// Outcome of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoundOutcome {
-    /// It counts.
+    /// The round counts, with its allocation.
     Dealt {
-        /// What the limit allows now.
+        /// Current bounds of the limit.
         bounds: Bounds,
-        /// What the session is told.
+        /// Allocation of the session.
         dealt: Dealt,
-        /// Grows with each round of the limit: a database that lost some shows a lower one than before.
+        /// Number that grows with each round of the limit; a database that lost some shows a lower one than before.
         round_no: u64,
     },
-    /// It came later than a newer one, and changed nothing.
+    /// The round came later than a newer one, and changed nothing.
     Late,
-    /// The session is fenced: it has no part.
+    /// The session is fenced: it has no share.
     Fenced,
 }
 
-/// The part of one session, for people.
+/// Share of one session, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartView {
-    /// Whose.
+    /// Session that has the share.
     pub session: SessionId,
-    /// Its node's name.
+    /// Name of its node.
     pub node: String,
-    /// What it may use at most.
+    /// Upper bound on its use.
     pub held: Part,
-    /// How many of its runs want something now.
+    /// Number of its runs that want something now.
     pub runs: u64,
 }
 
-/// Keeps the parts of shared limits. A business's own limit has the business's name.
+/// Store of the shares of shared limits. A business's own limit has the business's name.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait LimitStore: Send + Sync {
-    /// What these limits allow; those that limit nothing are left out.
+    /// Returns the bounds of these limits; those that limit nothing are left out.
     async fn bounds(&self, names: &BTreeSet<String>) -> Result<BTreeMap<String, Bounds>, StoreError>;
 
-    /// Plays a round of each of these limits, by `domain::limit::round::settle`: all of them or none. Rounds of one limit
-    /// come one after the other. Answers in their order.
+    /// Plays a round of each of these limits, by `core::limit::round::settle`: all of them or none. Rounds of one
+    /// limit come one after the other. Outcomes are in the order of `rounds`.
     ///
     /// # Errors
-    /// When the outcome is unknown: the rounds may count all the same.
+    /// If the outcome is unknown: the rounds may count all the same.
     async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<RoundOutcome>, StoreError>;
 
-    /// The parts of all sessions that aren't fenced.
+    /// Returns the shares of all sessions that aren't fenced.
     async fn parts(&self, name: &str) -> Result<Vec<PartView>, StoreError>;
 }
 
-/// How people see a row.
+/// Converts a row for people.
 pub fn part_view(row: &Row, node: String) -> PartView {
     let demand = &row.demand;
     PartView {

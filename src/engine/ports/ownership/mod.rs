@@ -1,4 +1,4 @@
-//! Who owns what: sessions, leases, claims, limits that are shared, and the words between nodes.
+//! Ownership: sessions, leases, claims, shared limits, and the messages between nodes.
 
 pub mod gate;
 pub mod hints;

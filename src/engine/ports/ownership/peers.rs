@@ -1,8 +1,8 @@
-//! What nodes ask of one another: the state of a task is in the store, but what moves (rates, windows, the tree) is
-//! known by the node that runs it.
+//! Questions between nodes: the state of a task is in the store, but what moves (rates, windows, the tree) is known
+//! only by the node that runs it.
 //!
-//! Questions only read, except [`Question::Book`] and [`Question::Change`]. Whoever asks can do without an answer: a peer
-//! that is silent makes an answer poorer, never wrong and never a failure.
+//! Questions only read, except [`Question::Book`] and [`Question::Change`]. The node that asks can do without an
+//! answer: a silent peer makes an answer poorer, never wrong and never a failure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,50 +21,50 @@ use windrow_core::settings::RateLimit;
 use windrow_core::stats::series::Point;
 use windrow_core::stats::stall::StallReason;
 
-/// Where questions go, below a node's address.
+/// Path of questions, below a node's address.
 pub const PATH: &str = "/internal/v1/ask";
-/// The largest question. Unit: bytes.
+/// Largest question, in bytes.
 pub const QUESTION_BYTES_MAX: usize = 256 << 10;
-/// The largest answer. Unit: bytes. (A window of a million indexes is a bitmap of 128 KiB; a task has 64 shards at most.)
+/// Largest answer, in bytes. (A window of a million indexes is a bitmap of 128 KiB; a task has 64 shards at most.)
 pub const ANSWER_BYTES_MAX: usize = 32 << 20;
-/// How far apart the clocks of two nodes may be. A question that was sealed earlier, or later, is refused.
+/// Largest difference between the clocks of two nodes. A question sealed earlier, or later, is refused.
 pub const SKEW_MAX: Duration = Duration::from_secs(60);
 
-/// Another node, as its session's row says how it is reached.
+/// Another node, with the address from its session's row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its name.
+    /// Name of the node.
     pub node: String,
-    /// Its session: a question is for this life of the node and no other.
+    /// Session of the node: a question is for this life of the node and no other.
     pub session: SessionId,
-    /// The base of its façade's URL.
+    /// Base URL of its API server.
     pub address: String,
 }
 
-/// What a node asks another.
+/// Question from one node to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Question {
-    /// How the runs of these tasks stand there.
+    /// State of the runs of these tasks on the node.
     Tasks(Vec<TaskId>),
-    /// The windows of a task there, each in at most so many cells.
+    /// Windows of a task on the node, each in at most this number of cells.
     Windows(TaskId, u32),
-    /// What was counted of a task there between two times. Unit of the step: milliseconds.
+    /// Counts of a task on the node between two times, with the step in milliseconds.
     Past(TaskId, WallMs, WallMs, u64),
-    /// The same of all tasks together.
+    /// Counts of all tasks together on the node between two times, with the step in milliseconds.
     PastOfAll(WallMs, WallMs, u64),
-    /// What explains the last so many seconds of a task there.
+    /// Explanation of the last seconds of a task on the node, with their number.
     Explain(TaskId, u32),
-    /// How the node stands.
+    /// State of the node itself.
     Node,
-    /// The tree of its actors, written out.
+    /// Tree of its actors, written out.
     Actors(ActorsQuery),
-    /// Whether a raised rate of a task fits there; unless it is only tried, it is booked.
+    /// Check whether a raised rate of a task fits on the node; it is booked unless this is a trial.
     Book {
-        /// The task.
+        /// Task with the raised rate.
         task: TaskId,
-        /// The rate of the whole task.
+        /// Rate of the whole task.
         rate: RateLimit,
-        /// Nothing is booked.
+        /// True if nothing is booked.
         is_trial: bool,
     },
     /// Change the node until its next restart.
@@ -72,232 +72,234 @@ pub enum Question {
 }
 
 impl Question {
-    /// Whether two who ask the same may share an answer.
+    /// True if two callers that ask the same may share an answer.
     pub fn only_reads(&self) -> bool {
         !matches!(self, Question::Book { .. } | Question::Change(_))
     }
 }
 
-/// Which part of a tree, and how it is written.
+/// Part of a tree, and its format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActorsQuery {
     /// Only the actors of this task.
     pub task: Option<TaskId>,
-    /// Levels below the root; none is all.
+    /// Levels below the root; `None` shows all.
     pub depth: Option<u32>,
-    /// As text for people, not as JSON.
+    /// True for text for people, false for JSON.
     pub is_text: bool,
 }
 
-/// A change of a node that somebody asked another node for.
+/// Change of a node that was requested at another node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeChangeRequest {
-    /// The sum of task rates that it may hold.
+    /// Sum of task rates that it may hold.
     pub capacity_rate: Option<RateLimit>,
-    /// Which lines its own log has.
+    /// Filter for the lines of its own log.
     pub log_filter: Option<String>,
-    /// Who asks, as the audit shows them.
+    /// Author of the change, as the audit shows it.
     pub actor: String,
-    /// `cli`, `api` or `ui`.
+    /// Source of the change: `cli`, `api` or `ui`.
     pub source: String,
-    /// Why.
+    /// Reason for the change.
     pub reason: Option<String>,
-    /// The request that asked for it.
+    /// Request that asked for it.
     pub request_id: Option<String>,
-    /// Nothing is changed.
+    /// True if nothing is changed.
     pub is_trial: bool,
 }
 
-/// What a node answers.
+/// Answer of a node to a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PeerReply {
-    /// Of each task that was asked for and has a run there.
+    /// State of each requested task that has a run there.
     Tasks(Vec<LiveTask>),
-    /// The windows there.
+    /// Windows of the shards there.
     Windows(Vec<(ShardId, WindowPicture)>),
-    /// What was counted, oldest first.
+    /// Counts of the period, oldest first.
     Past(Vec<PastSlice>),
-    /// What explains it.
+    /// Explanation of the last seconds.
     Explain(Box<ExplainPart>),
-    /// How the node stands, also after a change.
+    /// State of the node, also after a change.
     Node(Box<NodeFace>),
-    /// Text to be given on.
+    /// Text to be passed on as it is.
     Text(String),
-    /// It is booked, or would be.
+    /// The rate is booked, or would be.
     Booked,
-    /// It doesn't fit: a sentence, and what would.
+    /// The rate doesn't fit: the reason, and a rate that would.
     NoRoom {
-        /// Why.
+        /// Reason as a sentence.
         why: String,
-        /// The highest rate that fits.
+        /// Highest rate that fits.
         free: String,
     },
-    /// It isn't done: where, what is wrong, and what would do.
+    /// The change is refused: the place, the problem, and a value that would do, for each fault.
     Refused(Vec<(String, String, Option<String>)>),
-    /// It can't be done now, for instance since the store can't be reached.
+    /// The request can't be done now, for instance since the store is unreachable.
     Failed(String),
 }
 
-/// The runs of a task on a node.
+/// Runs of a task on a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LiveTask {
-    /// The task.
+    /// Task of the runs.
     pub task: TaskId,
-    /// Its shards there.
+    /// Shards that run there.
     pub shards: Vec<LiveShard>,
-    /// Attempts that they sent each second of late; none before that is known.
+    /// Recent attempts per second; `None` before it is known.
     pub actual_rate: Option<f64>,
-    /// Items that they settled each second; an earlier version doesn't say.
+    /// Items settled per second; an earlier version doesn't say.
     #[serde(default)]
     pub settled_rate: Option<f64>,
 }
 
-/// A run as it stands.
+/// State of a live run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LiveShard {
-    /// Its shard.
+    /// Shard of the run.
     pub shard: ShardId,
-    /// How many items it has to do.
+    /// Number of items to do.
     pub total: ItemCount,
-    /// Where they stand.
+    /// Counters of its items.
     pub counters: Counters,
-    /// The lowest index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    /// Lowest index that is neither settled nor parked.
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
-    /// The window's size.
+    /// Size of the window.
     pub window: u32,
-    /// Items that may be in flight.
+    /// Maximum number of items that may be in flight.
     pub concurrency: u32,
-    /// The 95th percentile of how long calls take.
+    /// 95th percentile of the call durations.
     pub latency_p95: Option<Duration>,
-    /// Why nothing leaves, if so.
+    /// Reason why nothing is sent, if so.
     pub stall: Option<StallReason>,
-    /// How the handler fares; of an earlier version nothing is known of it.
+    /// State of the handler; unknown from an earlier version.
     #[serde(default)]
     pub handler: HandlerState,
 }
 
-/// What was counted between two times of a node's wall clock.
+/// Counts between two times of a node's wall clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PastSlice {
-    /// Its beginning.
+    /// Start of the period.
     pub from: WallMs,
-    /// Its end.
+    /// End of the period.
     pub to: WallMs,
-    /// What was counted.
+    /// Counts of the period.
     #[serde(with = "packed")]
     pub point: Point,
 }
 
-/// What one node knows of the last seconds of a task.
+/// Data of one node about the last seconds of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExplainPart {
-    /// How far back it reaches, and for how much of it something ran there; none when nothing is known.
+    /// Length of the period, and the part of it in which something ran there; `None` when nothing is known.
     pub span: Option<(Duration, Duration)>,
-    /// What was counted.
+    /// Counts of the period.
     #[serde(with = "packed")]
     pub point: Point,
-    /// How the runs there stand; none while none is live.
+    /// State of the runs there; `None` while none is live.
     pub live: Option<Live>,
-    /// How many runs there are.
+    /// Number of runs there.
     pub runs: u32,
-    /// Their shards, each with the part of the rate that the node has no room for.
+    /// Shards of the runs, each with the rate that the node has no room for.
     #[serde(default)]
     pub shards: Vec<(ShardId, Option<HeldBack>)>,
-    /// The slowest one's 95th percentile, finer than that of `point`.
+    /// 95th percentile of the slowest run, finer than that of `point`.
     pub latency_p95: Option<Duration>,
-    /// How the handler fares for them; of an earlier version nothing is known of it.
+    /// State of the handler for these runs; unknown from an earlier version.
     #[serde(default)]
     pub handler: HandlerState,
     /// Failed attempts by their code, since the runs began.
     pub codes: Vec<(String, u64)>,
-    /// What the node has left for other rates; none without a bound. Unit: items per second.
+    /// Rate that the node has left for others, in items per second; `None` without a bound.
     pub free_rate: Option<f64>,
-    /// It begins where the rate of the task was changed, which is later than was asked for. (An earlier version doesn't.)
+    /// True if the period begins where the rate of the task was changed, later than requested. (An earlier version
+    /// never sets it.)
     #[serde(default)]
     pub since_change: bool,
-    /// The keys of shared limits that held runs there back last, and how many runs each; an earlier version says none.
+    /// Keys of the shared limits that last held runs back there, with the number of runs; empty from an earlier
+    /// version.
     #[serde(default)]
     pub held_by: BTreeMap<String, u32>,
-    /// When its shards were counted there, as far as `point` goes; an earlier version says none.
+    /// Times in which its shards were counted there, as far as `point` goes; empty from an earlier version.
     #[serde(default)]
     pub stays: Vec<Stay>,
-    /// The newest time in it in which the node could save nothing; an earlier version says none.
+    /// Newest spell of the period in which the node could save nothing; `None` from an earlier version.
     #[serde(default)]
     pub unsaved: Option<Spell>,
-    /// The longest time in it in which the node did nothing at all; an earlier version says none.
+    /// Longest spell of the period in which the node did nothing at all; `None` from an earlier version.
     #[serde(default)]
     pub stood_still: Option<Spell>,
 }
 
-/// How a node stands, beyond what its session's row says.
+/// State of a node, beyond its session's row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeFace {
-    /// `serving`, `drained` or `draining`.
+    /// State: `serving`, `drained` or `draining`.
     pub state: String,
-    /// Of its program.
+    /// Version of its program.
     pub version: String,
-    /// The sum of task rates that it may hold.
+    /// Sum of task rates that it may hold.
     pub capacity_rate: String,
-    /// How much of it is taken.
+    /// Sum of task rates that are reserved.
     pub reserved_rate: String,
-    /// What a task without a rate counts as.
+    /// Rate that a task without a rate counts as.
     pub unlimited_reserves: String,
-    /// Whether tasks run there at all.
+    /// True if tasks run there at all.
     pub run_tasks: bool,
-    /// Which lines its own log has.
+    /// Filter for the lines of its own log.
     pub log_filter: String,
-    /// Tasks that wait for room, as its last look found them.
+    /// Tasks that wait for room, as its last scan found them.
     pub waiting: usize,
-    /// For how long it has served.
+    /// Seconds for which it has served.
     pub uptime_seconds: u64,
-    /// Its wall clock.
+    /// Current time of its wall clock.
     pub now: WallMs,
-    /// What runs there: the shard, and which run of it.
+    /// Live runs of the node: the shard, and the number of its run.
     pub runs: Vec<(ShardId, u32)>,
-    /// Why it can't reach the Redis of leases, if so; an earlier version doesn't say.
+    /// Reason why it can't reach the Redis of leases, if so; an earlier version doesn't say.
     #[serde(default)]
     pub redis_fault: Option<String>,
 }
 
-/// A peer gave no answer. Nothing is known then; what was asked for may have been done.
+/// Error of a peer that gave no answer. Nothing is known then; the request may have been carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{node} can't be asked: {why}")]
 pub struct Unreachable {
-    /// The peer.
+    /// Name of the peer.
     pub node: String,
-    /// A sentence.
+    /// Reason as a sentence.
     pub why: String,
 }
 
-/// Asks other nodes.
+/// Client that asks other nodes.
 #[async_trait]
 pub trait Peers: Send + Sync {
-    /// Asks a peer, for a bounded time. Whoever asks the same meanwhile is given the same answer. Cancel safe for
+    /// Asks a peer, for a bounded time. Callers that ask the same meanwhile get the same answer. Cancel safe for
     /// questions that only read.
     ///
     /// # Errors
-    /// When no answer came, or one that can't be believed or read.
+    /// If no answer came, or one that can't be verified or read.
     async fn ask(&self, peer: &Peer, question: &Question) -> Result<PeerReply, Unreachable>;
 }
 
-/// What goes with a question so that it is believed.
+/// Seal of a question, by which it is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seal {
-    /// For whom it is.
+    /// Session that the question is for.
     pub to: SessionId,
-    /// Who asks.
+    /// Sender of the question.
     pub from: String,
-    /// When it was sealed.
+    /// Time at which it was sealed.
     pub at: WallMs,
-    /// Never the same twice.
+    /// Value that is never used twice.
     pub nonce: String,
-    /// Proves that whoever asks has the nodes' key, and wrote just this.
+    /// Proof that the sender has the nodes' key, and wrote exactly this.
     pub proof: String,
 }
 
-/// A question isn't believed; why is for the node's own log.
+/// Reason why a question isn't accepted, for the node's own log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// Not sealed with the nodes' key, or changed since.
@@ -306,30 +308,30 @@ pub enum SealError {
     /// Sealed too long ago, or in the future.
     #[error("it was sealed at another time: the clocks of two nodes differ, or it is an old one")]
     Stale,
-    /// Seen before.
+    /// Received before with the same nonce.
     #[error("it was heard before")]
     Replayed,
-    /// More than are remembered were heard within the time for which they are.
+    /// More questions were received than can be remembered for their time.
     #[error("there are too many")]
     TooMany,
 }
 
-/// Seals questions and answers between nodes that share a key.
+/// Sealing of questions and answers between nodes that share a key.
 pub trait PeerSeal: Send + Sync {
     /// Seals a question to a session.
     fn seal(&self, to: SessionId, from: &str, body: &[u8], now: WallMs) -> Seal;
 
-    /// Looks whether a question was sealed so. It is believed once.
+    /// Checks the seal of a question, which is accepted once.
     fn check(&self, seal: &Seal, body: &[u8], now: WallMs) -> Result<(), SealError>;
 
-    /// The proof of an answer to the question with this nonce.
+    /// Returns the proof of an answer to the question with this nonce.
     fn prove(&self, nonce: &str, body: &[u8]) -> String;
 
-    /// Whether an answer was proved so.
+    /// True if `proof` is the proof of this answer.
     fn is_proved(&self, nonce: &str, body: &[u8], proof: &str) -> bool;
 }
 
-/// Points in their short form, in base64.
+/// Serialization of points in their short form, in base64.
 mod packed {
     use super::{Engine, Point, STANDARD};
     use serde::de::{Deserialize, Deserializer, Error};

@@ -1,4 +1,4 @@
-//! Why a schedule could not be changed, or a fire not ordered.
+//! Errors of changing a schedule, or of ordering a fire.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use crate::ports::schedules::store::{BACKFILL_MAX, PER_BUSINESS_MAX};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::Overlap;
 
-/// What keeps a fire from being now.
+/// Obstacle that keeps a schedule from firing now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InTheWay {
-    /// The schedule, as people name it: `business/name`.
+    /// Schedule as people name it: `business/name`.
     pub schedule: String,
-    /// What it says of tasks that run.
+    /// Setting of the schedule for tasks that overlap.
     pub overlap: Overlap,
-    /// Its task that has not ended; none where that is still to be made.
+    /// Task that has not ended; `None` if it is still to be made.
     pub task: Option<TaskId>,
-    /// How many fires wait already.
+    /// Number of fires that wait already.
     pub waiting: u64,
 }
 
@@ -37,42 +37,42 @@ impl fmt::Display for InTheWay {
     }
 }
 
-/// A schedule could not be made, changed or deleted. Nothing was.
+/// Error of making, changing or deleting a schedule. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// There is none of this number.
+    /// No schedule has this number.
     #[error("there is no schedule {0}")]
     NotFound(ScheduleId),
-    /// No such business.
+    /// No business has this slug.
     #[error("there is no business {0}")]
     NoBusiness(String),
-    /// The business has one of this name.
+    /// The business has a schedule of this name already.
     #[error("the schedule {0} already exists")]
     Taken(String),
-    /// It was changed since the caller looked.
+    /// The schedule was changed since the caller read it.
     #[error("the schedule was changed: it has revision {found}, not {expected}")]
     Changed {
-        /// What the caller saw.
+        /// Revision that the caller saw.
         expected: u64,
-        /// What it is.
+        /// Revision that it has.
         found: u64,
     },
-    /// The business has as many as it may.
+    /// The business has as many schedules as allowed.
     #[error("{0} has {PER_BUSINESS_MAX} schedules, as many as a business may")]
     Full(String),
-    /// What runs, or waits, is in the way of a fire now.
+    /// A running or waiting task is in the way of a fire now.
     #[error(transparent)]
     Busy(Box<InTheWay>),
-    /// More fires would wait than may.
+    /// More fires would wait than allowed.
     #[error("{waiting} fires of the schedule wait already, and at most {BACKFILL_MAX} may")]
     Crowded {
-        /// How many wait.
+        /// Number of fires that wait.
         waiting: u64,
     },
     /// No fire of this time waits or is being made.
     #[error("the schedule has no fire at {} that waits, or whose task is being made", .0.to_rfc3339())]
     NotOpen(WallMs),
-    /// The store failed.
+    /// The store can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -1,4 +1,4 @@
-//! Makes the task of a fire.
+//! Making of the task of a fire.
 
 use async_trait::async_trait;
 
@@ -6,27 +6,27 @@ use crate::ports::StoreError;
 use crate::ports::schedules::store::TakenFire;
 use windrow_core::ids::TaskId;
 
-/// No task was made of a fire.
+/// Reason why no task was made of a fire.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FireFault {
-    /// It can't become one as things are: what is wrong, for people.
+    /// The fire can't become a task as things are; the text says why, for people.
     #[error("{0}")]
     Refused(String),
-    /// A bug of ours. What it came from is for the node's log, and for nobody who reads the schedule.
+    /// A bug of Windrow. Its cause is for the node's log, not for readers of the schedule.
     #[error("a bug of windrow: {0}")]
     Bug(String),
-    /// The name of its task is another's. It stays so, and further tries don't help.
+    /// Another task has the name of its task. That stays so, and further tries don't help.
     #[error("{0}")]
     NameTaken(String),
-    /// Its task was made by another node, or its schedule is gone: there is nothing to do.
+    /// Another node made its task, or its schedule is gone: there is nothing to do.
     #[error("the fire needs no task any more")]
     Over,
-    /// The store failed, or the node ends: the fire is somebody else's, or this node's again, after its lease.
+    /// The store failed, or the node ends: another node, or this one again, takes the fire after its lease.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Makes tasks of fires. What it needs of them is in the fire; a repeat finds the task that was made before.
+/// Maker of tasks from fires. Everything it needs is in the fire; a repeat finds the task that was made before.
 #[async_trait]
 pub trait FireMaker: Send + Sync {
     /// Reads the source that the schedule names, makes the task and starts it. Cancel safe: a fire whose task was not

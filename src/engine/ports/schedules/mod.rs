@@ -1,4 +1,4 @@
-//! Schedules and their fires: who keeps them, and who makes the tasks of what fires.
+//! Schedules and their fires: the store that keeps them, and the maker of their tasks.
 
 pub mod error;
 pub mod maker;

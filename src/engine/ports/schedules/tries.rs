@@ -1,31 +1,32 @@
-//! How often the task of a fire is tried to be made, and what is said of one that was given up. Each take is a try, whatever
-//! becomes of it, so that one which ends its node doesn't end all nodes for ever.
+//! Limit on the tries to make a fire's task, and the texts of fires that were given up. Each take is a try, whatever
+//! its result, so that a fire which ends its node doesn't end all nodes forever.
 
 use crate::ports::schedules::store::FIRE_TEXT_MAX;
 use windrow_core::ids::TaskId;
 use windrow_core::task::lifecycle::Status;
 
-/// How often a fire's task is tried to be made, whatever ended the tries: a source may be so large that it ends each node that
-/// reads it.
+/// Maximum number of tries to make a fire's task, whatever ended them: a source may be so large that it ends each
+/// node that reads it.
 const TRIES_MAX: u32 = 5;
-/// A fire that was tried so often is made while its node makes no other: what ends the node with it isn't the fault of those.
+/// Tries after which a fire is made only while its node makes no other: fires that end their node must not harm
+/// others.
 const ALONE_FROM: u32 = 3;
 
-/// What is to be done about a pending fire that nobody has.
+/// Next step for a pending fire that no node has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextTry {
-    /// Its task is made.
+    /// The task is to be made.
     Make,
-    /// Its task is made, and no other beside it.
+    /// The task is to be made, with no other at the same time.
     MakeAlone,
-    /// It waits until its node makes no other.
+    /// Waiting until its node makes no other.
     Wait,
-    /// It was tried often enough, and has failed.
+    /// Failed: it was tried often enough.
     GiveUp,
 }
 
 impl NextTry {
-    /// The one after so many tries; `alone` says that the node makes no other.
+    /// Returns the next step after `tries` tries; `alone` is true if the node makes no other.
     pub fn after(tries: u32, alone: bool) -> NextTry {
         match tries {
             TRIES_MAX.. => NextTry::GiveUp,
@@ -36,8 +37,8 @@ impl NextTry {
     }
 }
 
-/// What is said of a fire whose tries all ended without an answer, or the last of them; `before` is what an earlier one
-/// came to.
+/// Returns the text of a fire whose last try, or all tries, ended without an answer; `before` is the result of an
+/// earlier one.
 pub fn given_up(tries: u32, before: Option<&str>) -> String {
     let end = "the node ended while it made the task, or couldn't go on";
     match before {
@@ -46,8 +47,8 @@ pub fn given_up(tries: u32, before: Option<&str>) -> String {
     }
 }
 
-/// The text of a fire that made no task since this one of its schedule had not ended, with its status and why it has that; none
-/// where that task was still to be made.
+/// Returns the text of a fire that made no task because this task of its schedule had not ended, with the task's
+/// status and reason; `None` if that task was still to be made.
 pub fn skipped_for(task: Option<(TaskId, Status, Option<&str>)>) -> String {
     let text = match task {
         Some((task, status, Some(why))) => {
@@ -59,7 +60,7 @@ pub fn skipped_for(task: Option<(TaskId, Status, Option<&str>)>) -> String {
     text.chars().take(FIRE_TEXT_MAX).collect()
 }
 
-/// What is said of a fire that somebody gave up; `before` is what a try came to.
+/// Returns the text of a fire that someone skipped; `before` is the result of an earlier try.
 pub fn skipped_by(who: &str, before: Option<&str>) -> String {
     match before {
         None => format!("given up by {who}"),

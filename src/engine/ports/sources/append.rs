@@ -1,4 +1,4 @@
-//! Items that are added to open tasks: kept in blocks, as they were sent, and read again by index.
+//! Items that are added to open tasks: stored in blocks as they were sent, and read again by index.
 
 use async_trait::async_trait;
 
@@ -10,15 +10,15 @@ use windrow_core::task::supply::AppendRefusal;
 /// Items that are added together: all of them or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewBlock {
-    /// One JSON value a line, each with its line end and no other.
+    /// One JSON value per line, each with its line end and no other.
     rows: String,
     items: u64,
-    /// Two blocks of one key are one: what is sent again is not added again.
+    /// Key of the block: a block sent again with the same key is not added again.
     pub key: Option<String>,
 }
 
 impl NewBlock {
-    /// An empty block of a key.
+    /// Returns an empty block of a key.
     pub fn new(key: Option<String>) -> NewBlock {
         NewBlock {
             key,
@@ -37,69 +37,69 @@ impl NewBlock {
         self.items += 1;
     }
 
-    /// The rows, one a line.
+    /// Returns the rows, one per line.
     pub fn rows(&self) -> &str {
         &self.rows
     }
 
-    /// How many items.
+    /// Returns the number of items.
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// How long the rows are. Unit: bytes.
+    /// Returns the length of the rows in bytes.
     pub fn bytes(&self) -> u64 {
         self.rows.len() as u64
     }
 }
 
-/// Where the items of a block are.
+/// Position of a block's items in the task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// The index of the first.
+    /// Index of the first item.
     pub first: ItemIndex,
-    /// How many.
+    /// Number of items in the block.
     pub items: u64,
-    /// Whether they were added by an earlier request of the same key.
+    /// True if they were added by an earlier request with the same key.
     pub is_repeat: bool,
-    /// How many items the task has.
+    /// Number of items that the task has.
     pub total: ItemCount,
 }
 
-/// A block was not added.
+/// Error of adding a block. Nothing was added, unless the outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// There is no such task.
+    /// No task has this id.
     #[error("there is no task {0}")]
     NotFound(TaskId),
-    /// It takes none, or not these.
+    /// The task takes no items, or not these.
     #[error(transparent)]
     Refused(#[from] AppendRefusal),
     /// Other items were added with this key.
     #[error("other items were added to {0} with this key")]
     KeyReused(TaskId),
-    /// The store failed; whether the block was added isn't known: send it again with its key.
+    /// The store failed, and the outcome is unknown: send the block again with its key.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// A block as it is kept.
+/// Block of items as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredBlock {
-    /// The index of its first item.
+    /// Index of its first item.
     pub first: ItemIndex,
-    /// Its rows, one a line.
+    /// Rows of the block, one per line.
     pub rows: String,
 }
 
-/// Adds items to tasks, and reads them.
+/// Store that adds items to tasks and reads them.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait AppendStore: Send + Sync {
-    /// Adds a block behind a task's last item, in one transaction with the task's new end. A repeat of the same block under
-    /// the same key is answered as the first one was.
+    /// Adds a block behind a task's last item, in one transaction with the task's new end. A repeat of the same block
+    /// with the same key gets the first answer.
     ///
     /// # Errors
     /// See [`AppendError`]; `Unavailable` with an unknown outcome.
@@ -111,8 +111,8 @@ pub trait AppendStore: Send + Sync {
         now: WallMs,
     ) -> Result<Appended, AppendError>;
 
-    /// The block that holds an item, and some of those behind it without a gap, together about `bytes_max` long but at least
-    /// the first; none where it is not kept (any more).
+    /// Returns the block that holds an item, and some of those behind it without a gap, together about `bytes_max`
+    /// long but at least the first; empty if the block is not stored (any more).
     async fn blocks(
         &self,
         task: TaskId,
@@ -120,7 +120,7 @@ pub trait AppendStore: Send + Sync {
         bytes_max: usize,
     ) -> Result<Vec<StoredBlock>, StoreError>;
 
-    /// The rows of a task's blocks of which not every item is settled, as far as is saved. Unit: bytes.
+    /// Returns the size in bytes of a task's blocks in which not every item is settled, as far as is saved.
     async fn bytes_waiting(&self, task: TaskId) -> Result<u64, StoreError>;
 }
 

@@ -1,4 +1,4 @@
-//! Where items come from.
+//! Sources of items, and the handlers that work on them.
 
 pub mod append;
 pub mod provision;

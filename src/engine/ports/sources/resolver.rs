@@ -1,4 +1,4 @@
-//! Turns the source of a request into what is stored with a task.
+//! Conversion of the source in a request into the description stored with a task.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -9,98 +9,98 @@ use crate::ports::StoreError;
 use crate::ports::sources::uploads::UploadId;
 use windrow_core::ids::{ItemCount, TaskId, WallMs};
 
-/// The longest inline list. Unit: bytes of JSON text. (It is one column of the task's row; longer lists are files.)
+/// Longest inline list, in bytes of JSON text. (It is one column of the task's row; longer lists are files.)
 pub const INLINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Which items a task shall have, as a request says it.
+/// Items of a task, as a request describes them.
 #[derive(Clone, Debug)]
 pub enum SourceRequest {
-    /// Numbers only.
+    /// Numbers only, without data.
     Range {
-        /// How many.
+        /// Number of items of the task.
         total: ItemCount,
     },
-    /// A short list.
+    /// A short list of items in the request.
     Inline {
-        /// The items: a JSON array, as it was written.
+        /// Items as a JSON array, as it was written.
         items: Box<RawValue>,
     },
     /// An upload that is ready.
     Upload {
-        /// Which.
+        /// Id of the upload.
         upload: UploadId,
     },
     /// A file at an address; it is fetched now, once.
     Url {
-        /// `http` or `https`.
+        /// Address, with `http` or `https`.
         url: String,
-        /// How its bytes become rows.
+        /// Format that turns its bytes into rows.
         format: RowFormat,
-        /// Whether whoever asks may reach less than the node can: a business may.
+        /// True if the sender may reach less than the node can, as for a business.
         is_guarded: bool,
     },
     /// Failures of another task.
     Redrive(RedriveSpec),
-    /// What will be appended to the task.
+    /// Items that will be appended to the task.
     Appended,
 }
 
-/// How bytes become rows.
+/// Format that turns bytes into rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowFormat {
     /// Comma-separated values and their relatives.
     Csv {
-        /// Between fields.
+        /// Character between two fields.
         delimiter: char,
-        /// Whether the first row names the columns.
+        /// True if the first row names the columns.
         header: bool,
-        /// Around fields; none reads quotes as text.
+        /// Character around fields; `None` reads quotes as text.
         quote: Option<char>,
-        /// Takes rows whose quotes RFC 4180 doesn't have.
+        /// True accepts rows whose quotes RFC 4180 doesn't allow.
         lenient: bool,
     },
     /// One JSON value per line.
     Ndjson,
     /// One text per line.
     Lines,
-    /// Texts that a NUL ends.
+    /// Texts that each end with a NUL.
     Nul,
 }
 
 /// Failures of a task, by their places or by their indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedriveSpec {
-    /// The task whose failures they are.
+    /// Task whose failures they are.
     pub origin: TaskId,
-    /// The task whose keys the items carry; none gives them keys of the new task.
+    /// Task whose keys the items carry; `None` gives them keys of the new task.
     pub keys_of: Option<TaskId>,
-    /// Which, in the order of the new task's positions.
+    /// Parts, in the order of the new task's positions.
     pub parts: Vec<RedrivePart>,
 }
 
-/// Neighbouring positions of a redrive.
+/// Contiguous positions of a redrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RedrivePart {
-    /// Places of a group.
+    /// Contiguous places of a group.
     Places {
-        /// The group's code.
+        /// Code of the group.
         code: String,
-        /// The first place.
+        /// First of the places.
         first: u64,
-        /// How many.
+        /// Number of places in a row.
         count: u64,
     },
-    /// Neighbouring indexes of the origin.
+    /// Contiguous indexes of the origin.
     Indexes {
-        /// The first.
+        /// First of the indexes.
         first: u64,
-        /// How many.
+        /// Number of indexes in a row.
         count: u64,
     },
 }
 
 impl RedrivePart {
-    /// How many items.
+    /// Returns the number of items.
     pub fn count(&self) -> u64 {
         match self {
             RedrivePart::Places { count, .. } | RedrivePart::Indexes { count, .. } => *count,
@@ -108,88 +108,89 @@ impl RedrivePart {
     }
 }
 
-/// A source as it is stored with a task.
+/// Source as stored with a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedSource {
-    /// The description as JSON text, for `NewTask::source`.
+    /// Description as JSON text, for `NewTask::source`.
     pub json: String,
-    /// How many items.
+    /// Number of its items.
     pub total: ItemCount,
-    /// See `NewTask::meaning`.
+    /// Fingerprint of the meaning, for `NewTask::meaning`.
     pub meaning: u64,
 }
 
-/// A source can't be a task's.
+/// Error of turning a request into a task's source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// What the request says can't be done; for people, without paths of the node.
+    /// The request can't be fulfilled; the text is for people, without paths of the node.
     #[error("{0}")]
     Refused(String),
-    /// It is compressed, and can't be unpacked.
+    /// The source is compressed, and can't be unpacked.
     #[error("{text}")]
     NotUnpacked {
-        /// What is wrong in one word: `truncated`, `damaged`, `memory` or `expansion`.
+        /// Problem in one word: `truncated`, `damaged`, `memory` or `expansion`.
         reason: &'static str,
-        /// For people.
+        /// Problem as text for people.
         text: String,
     },
-    /// It is larger than the node takes.
+    /// The source is larger than the node accepts.
     #[error("{0}")]
     TooLarge(String),
-    /// Who sends it has stored as much as they may.
+    /// The sender has stored as much as allowed.
     #[error("{0}")]
     OverQuota(String),
-    /// The store failed.
+    /// The store can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Who sends a source, and how much of theirs is taken.
+/// Sender of a source, with the bounds for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Sender<'a> {
-    /// Whose uploads it is counted with.
+    /// Name that the sender's uploads are counted under.
     pub by: &'a str,
-    /// The longest source, as it is sent and unpacked. Unit: bytes.
+    /// Longest source in bytes, as sent and unpacked.
     pub bytes_max: u64,
-    /// What all their uploads may take; none is no bound. Unit: bytes.
+    /// Maximum number of bytes of all uploads of the sender; `None` is no bound.
     pub quota: Option<u64>,
 }
 
-/// The bytes of an upload as they come in; an error says why no more come.
+/// Bytes of an upload as they come in; an error says why no more come.
 pub type UploadBytes<'a> = BoxStream<'a, Result<Bytes, String>>;
 
-/// An upload that is ready.
+/// Upload that is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Its number.
+    /// Number of the upload.
     pub id: UploadId,
-    /// Rows, which are items.
+    /// Number of rows, which are items.
     pub rows: u64,
-    /// Size, as it is stored. Unit: bytes.
+    /// Size as stored, in bytes.
     pub bytes: u64,
     /// Column names of a CSV, `line` of lines; empty otherwise.
     pub columns: Vec<String>,
-    /// The first rows as a JSON array.
+    /// First rows as a JSON array.
     pub sample: String,
     /// SHA-256 of all bytes in hexadecimal, as they were sent.
     pub sha256: String,
-    /// `gzip`, `zstd`, `bzip2` or `xz`; none when it was sent as it is.
+    /// Compression: `gzip`, `zstd`, `bzip2` or `xz`; `None` when it was sent uncompressed.
     pub compression: Option<String>,
 }
 
-/// Where sources are looked at before a task is made of them.
+/// Inspection of sources before a task is made of them.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait SourceResolver: Send + Sync {
-    /// Looks at an upload and says what to store, without taking it.
+    /// Inspects an upload and returns the description to store, without taking it.
     ///
     /// # Errors
     /// As [`SourceResolver::resolve`].
     async fn look_at_upload(&self, id: UploadId) -> Result<ResolvedSource, ResolveError>;
 
-    /// Looks at a source, fetches it where it is a URL, and says what to store. An upload counts as taken then.
+    /// Inspects a source, fetches it if it is a URL, and returns the description to store. An upload counts as taken
+    /// then.
     ///
     /// # Errors
     /// See [`ResolveError`]; nothing is kept of a source that was refused.
@@ -200,8 +201,8 @@ pub trait SourceResolver: Send + Sync {
         now: WallMs,
     ) -> Result<ResolvedSource, ResolveError>;
 
-    /// Takes in an upload in constant memory: stores it in parts, counts and indexes its rows in the same pass. Cancel
-    /// safe: what was received stays open and is removed later.
+    /// Receives an upload in constant memory: stores it in parts, counts and indexes its rows in the same pass.
+    /// Cancel safe: the part received so far stays open and is removed later.
     ///
     /// # Errors
     /// See [`ResolveError`]; nothing is kept then.
@@ -213,12 +214,12 @@ pub trait SourceResolver: Send + Sync {
         body: UploadBytes<'_>,
     ) -> Result<Received, ResolveError>;
 
-    /// An upload that is ready; none where it isn't, or isn't there.
+    /// Returns an upload that is ready; `None` if it isn't ready or doesn't exist.
     async fn received(&self, id: UploadId) -> Result<Option<Received>, ResolveError>;
 
-    /// The redrive that a stored description is; none when it is another kind.
+    /// Returns the redrive in a stored description; `None` for other kinds of source.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If it can't be read.
     fn redrive_of(&self, json: &str) -> Result<Option<RedriveSpec>, ResolveError>;
 }

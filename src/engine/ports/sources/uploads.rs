@@ -1,4 +1,4 @@
-//! Sources that were sent to the façade: their bytes in parts, so that any node can read them.
+//! Sources that were sent to the API server: their bytes in parts, so that any node can read them.
 
 use async_trait::async_trait;
 
@@ -6,10 +6,10 @@ use crate::ports::StoreError;
 use windrow_core::ids::WallMs;
 use windrow_core::text::quoted;
 
-/// The size of every part but the last. Unit: bytes.
+/// Size of every part but the last, in bytes.
 pub const PART_BYTES: usize = 4 * 1024 * 1024;
 
-/// The number of an upload, never reused. Shown as `u7`.
+/// Number of an upload, never reused. Shown as `u7`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UploadId(pub i64);
 
@@ -33,99 +33,100 @@ impl std::str::FromStr for UploadId {
     }
 }
 
-/// How far an upload is.
+/// Progress of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UploadState {
     /// Bytes are being received.
     Open,
-    /// Everything is here, counted and indexed.
+    /// All bytes are stored, counted and indexed.
     Ready,
 }
 
-/// An upload without its bytes.
+/// Upload without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// Its number.
+    /// Number of the upload.
     pub id: UploadId,
-    /// How far it is.
+    /// Progress of the upload.
     pub state: UploadState,
-    /// `csv`, `ndjson` or `lines`.
+    /// Kind of rows: `csv`, `ndjson` or `lines`.
     pub kind: String,
-    /// How bytes become rows, and how they were compressed, as JSON text.
+    /// Format of its rows and its compression, as JSON text.
     pub format: String,
-    /// Size, as it is stored: one that was compressed is so again. Of what there is so far while it is open. Unit: bytes.
+    /// Size as stored, in bytes, which is the compressed size if it was sent compressed; the size so far while it is
+    /// open.
     pub bytes: u64,
-    /// Parts stored.
+    /// Number of parts stored.
     pub parts: u32,
     /// SHA-256 of all bytes as they were sent, in hexadecimal; only when ready.
     pub sha256: Option<String>,
     /// The first rows as a JSON array; only when ready.
     pub sample: Option<String>,
-    /// Who sent it.
+    /// Name of the sender.
     pub created_by: String,
-    /// When it began.
+    /// Time at which it began.
     pub created_at: WallMs,
-    /// When a task last took it; none when none did.
+    /// Time at which a task last took it; `None` if none did.
     pub used_at: Option<WallMs>,
 }
 
-/// What is known once everything is here.
+/// Facts about an upload that is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UploadDone {
-    /// The index of the rows, in the store of sources.
+    /// Index of the rows, in the store of sources.
     pub source: i64,
-    /// Size. Unit: bytes.
+    /// Size of the upload in bytes.
     pub bytes: u64,
-    /// SHA-256 in hexadecimal.
+    /// SHA-256 of its bytes in hexadecimal.
     pub sha256: String,
-    /// The first rows as a JSON array.
+    /// First rows as a JSON array.
     pub sample: String,
 }
 
-/// Keeps uploads. Each method is one short transaction: a slow sender holds no lock.
+/// Store of uploads. Each method is one short transaction: a slow sender holds no lock.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait UploadStore: Send + Sync {
-    /// Begins an upload.
+    /// Begins an upload and returns its number.
     async fn begin(&self, kind: &str, format: &str, by: &str, now: WallMs) -> Result<UploadId, StoreError>;
 
-    /// Stores the next part of an open upload: `number` is how many there were. A repeat of the last one with the
-    /// same bytes is a success.
+    /// Stores the next part of an open upload: `number` is the number of parts before it. A repeat of the last one
+    /// with the same bytes is a success.
     ///
     /// # Errors
-    /// `Refused` when the upload isn't open, or the number isn't the next.
+    /// `Refused` if the upload isn't open, or the number isn't the next.
     async fn append(&self, id: UploadId, number: u32, body: &[u8]) -> Result<(), StoreError>;
 
     /// Makes an open upload ready.
     ///
     /// # Errors
-    /// `Refused` when it isn't open.
+    /// `Refused` if it isn't open.
     async fn finish(&self, id: UploadId, done: &UploadDone) -> Result<(), StoreError>;
 
-    /// An upload.
+    /// Returns an upload by its number.
     async fn upload(&self, id: UploadId) -> Result<Option<Upload>, StoreError>;
 
-    /// One part; none past the last.
+    /// Returns one part of an upload; `None` past the last.
     async fn upload_part(&self, id: UploadId, number: u32) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// What all uploads of a sender take, those that are still open too. Unit: bytes.
+    /// Returns the bytes stored by all uploads of a sender, including open ones.
     async fn stored_by(&self, by: &str) -> Result<u64, StoreError>;
 
-    /// The same of at most so many senders whose names begin so, who take most first.
+    /// Returns the same for senders whose names begin with `prefix`, largest first, at most `limit`.
     async fn stored_most(&self, prefix: &str, limit: u32) -> Result<Vec<(String, u64)>, StoreError>;
 
-    /// Says that a task takes it: it is kept from now on.
+    /// Records that a task takes an upload, which is kept from now on.
     ///
     /// # Errors
-    /// `Refused` when it isn't ready.
+    /// `Refused` if it isn't ready.
     async fn take(&self, id: UploadId, now: WallMs) -> Result<(), StoreError>;
 
-    /// Removes an upload with its bytes, unless a task took it. One that isn't there is a success.
+    /// Removes an upload with its bytes, unless a task took it. An upload that doesn't exist is a success.
     async fn discard(&self, id: UploadId) -> Result<(), StoreError>;
 
-    /// Removes what began before `before` and no task has: none took it, those that did were deleted, or the one that it
-    /// was taken for before `before` was never made. Says how many uploads.
+    /// Removes uploads that began before `before` and that no task has: none took them, those that did were deleted,
+    /// or the task that they were taken for before `before` was never made. Returns the number of uploads.
     async fn expire_uploads(&self, before: WallMs) -> Result<u64, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! What a command may not do, and why a store doesn't obey it.
+//! Errors of commands: the ones that a store refuses, and the reasons.
 
 use crate::ports::StoreError;
 use windrow_core::ids::{SessionId, ShardId, TaskId};
@@ -7,31 +7,31 @@ use windrow_core::task::lifecycle::ShardState;
 
 pub use windrow_core::life::{CommandRefusal, TaskCommand, TaskEdit};
 
-/// Shards of a task can't be moved to a node.
+/// Reason why shards of a task can't be moved to a node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoveRefusal {
     /// No session of that name lives.
     #[error("there is no live node {0}")]
     NoNode(String),
-    /// The node hands its own work over.
+    /// The node is draining and takes nothing.
     #[error("the node {0} drains and takes nothing; undrain it first, or name another node")]
     Draining(String),
     /// The task has no such shard.
     #[error("there is no shard {0}")]
     NoShard(ShardId),
-    /// Nothing of it runs, so nothing can be handed over.
+    /// Nothing of the task runs, so nothing can be handed over.
     #[error("{0} does not run on any node now; only what runs can be moved")]
     NotRunning(String),
-    /// It is where it is wanted.
+    /// The shards are on that node already.
     #[error("{0} is on the node {1} already")]
     AlreadyThere(String, String),
 }
 
-/// The numbers of a task's shards, or of `only` one of them, that run elsewhere than `at` one of the sessions of node `to`,
+/// Returns the numbers of a task's shards, or of `only` one of them, that run outside the sessions `at` of node `to`
 /// and so can be moved there.
 ///
 /// # Errors
-/// Where there is none.
+/// If there are no such shards.
 pub fn shards_to_move(
     (task, only): (TaskId, Option<u32>),
     to: &str,
@@ -57,33 +57,33 @@ pub fn shards_to_move(
     }
 }
 
-/// A command could not be obeyed.
+/// Error of a command; nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// No such task.
+    /// No task has this id.
     #[error("there is no task {0}")]
     NotFound(TaskId),
-    /// The task can't obey it.
+    /// The task can't carry it out in its current state.
     #[error(transparent)]
     Refused(#[from] CommandRefusal),
-    /// It was changed since the caller looked.
+    /// The task was changed since the caller read it.
     #[error("the task was changed: it has version {found}, not {expected}")]
     Changed {
-        /// What the caller saw.
+        /// Version that the caller saw.
         expected: u64,
-        /// What it is.
+        /// Version that it has.
         found: u64,
     },
-    /// It can't be moved to that node.
+    /// The task can't be moved to that node.
     #[error(transparent)]
     Move(#[from] MoveRefusal),
-    /// A redrive of it has not ended, and needs its failures.
+    /// A redrive of the task has not ended, and needs its failures.
     #[error("its redrive {0} has not ended")]
     HasRedrive(TaskId),
-    /// It is to be archived before it is deleted, and can't be now.
+    /// The task must be archived before it is deleted, and can't be now.
     #[error("it can't be archived, so it is kept: {0}")]
     NotArchived(StoreError),
-    /// The store failed.
+    /// The store can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -1,7 +1,8 @@
 //! Items that failed, as people page through them and as a redrive addresses them.
 //!
-//! An abandoned item has a place: the 0-based ordinal in its group, in the order in which checkpoints committed it.
-//! Places are dense and never change, so that the failures `[a, b)` of a group are the same ones for ever.
+//! An item that failed for good has a place: the 0-based ordinal in its group, in the order in which checkpoints
+//! committed it. Places are dense and never change, so that the failures `[a, b)` of a group are the same ones
+//! forever.
 
 use async_trait::async_trait;
 
@@ -9,86 +10,86 @@ use crate::ports::StoreError;
 use crate::ports::tasks::store::FailureGroup;
 use windrow_core::ids::{ItemIndex, TaskId, WallMs};
 
-/// Indexes in one question of [`FailureList::among`].
+/// Maximum number of indexes per query of [`FailureList::among`].
 pub const AMONG_MAX: usize = 10_000;
 
-/// Where a troubled item stands.
+/// State of an item that failed at least once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedState {
-    /// Waits in the window for another attempt.
+    /// Retrying inside the window.
     Retrying,
-    /// Waits outside the window for another attempt.
+    /// Retrying outside the window, in the parked set.
     Parked,
-    /// Failed for good.
-    Abandoned,
+    /// Failed for good, without another attempt.
+    Failed,
 }
 
-/// What is recorded of an item that failed at least once.
+/// Record of an item that failed at least once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedItem {
-    /// The item.
+    /// Index of the item.
     pub index: ItemIndex,
-    /// Its shard's number.
+    /// Number of its shard.
     pub shard: u32,
-    /// Where it stands.
+    /// State of the item.
     pub state: RecordedState,
-    /// Attempts made.
+    /// Number of attempts made.
     pub attempts: u32,
-    /// Those that count against the item; see [`windrow_core::items::verdict::ItemTrouble::charged`].
+    /// Attempts that count against the item; see [`windrow_core::items::verdict::ItemTrouble::charged`].
     pub charged: u32,
-    /// Given up, and nothing showed whether the handler failed for it alone.
+    /// True if it failed for good, and nothing showed that the handler failed for it alone.
     pub is_unconfirmed: bool,
-    /// Calls for others that were answered meanwhile, at least; none unless it failed for good.
+    /// Minimum number of calls for other items that were answered meanwhile; `None` unless it failed for good.
     pub others_answered: Option<u64>,
-    /// When the next attempt is due; only when parked.
+    /// Time at which the next attempt is due; only when parked.
     pub due_at: Option<WallMs>,
-    /// The last failure's code; none for an item that was parked while its first call was still out.
+    /// Code of the last failure; `None` for an item that was parked while its first call was still in flight.
     pub code: Option<String>,
-    /// Its message.
+    /// Message of the last failure.
     pub message: Option<String>,
-    /// The handler's own JSON about it.
+    /// JSON of the handler about the last failure.
     pub output: Option<String>,
-    /// When it first failed.
+    /// Time at which it first failed.
     pub first_at: WallMs,
-    /// When it last failed.
+    /// Time at which it last failed.
     pub last_at: WallMs,
-    /// The failed attempts as a JSON array of `{attempt, at_ms, duration_ms, code, run}`.
+    /// Failed attempts as a JSON array of `{attempt, at_ms, duration_ms, code, run}`.
     pub history: Option<String>,
-    /// Its group and its place there; only when abandoned.
+    /// Group and place in it; only when failed for good.
     pub place: Option<(String, u64)>,
 }
 
-/// Which failures a page holds, and where it begins.
+/// Failures on a page, and the place where it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailurePage {
-    /// All of them, in the order of their indexes, after an index.
+    /// All failures in the order of their indexes, after an index.
     ByIndex(Option<ItemIndex>),
-    /// Those of a group, in the order of their places, from a place on.
+    /// Failures of a group in the order of their places, from a place on.
     OfGroup(String, u64),
 }
 
-/// Items that wait for another attempt after they failed with the same code.
+/// Retrying items that failed with the same code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingCode {
-    /// The last failure's code.
+    /// Code of the last failure.
     pub code: String,
-    /// How many there are, as far as they are saved.
+    /// Number of these items, as far as saved.
     pub items: u64,
 }
 
-/// Finds items that failed.
+/// Store that finds items that failed.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait FailureList: Send + Sync {
-    /// The groups of a task, most frequent first; nothing is counted for it.
+    /// Returns the groups of a task, most frequent first, without counting rows.
     async fn groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, StoreError>;
 
-    /// The codes of the items of a task that failed and wait for another attempt, most frequent first, then by code.
+    /// Returns the codes of a task's retrying items, most frequent first, then by code.
     async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError>;
 
-    /// At most `limit` abandoned items.
+    /// Returns at most `limit` items that failed for good.
     async fn page(
         &self,
         task: TaskId,
@@ -96,7 +97,7 @@ pub trait FailureList: Send + Sync {
         limit: u32,
     ) -> Result<Vec<RecordedItem>, StoreError>;
 
-    /// The indexes of the failures at `count` places of a group from `first` on; fewer where it ends.
+    /// Returns the indexes of the failures at `count` places of a group from `first` on; fewer at its end.
     async fn places(
         &self,
         task: TaskId,
@@ -105,14 +106,14 @@ pub trait FailureList: Send + Sync {
         count: u32,
     ) -> Result<Vec<ItemIndex>, StoreError>;
 
-    /// Those of at most [`AMONG_MAX`] indexes that are abandoned, in index order.
+    /// Returns those of at most [`AMONG_MAX`] indexes that failed for good, in index order.
     ///
     /// # Errors
-    /// When the store can't be read, or there are too many indexes.
+    /// If the store can't be read, or there are too many indexes.
     async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError>;
 
-    /// The indexes of at most `limit` unconfirmed failures after an index, in index order: those of these groups, of all
-    /// where none is named.
+    /// Returns the indexes of at most `limit` unconfirmed failures after an index, in index order: those of these
+    /// groups, or of all if none is named.
     async fn unconfirmed(
         &self,
         task: TaskId,
@@ -121,6 +122,6 @@ pub trait FailureList: Send + Sync {
         limit: u32,
     ) -> Result<Vec<ItemIndex>, StoreError>;
 
-    /// What is recorded of one item.
+    /// Returns the record of one item.
     async fn item(&self, task: TaskId, index: ItemIndex) -> Result<Option<RecordedItem>, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Lists for people: tasks, runs, audit. Keyset pages; nothing is counted beyond a bound. SQL only.
+//! Lists for people: tasks, runs, audit. Keyset pages; counts are bounded. SQL only.
 
 use async_trait::async_trait;
 
@@ -8,108 +8,109 @@ use crate::ports::tasks::store::{AuditEntry, TaskView};
 use windrow_core::ids::{Epoch, ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 
-/// Which tasks; what is none or empty doesn't narrow.
+/// Filter for tasks; `None` and empty values match all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskFilter {
-    /// The business's slug.
+    /// Slug of the business.
     pub business: Option<String>,
-    /// The name.
+    /// Exact name of the task.
     pub name: Option<String>,
-    /// One of these.
+    /// Any of these statuses.
     pub statuses: Vec<Status>,
-    /// Has this label with this value.
+    /// Label and value that the task has.
     pub label: Option<(String, String)>,
-    /// The name or the business's slug contains this, whatever the case of ASCII letters.
+    /// Text contained in the name or the business's slug, ignoring the case of ASCII letters.
     pub text: Option<String>,
-    /// Made at or after.
+    /// Made at or after this time.
     pub created_after: Option<WallMs>,
-    /// Made before.
+    /// Made before this time.
     pub created_before: Option<WallMs>,
-    /// A redrive of this task.
+    /// Task of which it is a redrive.
     pub parent: Option<TaskId>,
-    /// The oldest first; else the newest.
+    /// True lists the oldest first, false the newest.
     pub oldest_first: bool,
 }
 
-/// A page of tasks.
+/// Page of tasks in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskPage {
-    /// At most as many as were asked for; a page may be short although more follow.
+    /// At most as many tasks as requested; a page may be short although more follow.
     pub tasks: Vec<TaskView>,
-    /// After which task the next page begins; none on the last page.
+    /// Task after which the next page begins; `None` on the last page.
     pub next: Option<TaskId>,
 }
 
-/// One ownership of a shard.
+/// Record of one ownership of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRecord {
-    /// The shard.
+    /// Shard that was owned.
     pub shard: ShardId,
-    /// Its number within the shard.
+    /// Number of the run within the shard.
     pub run: RunNo,
-    /// Its fencing number.
+    /// Fencing number of the run.
     pub epoch: Epoch,
-    /// Name of the node; none when its session was forgotten before the run began.
+    /// Name of the node; `None` if its session was forgotten before the run began.
     pub node: Option<String>,
-    /// When it claimed the shard.
+    /// Time at which it claimed the shard.
     pub started_at: WallMs,
-    /// When it gave it back, or when another took it from its dead owner; none until then.
+    /// Time at which it gave the shard back, or another took it from its dead owner; `None` until then.
     pub ended_at: Option<WallMs>,
-    /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
+    /// Reason of the end: `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
     pub end_reason: Option<String>,
-    /// Why, for people: what made it stop or recover, or who took the shard from its node.
+    /// Text for people: what made it stop or recover, or who took the shard from its node.
     pub end_text: Option<String>,
-    /// The shard's saved low water when it ended, or when it began; the service shows the last checkpoint's while it runs.
-    pub low_water: ItemIndex,
-    /// The shard's settled items then: succeeded, skipped, abandoned.
+    /// Saved watermark of the shard at its end, or at its start; the service shows the last checkpoint's while it
+    /// runs.
+    pub watermark: ItemIndex,
+    /// Settled items of the shard then: succeeded, skipped, failed.
     pub settled: [u64; 3],
-    /// The shard's parked items then.
+    /// Parked items of the shard then.
     pub parked: u64,
 }
 
-/// Which audit entries; what is none doesn't narrow.
+/// Filter for audit entries; `None` matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Of this task.
+    /// Entries of this task.
     pub task: Option<TaskId>,
-    /// Of this business itself.
+    /// Entries of this business itself.
     pub business: Option<String>,
-    /// By this actor.
+    /// Entries by this actor.
     pub actor: Option<String>,
-    /// This action, such as `task.start`.
+    /// Entries of this action, such as `task.start`.
     pub action: Option<String>,
-    /// Of this object.
+    /// Entries of this object.
     pub object: Option<AuditObject>,
-    /// At or after.
+    /// Entries at or after this time.
     pub since: Option<WallMs>,
-    /// Before.
+    /// Entries before this time.
     pub until: Option<WallMs>,
 }
 
-/// An audit entry with its place.
+/// Audit entry with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRow {
-    /// Grows from entry to entry.
+    /// Number that grows from entry to entry.
     pub id: i64,
-    /// Thing that was touched; none for a kind that only a newer program knows.
+    /// Thing that was touched; `None` for a kind that only a newer program knows.
     pub object: Option<AuditObject>,
-    /// The task, if it is about one.
+    /// Task that it is about, if any.
     pub task: Option<TaskId>,
-    /// The business, if it is about one.
+    /// Business that it is about, if any.
     pub business: Option<String>,
-    /// The request that asked for it.
+    /// Request that asked for it.
     pub request_id: Option<String>,
-    /// What happened.
+    /// Content of the entry.
     pub entry: AuditEntry,
 }
 
-/// Finds what lists show.
+/// Store that finds the rows of lists.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait TaskList: Send + Sync {
-    /// A page of tasks after one, at most `limit`.
+    /// Returns a page of tasks after one, at most `limit`.
     async fn tasks(
         &self,
         filter: &TaskFilter,
@@ -117,10 +118,10 @@ pub trait TaskList: Send + Sync {
         limit: u32,
     ) -> Result<TaskPage, StoreError>;
 
-    /// How many tasks have each status, counted up to `most` each.
+    /// Returns the number of tasks of each status, counted up to `most` each.
     async fn status_counts(&self, most: u32) -> Result<Vec<(Status, u64)>, StoreError>;
 
-    /// The runs of a task, newest first, after one, at most `limit`.
+    /// Returns the runs of a task, newest first, after one, at most `limit`.
     async fn runs(
         &self,
         task: TaskId,
@@ -128,10 +129,10 @@ pub trait TaskList: Send + Sync {
         limit: u32,
     ) -> Result<Vec<RunRecord>, StoreError>;
 
-    /// One run.
+    /// Returns the record of one run.
     async fn run(&self, shard: ShardId, run: RunNo) -> Result<Option<RunRecord>, StoreError>;
 
-    /// Audit entries, newest first, after (older than) the one of this time and id, at most `limit`.
+    /// Returns audit entries, newest first, after (older than) the one of this time and id, at most `limit`.
     async fn audits(
         &self,
         filter: &AuditFilter,

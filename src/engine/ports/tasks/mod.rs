@@ -1,4 +1,4 @@
-//! What is asked of the store about tasks: made, commanded, listed, shown, kept up.
+//! Requests to the store about tasks: made, commanded, listed, shown, kept up.
 
 pub mod command;
 pub mod create;

@@ -1,4 +1,4 @@
-//! What a report of a task is made of, read from its rows.
+//! Parts of a task's report, read from its rows.
 
 use async_trait::async_trait;
 
@@ -7,52 +7,53 @@ use crate::ports::tasks::list::RunRecord;
 use crate::ports::tasks::store::{FailureGroup, TaskView};
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 
-/// Where a shard's window stands, as it was saved.
+/// Window of a shard as it was saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedWindow {
-    /// Which shard.
+    /// Shard of the window.
     pub shard: ShardId,
     /// First index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
-    /// Below it lies whatever left since, also what nobody saved any more: see [`windrow_core::execution::Reach`].
+    /// Dispatch horizon: everything sent since lies below it, even if it was never saved; see
+    /// [`windrow_core::execution::Reach`].
     pub reach: ItemIndex,
-    /// The checkpoint, as `core::checkpoint` writes it; empty before the first.
+    /// Checkpoint as `core::checkpoint` writes it; empty before the first.
     pub blob: Vec<u8>,
 }
 
-/// One moment of a task.
+/// Facts about a task at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportFacts {
-    /// The task.
+    /// Task that the report is about.
     pub task: TaskView,
-    /// Its failures by code, most frequent first.
+    /// Failures of the task by code, most frequent first.
     pub groups: Vec<FailureGroup>,
-    /// Whether an item is still parked or waits for a retry in a row of its own.
+    /// True if an item is still parked, or retrying with a row of its own.
     pub has_waiting_items: bool,
-    /// Its newest runs, newest first.
+    /// Newest runs of the task, newest first.
     pub runs: Vec<RunRecord>,
 }
 
-/// Reads reports.
+/// Store that reads the parts of reports.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait ReportStore: Send + Sync {
-    /// Everything about a task at one moment, with at most `runs` of its runs.
+    /// Returns everything about a task at one moment, with at most `runs` of its runs.
     async fn report_facts(&self, task: TaskId, runs: u32) -> Result<Option<ReportFacts>, StoreError>;
 
-    /// Where the windows of a task's shards stand, by number.
+    /// Returns the saved windows of a task's shards, by number.
     async fn saved_windows(&self, task: TaskId) -> Result<Vec<SavedWindow>, StoreError>;
 
-    /// The items of a task that wait for another attempt, parked or not.
+    /// Returns the retrying items of a task, parked or not.
     async fn waiting_items(&self, task: TaskId) -> Result<Vec<ItemIndex>, StoreError>;
 
-    /// The redrives of a task, oldest first, at most `limit`.
+    /// Returns the redrives of a task, oldest first, at most `limit`.
     async fn redrives_of(&self, task: TaskId, limit: u32) -> Result<Vec<TaskView>, StoreError>;
 
-    /// Those of these tasks that have redrives, by number.
+    /// Returns those of these tasks that have redrives, by number.
     async fn redriven_among(&self, tasks: &[TaskId]) -> Result<Vec<TaskId>, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Who owns which shard, for people and for nodes that ask one another. SQL only.
+//! Ownership of shards, for people and for nodes that ask one another. SQL only.
 
 use async_trait::async_trait;
 
@@ -8,41 +8,42 @@ use windrow_core::items::verdict::Outage;
 use windrow_core::life::ShardLife;
 use windrow_core::task::lifecycle::ShardState;
 
-/// A shard as it is stored.
+/// Shard as stored in the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredShard {
-    /// The shard.
+    /// Id of the shard.
     pub shard: ShardId,
-    /// Its life.
+    /// State and owner of the shard.
     pub life: ShardLife,
-    /// The outage of its handler, as the last checkpoint knew it.
+    /// Set if its handler was down at the last checkpoint.
     pub outage: Option<Outage>,
 }
 
-/// A shard that a session owns.
+/// Shard that a session owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// The shard.
+    /// Shard that is owned.
     pub shard: ShardId,
-    /// The number of its newest run.
+    /// Number of its newest run.
     pub run: RunNo,
-    /// The owner.
+    /// Session that owns it.
     pub session: SessionId,
 }
 
-/// Reads who owns what.
+/// Store that reads the ownership of shards.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait ShardMap: Send + Sync {
-    /// The shards of these tasks, by task and number.
+    /// Returns the shards of these tasks, by task and number.
     async fn shards_of(&self, tasks: &[TaskId]) -> Result<Vec<StoredShard>, StoreError>;
 
-    /// Shards that somebody owns, by task and number, at most `limit`; of one session only, where it is named.
+    /// Returns owned shards, by task and number, at most `limit`; those of one session only, if named.
     async fn holdings(&self, of: Option<SessionId>, limit: u32) -> Result<Vec<Holding>, StoreError>;
 
-    /// How many shards there are in each state that isn't final, with an owner and without, each counted up to
-    /// `most`. Those without one that are not to be run, as of a task that nobody has started, are not counted.
+    /// Returns the number of shards in each state that isn't final, with an owner and without, each counted up to
+    /// `most`. Shards without an owner that are not to be run, such as those of a task that was never started, are
+    /// not counted.
     async fn shard_counts(&self, most: u32) -> Result<Vec<(ShardState, bool, u64)>, StoreError>;
 }

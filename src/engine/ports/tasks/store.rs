@@ -17,34 +17,34 @@ pub use crate::ports::tasks::create::{CreateError, Family, FireKey, Making};
 pub use crate::ports::tasks::view::TaskView;
 pub use windrow_core::life::ShardLife;
 
-/// A task to be made.
+/// Task that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTask {
-    /// The business's slug; it must exist.
+    /// Slug of the business, which must exist.
     pub business: String,
-    /// Its attributes; each limit must exist.
+    /// Attributes of the task; each limit must exist.
     pub spec: TaskSpec,
-    /// How many items, once known.
+    /// Number of items, once known.
     pub total: ItemCount,
-    /// The live settings.
+    /// Live settings of the task.
     pub tuning: Tuning,
-    /// The source's description as JSON text (kind, location, format); the adapter of sources reads it.
+    /// Description of the source as JSON text (kind, location, format); the adapter of sources reads it.
     pub source: String,
-    /// Fingerprint of what the task means: source checksum, format options, total. Same name with another
-    /// meaning is another task.
+    /// Fingerprint of the task's meaning: source checksum, format options, total. The same name with another meaning
+    /// is another task.
     pub meaning: u64,
-    /// Repeats of a create with this key return the first one's task.
+    /// Key of the request; repeats of a create with it return the first one's task.
     pub idempotency_key: Option<String>,
-    /// The task whose failures it does again.
+    /// Task whose failures it redrives.
     pub parent: Option<TaskId>,
-    /// What becomes of its results when it is finished.
+    /// Publication of its results when it is finished.
     pub publish: Option<Publish>,
-    /// Whether items are added to it, until it is sealed; it begins without any.
+    /// True if items are added to it until it is sealed; it begins without any.
     pub is_open: bool,
 }
 
 impl NewTask {
-    /// So many indexes without rows, in one part, with all else left as it is when nobody says it.
+    /// Returns a task of `total` indexes without rows, in one shard, with default values for all else.
     pub fn of(business: &str, total: ItemCount, tuning: Tuning) -> NewTask {
         NewTask {
             business: business.to_owned(),
@@ -63,10 +63,10 @@ impl NewTask {
         }
     }
 
-    /// Refuses what no store can number.
+    /// Refuses tasks with more items than a store can number.
     ///
     /// # Errors
-    /// `Refused` where it has too many items.
+    /// `Refused` if it has too many items.
     pub fn check(&self) -> Result<(), StoreError> {
         let most = self.total.0.max(self.spec.skip_first.0);
         if most <= INDEX_MAX {
@@ -76,7 +76,7 @@ impl NewTask {
         Err(StoreError::Refused(text))
     }
 
-    /// The indexes that are not left out at its head.
+    /// Returns the indexes without those left out at its head.
     pub fn range(&self) -> ShardRange {
         ShardRange::of_task(self.total, self.spec.skip_first)
     }
@@ -84,19 +84,19 @@ impl NewTask {
 
 pub use windrow_core::life::COORDINATOR_DOWN;
 
-/// Why a queued task waits.
+/// Reason why a queued task waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitNote {
-    /// The task.
+    /// Task that the note is about.
     pub task: TaskId,
-    /// A machine slug.
+    /// Reason as a machine slug.
     pub reason: String,
-    /// The sentence shown to people.
+    /// Reason as the sentence shown to people.
     pub text: String,
 }
 
 impl WaitNote {
-    /// Whether a task of this status, of which this reason is known, takes it.
+    /// True if a task of this status with this known reason takes the note.
     pub fn is_for(&self, status: Status, known: Option<&str>) -> bool {
         let waits = matches!(status, Status::Queued | Status::Recovering);
         match self.reason.as_str() {
@@ -107,70 +107,70 @@ impl WaitNote {
     }
 }
 
-/// The start of a task that a start token belongs to.
+/// Start of a task that a start token belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenStart {
-    /// The task.
+    /// Task that was started.
     pub task: TaskId,
-    /// Which start of it.
+    /// Number of the start.
     pub start_no: u32,
-    /// Whether that start is the present one and has not ended.
+    /// True if that start is the current one and has not ended.
     pub is_live: bool,
 }
 
-/// Failures of one code.
+/// Failures of a task with one code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureGroup {
-    /// The code.
+    /// Code of the failures.
     pub code: String,
-    /// How many items were abandoned with it.
+    /// Number of items that failed with it.
     pub count: u64,
-    /// The first one's time.
+    /// Time of the first one.
     pub first_at: WallMs,
-    /// The last one's time.
+    /// Time of the last one.
     pub last_at: WallMs,
-    /// One of them.
+    /// Index of one of them.
     pub example_index: ItemIndex,
-    /// Its message.
+    /// Message of that one.
     pub example: String,
-    /// Those of them that are unconfirmed: nothing showed whether the handler failed for them alone.
+    /// Unconfirmed ones: nothing showed that the handler failed for them alone.
     pub unconfirmed: u64,
 }
 
 /// One entry of the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// When.
+    /// Time of the change.
     pub at: WallMs,
-    /// By whom.
+    /// Author of the change.
     pub actor: String,
-    /// From where.
+    /// Source of the change: `cli`, `api`, `ui`, `business` or `system`.
     pub source: String,
-    /// What, e.g. `task.start`.
+    /// Action, such as `task.start`.
     pub action: String,
-    /// Why.
+    /// Reason given for it.
     pub reason: Option<String>,
-    /// The settings before, as JSON text.
+    /// Settings before, as JSON text.
     pub before: Option<String>,
-    /// The settings after, as JSON text.
+    /// Settings after, as JSON text.
     pub after: Option<String>,
 }
 
-/// Creates, commands and shows tasks.
+/// Store that creates, commands and shows tasks.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait TaskStore: Send + Sync {
-    /// The short random id made at migration.
+    /// Returns the short random id made at migration.
     async fn store_id(&self) -> Result<StoreId, StoreError>;
 
     /// Makes the business of this slug unless it exists.
     async fn ensure_business(&self, slug: &str, write: &Write, now: WallMs) -> Result<(), StoreError>;
 
-    /// Makes a task in state `created` with one shard; its shard map is pinned at the first start. With `starts` it is
-    /// started, in one step where the store can: a repeat of the request returns what the first one made, started or since
-    /// stopped.
+    /// Makes a task in state `created` with one shard; its shard map is pinned at the first start. With `starts` it
+    /// is also started, in one step if the store can. A repeat of the request returns the first task, started or
+    /// since stopped.
     ///
     /// # Errors
     /// See [`CreateError`]; `Overtaken`: look again.
@@ -182,22 +182,22 @@ pub trait TaskStore: Send + Sync {
         now: WallMs,
     ) -> Result<TaskView, CreateError>;
 
-    /// Makes a task and leaves it at that.
+    /// Makes a task without starting it.
     async fn create(&self, task: &NewTask, write: &Write, now: WallMs) -> Result<TaskView, CreateError> {
         self.make(task, Making::default(), write, now).await
     }
 
-    /// A task by id.
+    /// Returns a task by its id.
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError>;
 
-    /// The newest task of a business that has this name.
+    /// Returns the newest task of a business that has this name.
     async fn find(&self, business: &str, name: &str) -> Result<Option<TaskView>, StoreError>;
 
     /// Takes the name away from a task (`--restart` gives it to a new one).
     async fn release_name(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError>;
 
-    /// Obeys a command in one transaction with its audit entry, and returns the task after it; with `expected` only
-    /// while the task has that version.
+    /// Carries out a command in one transaction with its audit entry, and returns the task after it; with `expected`
+    /// only while the task has that version.
     ///
     /// # Errors
     /// See [`CommandError`]; a refusal changes nothing.
@@ -210,7 +210,7 @@ pub trait TaskStore: Send + Sync {
         now: WallMs,
     ) -> Result<TaskView, CommandError>;
 
-    /// Obeys a command whatever the task's version is.
+    /// Carries out a command whatever the task's version is.
     ///
     /// # Errors
     /// As [`TaskStore::command_if`].
@@ -224,21 +224,22 @@ pub trait TaskStore: Send + Sync {
         self.command_if(id, None, command, write, now).await
     }
 
-    /// Says why queued tasks wait, and writes only what changed; nothing for a task of any other status, but
-    /// [`COORDINATOR_DOWN`] also of a running one. An empty reason takes that one away again. Answers the tasks that say
-    /// now what their note does.
+    /// Stores why queued tasks wait, and writes only what changed. Ignores tasks of any other status, except that
+    /// [`COORDINATOR_DOWN`] is also stored for a running one; an empty reason clears that one again. Returns the
+    /// tasks that now have the reason of their note.
     async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<BTreeSet<TaskId>, StoreError>;
 
     /// Deletes a task that has ended, with its items, runs, lines and calls, in transactions of bounded size; the
-    /// audit stays. A repeat goes on where an interrupted one was.
+    /// audit stays. A repeat continues an interrupted deletion.
     ///
     /// # Errors
     /// See [`CommandError`]; `HasRedrive` while a child of it has not ended, `NotArchived` while its archive can't be
     /// written.
     async fn delete(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError>;
 
-    /// Wishes that a running task's shards (or one of them) go on at another node: their owners drain and release them,
-    /// and other nodes leave them to that one for [`MOVE_PATIENCE`](crate::ports::ownership::run_store::MOVE_PATIENCE). Says how many shards move.
+    /// Asks to continue a running task's shards (or one of them) on another node: their owners drain and release
+    /// them, and other nodes leave them to that one for
+    /// [`MOVE_PATIENCE`](crate::ports::ownership::run_store::MOVE_PATIENCE). Returns the number of shards to move.
     ///
     /// # Errors
     /// See [`CommandError`], above all [`MoveRefusal`]; a refusal changes nothing.
@@ -251,9 +252,9 @@ pub trait TaskStore: Send + Sync {
         now: WallMs,
     ) -> Result<u32, CommandError>;
 
-    /// The start that a start token belongs to; none for a text that never was one.
+    /// Returns the start that a start token belongs to; `None` for a text that never was one.
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError>;
 
-    /// The audit of a task, oldest first.
+    /// Returns the audit of a task, oldest first.
     async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! What time makes due: deadlines, hooks that were not answered, tasks that no node serves, and what isn't kept longer.
+//! Work that becomes due with time: deadlines, unanswered hooks, tasks that no node serves, and expired rows.
 
 use async_trait::async_trait;
 
@@ -8,45 +8,45 @@ use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
 
 pub use windrow_core::life::OWNER_GONE;
 
-/// Rows that one transaction of a sweep removes, at most.
+/// Maximum number of rows that one transaction of a sweep removes.
 pub const SWEEP_MAX: u64 = 2_000;
 
-/// What a sweep removes.
+/// Kind of rows that a sweep removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
     /// Remembered answers of repeated requests.
     Answers,
     /// Hook calls that were delivered.
     Delivered,
-    /// Hook calls that were given up.
+    /// Hook calls that failed for good.
     GivenUp,
-    /// Sessions that are fenced and that no shard names, by their start.
+    /// Fenced sessions that no shard names, by their start.
     Sessions,
-    /// Rows of abandoned items of tasks that ended, by their end. Not while a redrive of the task has not ended.
+    /// Rows of failed items of ended tasks, by the task's end. They stay while a redrive of the task has not ended.
     Failures,
-    /// Results of tasks that ended, by their end; not those that a generation owns.
+    /// Results of ended tasks, by the task's end; not those that a generation owns.
     Results,
-    /// Results of generations that are no longer kept, whenever.
+    /// Results of generations that are no longer kept, at any time.
     Generations,
-    /// Bytes of results beside the database that no row names, by when they were written.
+    /// Bytes of results outside the database that no row names, by the time they were written.
     ResultBytes,
-    /// What deleted tasks did, by its day.
+    /// Totals of deleted tasks, by their day.
     Statistics,
-    /// Rows of appended blocks in which every item is settled and none was abandoned, by when they were appended; the keys
-    /// that they were appended with stay.
+    /// Rows of appended blocks in which every item is settled and none failed for good, by the time they were
+    /// appended; the keys that they were appended with stay.
     Appended,
-    /// Those keys, by when they were used first.
+    /// Keys of appended blocks, by the time of their first use.
     AppendKeys,
-    /// Halves of files that nobody goes on writing, among the tasks that are archived, by when they were written last.
+    /// Half-written files in the archive that nobody is still writing, by the time of their last write.
     ArchiveHalves,
-    /// Sign-ins of browsers, by when they are over.
+    /// Browser sign-ins, by the time they end.
     SignIns,
-    /// Entries of the audit, by their time; those of a task stay as long as it does.
+    /// Audit entries, by their time; those of a task stay as long as the task.
     Audit,
 }
 
 impl Sweep {
-    /// All of them.
+    /// All sweeps, in the order of a round.
     pub const ALL: [Sweep; 14] = [
         Sweep::Answers,
         Sweep::Delivered,
@@ -65,26 +65,27 @@ impl Sweep {
     ];
 }
 
-/// Finds what is due and removes what isn't kept.
+/// Store that finds due work and removes expired rows.
 ///
 /// # Errors
-/// Of each method, beside what it says itself: the store can't be read or written.
+/// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait UpkeepStore: Send + Sync {
-    /// Tasks that wait or run although their deadline has passed.
+    /// Returns tasks that wait or run although their deadline has passed.
     async fn past_deadline(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError>;
 
-    /// Tasks, with their present start, whose business has not answered in time.
+    /// Returns tasks, with their current start, whose business has not answered in time.
     async fn unanswered(&self, now: WallMs, limit: u32) -> Result<Vec<(TaskId, u32)>, StoreError>;
 
-    /// Whether a waiting task's `start_at` lies after `after` and not after `upto`.
+    /// True if a waiting task's `start_at` lies after `after` and not after `upto`.
     async fn is_start_due(&self, after: WallMs, upto: WallMs) -> Result<bool, StoreError>;
 
-    /// Tasks that wait although nobody will claim them, since no shard of them was active, or was told to wait, at or
-    /// after `before`; without those that say so already.
+    /// Returns tasks that wait although no node will claim them, since no shard of them was active, or set to wait,
+    /// at or after `before`; without those that have this reason already.
     async fn dormant(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError>;
 
-    /// Tasks that wait, could run now, are not dormant, and belong to none of these pools, each with its pool.
+    /// Returns tasks that wait, could run now, are not dormant, and belong to none of these pools, each with its
+    /// pool.
     async fn unserved(
         &self,
         served: &[String],
@@ -92,14 +93,14 @@ pub trait UpkeepStore: Send + Sync {
         limit: u32,
     ) -> Result<Vec<(TaskId, String)>, StoreError>;
 
-    /// Shards that the rows give to a session that is fenced, or to one of `silent`, each with that session.
+    /// Returns shards whose rows name a session that is fenced, or one of `silent`, each with that session.
     async fn orphans(
         &self,
         silent: &[SessionId],
         limit: u32,
     ) -> Result<Vec<(ShardId, SessionId)>, StoreError>;
 
-    /// Running shards of a business whose handler is not down, that another session than `besides` runs.
+    /// Returns running shards of a business whose handler is not down and that another session than `besides` runs.
     async fn reaching(
         &self,
         business: &str,
@@ -107,16 +108,16 @@ pub trait UpkeepStore: Send + Sync {
         limit: u32,
     ) -> Result<Vec<Reaching>, StoreError>;
 
-    /// Takes those of these shards whose session is fenced or missing from it, and says of which tasks: they wait again,
-    /// or are stopped as they were told. Nobody may be there who claims them, and nothing runs without a live owner. A
-    /// claim without progress counts as one all the same. Where there are leases the caller holds the shards' (a run may
-    /// live on its lease although its session is fenced).
+    /// Takes shards from their session if it is fenced or missing, and returns their tasks: these wait again, or stop
+    /// if they were commanded to. No node may be left to claim them, and nothing runs without a live owner. A claim
+    /// without progress still counts as one. With leases the caller holds those of the shards (a run may live on its
+    /// lease although its session is fenced).
     async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError>;
 
-    /// Removes what is older than `before`, at most [`SWEEP_MAX`] rows, and says how many it were; ask again while it
-    /// removed so many.
+    /// Removes rows older than `before`, at most [`SWEEP_MAX`], and returns their number; repeat while it is that
+    /// many.
     async fn sweep(&self, what: Sweep, before: WallMs) -> Result<u64, StoreError>;
 
-    /// Tasks that ended before a time, the oldest first.
+    /// Returns tasks that ended before a time, oldest first.
     async fn ended_before(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError>;
 }

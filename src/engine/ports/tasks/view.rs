@@ -1,4 +1,4 @@
-//! A task as every surface shows it: its life as it is stored, and what plays no part in that.
+//! Task as every surface shows it: its life as stored, and facts that play no part in that.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -10,36 +10,36 @@ use windrow_core::items::counters::Counters;
 use windrow_core::life::{Life, ShardLife};
 use windrow_core::task::lifecycle::ShardState;
 
-/// A task and its progress as every surface shows them. What its life says is read through it.
+/// Task and its progress as every surface shows them. The members of its life are read through it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskView {
-    /// Its life, with its shards in the order of their ranges: one before the first start.
+    /// Life of the task, with its shards in the order of their ranges: one before the first start.
     pub life: Life,
-    /// The business's slug.
+    /// Slug of the business.
     pub business: String,
-    /// Changes with each change of the row.
+    /// Version of the row, which changes with each change of it.
     pub version: u64,
-    /// When it was made.
+    /// Time at which it was made.
     pub created_at: WallMs,
-    /// The business's pool when the task was made.
+    /// Pool of the business when the task was made.
     pub pool: String,
-    /// See [`crate::ports::tasks::store::NewTask::parent`].
+    /// Task whose failures it redrives; see [`crate::ports::tasks::store::NewTask::parent`].
     pub parent: Option<TaskId>,
-    /// The fire of a schedule that made it.
+    /// Fire of a schedule that made it.
     pub fire: Option<FireKey>,
-    /// A machine slug, where the status needs a reason.
+    /// Reason as a machine slug, if the status needs one.
     pub status_reason: Option<String>,
-    /// A sentence for people.
+    /// Reason as a sentence for people.
     pub status_text: Option<String>,
-    /// The counters over all shards; saved ones have nothing in flight.
+    /// Counters over all shards; saved ones have nothing in flight.
     pub counters: Counters,
-    /// The low water of the first shard that isn't done.
-    pub low_water: ItemIndex,
-    /// The names of the nodes that own its shards, by the shards' numbers; where a single task was asked for or commanded.
+    /// Watermark of the first shard that isn't done.
+    pub watermark: ItemIndex,
+    /// Names of the nodes that own its shards, by the shards' numbers; only if a single task was read or commanded.
     pub owners: BTreeMap<u32, String>,
-    /// Only when recovering: when the first of its shards is tried again.
+    /// Time at which the first of its shards is tried again; only when recovering.
     pub next_at: Option<WallMs>,
-    /// How often its most troubled shard recovered by itself since the task was last started.
+    /// Automatic recoveries of the shard that has most of them, since the task was last started.
     pub recoveries: u32,
 }
 
@@ -52,7 +52,7 @@ impl Deref for TaskView {
 }
 
 impl TaskView {
-    /// A view of a life alone: whoever reads it from a store adds what stands beside it there.
+    /// Returns a view of a life alone; a caller that reads it from a store adds the other facts.
     pub fn of(life: Life) -> TaskView {
         let note = life.note.as_ref();
         TaskView {
@@ -65,7 +65,7 @@ impl TaskView {
             status_reason: note.and_then(|note| note.reason.clone()),
             status_text: note.map(|note| life.cut_off.told_after(&note.text)),
             counters: life.counters(),
-            low_water: low_water(&life.shards),
+            watermark: watermark(&life.shards),
             owners: BTreeMap::new(),
             next_at: life.shards.iter().filter_map(ShardLife::next_at).min(),
             recoveries: life
@@ -79,9 +79,9 @@ impl TaskView {
     }
 }
 
-/// The lowest of an unfinished shard; where none is left, the end of the last one.
-fn low_water(shards: &[ShardLife]) -> ItemIndex {
+/// Returns the watermark of the first unfinished shard; if all are done, the end of the last one.
+fn watermark(shards: &[ShardLife]) -> ItemIndex {
     let open = shards.iter().find(|shard| shard.state != ShardState::Done);
     open.or_else(|| shards.last())
-        .map_or(ItemIndex(0), |shard| shard.low_water)
+        .map_or(ItemIndex(0), |shard| shard.watermark)
 }

@@ -1,7 +1,7 @@
-//! The workers of one handler as seen by its calls: who has a free slot, who holds which item, what is announced.
+//! Workers of one handler as seen by its calls: free slots, the items each worker holds, the announced slots.
 //!
-//! Never starts or kills a process (`worker` and `life` do), never reads a line. One lock; never held across a
-//! wait. What holds:
+//! Never starts or kills a process (`worker` and `life` do), never reads a line. One lock, never held across a wait.
+//! Invariants:
 //! - each id is given to one worker once, and leaves the pool exactly once: answered, crashed or closed;
 //! - the announced slots never exceed what workers can begin at once, so nothing queues here while its time runs;
 //! - an item in flight in [`CRASHES_TOGETHER_MAX`] crashes is sent to an empty worker only.
@@ -20,52 +20,53 @@ use super::worker_state::{Awaited, Due, Oddity, Outstanding, Waiting, WorkerStat
 use windrow_core::ids::{ItemIndex, Moment};
 use windrow_core::items::verdict::{Failure, HandlerCommand};
 
-/// Crashes that an item may share with others before it is run alone.
+/// Crashes that an item may share with others before it runs alone.
 const CRASHES_TOGETHER_MAX: u32 = 3;
-/// Lives in a row that end before they did anything; then the command as such is held to be at fault. (Three, as
+/// Consecutive lives that end before doing anything, after which the command itself is considered faulty. (Three, as
 /// for every other handler that refuses.)
 const FAILED_LIVES_MAX: u32 = 3;
-/// Surplus answers before the command as such is held to be at fault: each may have settled an item that was not done.
+/// Surplus answers after which the command itself is considered faulty: each may have settled an item that was not
+/// done.
 const SURPLUS_MAX: u32 = 3;
-/// After so many answers, a surplus one is forgiven.
+/// Answers after which a surplus one is forgiven.
 const SURPLUS_FORGIVEN_AFTER: u64 = 10_000;
-/// Items whose crashes are remembered; beyond, those seen in one crash only are forgotten.
+/// Maximum number of items whose crashes are remembered; above it, those seen in only one crash are forgotten.
 const CRASHED_ITEMS_MAX: usize = 65_536;
 
-/// How a life of a worker ended.
+/// Way in which a worker's life ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// It left in good order.
+    /// The worker left in good order.
     Left,
-    /// We ended it; its items are no suspects.
+    /// We ended the worker; its items are not suspects.
     Ended(Failure),
-    /// It died by itself; one of its items may be the cause.
+    /// The worker died on its own; one of its items may be the cause.
     Crashed(Failure),
 }
 
-/// What became of an attempt to send an item.
+/// Result of an attempt to send an item.
 pub(super) enum Sending {
-    /// It was sent to this worker.
+    /// The item was sent to a worker.
     Sent {
-        /// Which worker.
+        /// Position of the worker in the pool.
         worker: usize,
-        /// What will come of it.
+        /// Receiver of the item's answer.
         answer: oneshot::Receiver<Answer>,
     },
-    /// No worker is free.
+    /// No worker is free now.
     Wait,
-    /// No worker will be.
+    /// No worker will become free.
     Refused(Judged),
 }
 
-/// All workers of a handler.
+/// All workers of a handler, with their items and slots.
 pub(super) struct Pool {
     state: Mutex<State>,
     slots: watch::Sender<Option<u32>>,
     closing: watch::Sender<bool>,
-    /// A slot may have become free, or never will.
+    /// Notified when a slot may have become free, or never will.
     freed: Notify,
-    /// Per worker: its items changed in a way that its supervisor should look at.
+    /// Per worker: notified when its items changed in a way that its supervisor should look at.
     stirred: Vec<Notify>,
     next_id: AtomicU64,
 }
@@ -75,24 +76,24 @@ struct State {
     workers: Vec<Option<WorkerState>>,
     crashes: HashMap<ItemIndex, u32>,
     has_answered: bool,
-    /// Lives in a row that crashed with items and had answered none.
+    /// Consecutive lives that crashed with items and had answered none.
     mute_lives: u32,
-    /// Lives in a row that ended before they got an item.
+    /// Consecutive lives that ended before they got an item.
     failed_starts: u32,
-    /// Why no worker can be started.
+    /// Reason why no worker can be started; reset when one begins.
     broken: Option<Failure>,
-    /// Why no worker's answers can be trusted; nothing mends that.
+    /// Reason why no worker's answers can be trusted; never reset.
     untrusted: Option<Failure>,
     surplus: u32,
     answers_since_surplus: u64,
     /// Commands given while no item was in flight; the next answer takes them.
     commands: Vec<HandlerCommand>,
-    /// The slots as they were told last.
+    /// Number of slots last announced.
     announced: u32,
 }
 
 impl Pool {
-    /// A pool of `workers` workers, none of which has begun.
+    /// Creates a pool of `workers` workers, none of which has begun.
     pub(super) fn new(workers: usize) -> Pool {
         let state = State {
             workers: (0..workers).map(|_| None).collect(),
@@ -108,17 +109,17 @@ impl Pool {
         }
     }
 
-    /// A number for an item or a call, never used before.
+    /// Returns an id for an item or a call that was never used before.
     pub(super) fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How many items may be in flight.
+    /// Subscribes to the number of items that may be in flight.
     pub(super) fn slots(&self) -> watch::Receiver<Option<u32>> {
         self.slots.subscribe()
     }
 
-    /// Whether the handler closes.
+    /// Subscribes to the closing of the handler.
     pub(super) fn closing(&self) -> watch::Receiver<bool> {
         self.closing.subscribe()
     }
@@ -129,22 +130,23 @@ impl Pool {
         self.change(|_| ());
     }
 
-    /// Ends when a slot may have become free. Made before asking for a slot: it hears of what becomes free from then on.
+    /// Completes when a slot may have become free. Create it before asking for a slot: it notices whatever becomes
+    /// free from then on.
     pub(super) fn freed(&self) -> tokio::sync::futures::Notified<'_> {
         self.freed.notified()
     }
 
-    /// Ends when a worker's items deserve another look. Cancel safe.
+    /// Completes when a worker's items need another look. Cancel safe.
     pub(super) async fn stirred(&self, worker: usize) {
         self.stirred[worker].notified().await;
     }
 
-    /// Sends an item to a worker with room. `line` is taken when it was sent.
+    /// Sends an item to a worker with room. Takes `line` if it was sent.
     pub(super) fn try_send(&self, id: u64, index: ItemIndex, line: &mut String) -> Sending {
         if *self.closing.borrow() {
             return Sending::Refused(Judged::NotSent);
         }
-        // Quietly: who waits for a slot asks here again and again, and must not wake itself.
+        // Quietly: a caller that waits for a slot asks here again and again, and must not wake itself.
         self.change_quietly(|state| {
             if let Some(why) = state.fault() {
                 let judged = match (&state.untrusted, state.has_answered) {
@@ -180,7 +182,7 @@ impl Pool {
         })
     }
 
-    /// Nobody waits for a slot under this id any more.
+    /// Removes the reservation under this id, since nobody waits for a slot any more.
     pub(super) fn unreserve(&self, id: u64) {
         self.change(|state| {
             let reserved = state
@@ -192,7 +194,7 @@ impl Pool {
         });
     }
 
-    /// Nobody waits for this item any more; says what is odd with its worker.
+    /// Marks an item that nobody waits for any more. Returns what is odd about its worker.
     pub(super) fn give_up(&self, worker: usize, id: u64, until: Moment) -> Oddity {
         let oddity = self.change(|state| {
             let Some(worker_state) = state.workers[worker].as_mut() else {
@@ -216,7 +218,7 @@ impl Pool {
         (1..self.next_id.load(Ordering::Relaxed)).contains(&id)
     }
 
-    /// A worker may get its first item.
+    /// Records that a worker may get its first item.
     pub(super) fn began(
         &self,
         worker: usize,
@@ -232,12 +234,12 @@ impl Pool {
         });
     }
 
-    /// Changes what is known of a worker's life, if it has begun.
+    /// Edits the state of a worker's life, if it has begun.
     pub(super) fn edit<T>(&self, worker: usize, edit: impl FnOnce(&mut WorkerState) -> T) -> Option<T> {
         self.change(|state| state.workers[worker].as_mut().map(edit))
     }
 
-    /// The index of the item that an answer with this id (or without) means; it is no longer outstanding.
+    /// Takes the item that an answer with this id (or without one) refers to; it is no longer outstanding.
     pub(super) fn take(&self, worker: usize, id: Option<u64>) -> Option<Outstanding> {
         self.change(|state| {
             let worker_state = state.workers[worker].as_mut()?;
@@ -248,7 +250,7 @@ impl Pool {
         })
     }
 
-    /// A worker's answer to an item reaches its call, with the commands that had no item to go with.
+    /// Passes a worker's answer to the item's call, with the commands that had no item to go with.
     pub(super) fn answer(&self, item: Outstanding, mut answer: Answer) {
         if !item.is_held() {
             answer.commands.extend(std::mem::take(&mut self.lock().commands));
@@ -256,8 +258,8 @@ impl Pool {
         item.answer(answer);
     }
 
-    /// The oldest item that somebody waits for was answered by something that is no answer. Says whether there
-    /// was one. It keeps its slot until `until`: the answer may follow.
+    /// Fails the oldest awaited item, whose worker printed something that is no answer. Returns false if there is no
+    /// such item. The item keeps its slot until `until`, since the answer may follow.
     pub(super) fn on_garbage(&self, worker: usize, failure: Failure, until: Moment) -> bool {
         let known = self.edit(worker, |worker_state| {
             let id = worker_state.oldest_awaited()?.id;
@@ -273,7 +275,7 @@ impl Pool {
         known.flatten().is_some()
     }
 
-    /// A worker answered though nothing was asked.
+    /// Counts an answer that nobody asked for.
     pub(super) fn on_surplus_answer(&self, why: &Failure) {
         self.change(|state| {
             let forgiven = std::mem::take(&mut state.answers_since_surplus) >= SURPLUS_FORGIVEN_AFTER;
@@ -284,7 +286,7 @@ impl Pool {
         });
     }
 
-    /// A command goes with the answer of the item that the worker has worked on longest.
+    /// Attaches a command to the answer of the item that the worker has worked on longest.
     pub(super) fn on_command(&self, worker: usize, command: HandlerCommand) {
         self.change(|state| {
             let item = state.workers[worker]
@@ -297,13 +299,13 @@ impl Pool {
         });
     }
 
-    /// What a worker has coming at `now`.
+    /// Returns what is due for a worker at `now`.
     pub(super) fn review(&self, worker: usize, now: Moment) -> Due {
         self.edit(worker, |worker_state| worker_state.review(now))
             .unwrap_or(Due::At(None))
     }
 
-    /// A worker's life is over; its items are answered.
+    /// Ends a worker's life and answers its items.
     pub(super) fn ended(&self, worker: usize, end: &End) {
         let judged = self.change(|state| state.on_ended(worker, end));
         for (item, judged) in judged {
@@ -315,14 +317,14 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and wakes those who wait for a slot.
+    /// Changes the state and wakes callers that wait for a slot.
     fn change<T>(&self, edit: impl FnOnce(&mut State) -> T) -> T {
         let result = self.change_quietly(edit);
         self.freed.notify_waiters();
         result
     }
 
-    /// Every change of the state ends with a look at what is announced.
+    /// Changes the state and announces the slots if their number changed.
     fn change_quietly<T>(&self, edit: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = edit(&mut state);
@@ -339,7 +341,7 @@ impl State {
         self.workers.iter_mut().flatten()
     }
 
-    /// A broken pool announces a slot: whoever comes is told why it is broken.
+    /// Returns the slots to announce. A broken pool announces one, so that a caller learns why it is broken.
     fn slots(&self) -> u32 {
         let slots = self.workers.iter().flatten().fold(0_u32, |sum, worker_state| {
             sum.saturating_add(worker_state.slots())
@@ -347,12 +349,12 @@ impl State {
         slots.max(u32::from(self.fault().is_some()))
     }
 
-    /// What makes the command as such unusable.
+    /// Returns the failure that makes the command itself unusable.
     fn fault(&self) -> Option<&Failure> {
         self.untrusted.as_ref().or(self.broken.as_ref())
     }
 
-    /// The least loaded worker with room.
+    /// Returns the least loaded worker with room.
     fn free_worker(&mut self) -> Option<(usize, &mut WorkerState)> {
         let workers = self.workers.iter_mut().enumerate();
         let free = workers.filter_map(|(worker, worker_state)| {
@@ -364,7 +366,8 @@ impl State {
         free.min_by_key(|(_, worker_state)| worker_state.load())
     }
 
-    /// A worker that holds nothing; if there is none, the least loaded one gets no more items until it does.
+    /// Returns a worker that holds nothing. If there is none, reserves the least loaded one, which gets no more items
+    /// until it is empty.
     fn empty_worker(&mut self, call: u64) -> Option<(usize, &mut WorkerState)> {
         let workers = self.workers.iter_mut().enumerate();
         let usable = workers.filter_map(|(worker, worker_state)| {

@@ -1,11 +1,11 @@
-//! Lives that did nothing: after how many the command as such is unusable.
+//! Lives that did nothing: the number after which the command itself is unusable.
 
 use super::{FAILED_LIVES_MAX, Pool, State};
 use windrow_core::items::verdict::Failure;
 
 impl Pool {
-    /// A worker used up all the time that a start may take. Unless another one has answered before, that tells as much of
-    /// the command as several starts that failed at once.
+    /// Records that a worker used up its startup timeout. Unless another one has answered before, that says as much
+    /// about the command as several starts that failed at once.
     pub(in crate::command) fn on_late_start(&self) {
         self.change(|state| {
             if !state.has_answered {

@@ -1,6 +1,6 @@
-//! The lines of the worker protocol: writes those to a worker, tells apart those from it.
+//! Lines of the worker protocol: writes those to a worker, classifies those from it.
 //!
-//! Never reads a verdict: that is the shared vocabulary in `wire`. Every line written ends in one newline and
+//! Never reads a verdict, since that vocabulary is shared and in `wire`. Every line written ends in one newline and
 //! contains no other.
 
 use std::time::Duration;
@@ -14,10 +14,10 @@ use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::trace::Traces;
 use windrow_engine::ports::handling::handler::RunContext;
 
-/// The version of the protocol.
+/// Version of the worker protocol.
 pub(super) const PROTOCOL: u32 = 1;
 
-/// The first line that a worker gets.
+/// Formats the first line that a worker gets.
 pub(super) fn hello(run: &RunContext, max_in_flight: u32, heartbeat: Option<Duration>) -> String {
     let mut task = serde_json::json!({ "id": run.shard.task.to_string(), "revision": run.task_revision });
     if let Some(name) = &run.task_name {
@@ -48,7 +48,7 @@ pub(super) fn hello(run: &RunContext, max_in_flight: u32, heartbeat: Option<Dura
     line
 }
 
-/// What the line of an item says.
+/// Content of the line for an item.
 pub(super) struct ItemLine<'a> {
     pub(super) id: u64,
     pub(super) index: ItemIndex,
@@ -56,17 +56,18 @@ pub(super) struct ItemLine<'a> {
     pub(super) data: Option<&'a str>,
 }
 
-/// What the items of one call have in common, as text.
+/// Text that the items of one call have in common.
 pub(super) struct CallText {
-    /// From behind the attempt to the index in the key.
+    /// Text between the attempt and the index in the key.
     key: String,
-    /// From behind the data to the item's trace.
+    /// Text between the data and the item's trace.
     tail: String,
     traces: Traces,
 }
 
 impl CallText {
-    /// The gate's wall-clock time and the time limit, as written in each item's line; what keys begin with.
+    /// Formats the gate's wall-clock time and the time limit, as written in each item's line, and the beginning of
+    /// keys.
     pub(super) fn new(gate_time_us: i64, timeout: Duration, (key_head, traces): (&str, Traces)) -> CallText {
         let (gate_time, timeout) = (rfc3339(gate_time_us), humantime::format_duration(timeout));
         let tail = format!("\"gate_time\":\"{gate_time}\",\"timeout\":\"{timeout}\",\"traceparent\":\"");
@@ -74,7 +75,7 @@ impl CallText {
         CallText { key, tail, traces }
     }
 
-    /// The line of one item of the call. Pieces are joined by hand: this is most of what a line to a fast worker costs.
+    /// Formats the line of one item. Pieces are joined by hand: this is most of the cost of a line to a fast worker.
     pub(super) fn item(&self, item: &ItemLine<'_>) -> String {
         let data = item.data.map(one_line);
         let mut line = String::with_capacity(256 + data.as_ref().map_or(0, |data| data.len()));
@@ -101,7 +102,7 @@ impl CallText {
     }
 }
 
-/// Newlines between JSON tokens mean nothing to JSON, but end a line of the protocol.
+/// Replaces newlines between JSON tokens: they mean nothing to JSON, but end a line of the protocol.
 fn one_line(json: &str) -> std::borrow::Cow<'_, str> {
     if json.contains(['\n', '\r']) {
         json.replace(['\n', '\r'], " ").into()
@@ -117,50 +118,50 @@ fn rfc3339(wall_us: i64) -> String {
         .unwrap_or_default()
 }
 
-/// Takes an item back: it timed out, or nobody waits for it any more.
+/// Formats the line that takes an item back: it timed out, or nobody waits for it any more.
 pub(super) fn cancel(id: u64) -> String {
     format!("{{\"type\":\"cancel\",\"id\":{id}}}\n")
 }
 
-/// Asks for a `pong`.
+/// Formats a line that asks for a `pong`.
 pub(super) fn ping(number: u64) -> String {
     format!("{{\"type\":\"ping\",\"n\":{number}}}\n")
 }
 
-/// The end: no more items, and how long the worker may take to go.
+/// Formats the end: no more items, and the time that the worker has to leave.
 pub(super) fn farewell(grace: Duration) -> String {
     let grace = humantime::format_duration(grace);
     format!("{{\"type\":\"drain\"}}\n{{\"type\":\"shutdown\",\"grace\":\"{grace}\"}}\n")
 }
 
-/// What a worker said, in one line.
+/// Kind of a line from a worker.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    /// It can work on so many items at once.
+    /// The worker is ready for items.
     Ready {
-        /// At least 1.
+        /// Items it works on at once, at least 1.
         concurrency: u32,
     },
-    /// One of the four words: it answers the oldest item.
+    /// One of the four words, which answers the oldest item.
     Word(&'static str),
-    /// A result; without an id it answers the oldest item. The line holds the verdict.
+    /// A result, with the verdict in the line; without an id it answers the oldest item.
     Result {
-        /// The item's id.
+        /// Id of the item, if the line has one.
         id: Option<u64>,
     },
     /// A line for the data log.
     Log,
     /// A command to the task.
     Command,
-    /// It lives.
+    /// The worker answers a ping.
     Pong,
-    /// It is going.
+    /// The worker is about to leave.
     Bye,
-    /// A line that only a worker is sent.
+    /// A type of line that only workers are sent.
     Echo,
     /// An empty line, or a type of a later protocol.
     Nothing,
-    /// Anything else, and why.
+    /// Anything else, with the reason.
     Garbage(String),
 }
 
@@ -178,14 +179,14 @@ fn is_there<'de, D: serde::Deserializer<'de>>(value: D) -> Result<bool, D::Error
     serde::de::IgnoredAny::deserialize(value).map(|_| true)
 }
 
-/// Tells what kind of line this is.
+/// Classifies a line from a worker.
 pub(super) fn read(line: &[u8]) -> Said {
     match line.trim_ascii() {
         b"" => Said::Nothing,
         b"ok" => Said::Word(OK),
         b"skip" => Said::Word(r#"{"result":"skip"}"#),
         b"retry" => Said::Word(r#"{"result":"retry"}"#),
-        b"abandon" => Said::Word(r#"{"result":"abandon"}"#),
+        b"fail" => Said::Word(r#"{"result":"fail"}"#),
         object @ [b'{', ..] => match serde_json::from_slice(object) {
             Ok(head) => of_head(&head),
             Err(why) => Said::Garbage(format!("it is not valid: {why}")),
@@ -196,15 +197,15 @@ pub(super) fn read(line: &[u8]) -> Said {
                 "{word} stands alone; with a reason it is \
                  {{\"type\":\"result\",\"id\":…,\"result\":\"{word}\",\"code\":\"…\",\"message\":\"…\"}}"
             ),
-            (None, None) => "it is neither a JSON object nor one of ok, skip, retry, abandon".to_owned(),
+            (None, None) => "it is neither a JSON object nor one of ok, skip, retry, fail".to_owned(),
         }),
     }
 }
 
-/// One of the four words, where more follows it.
+/// Returns one of the four words if more follows it.
 fn word_with_more(line: &[u8]) -> Option<&'static str> {
     let first = line.split(u8::is_ascii_whitespace).next()?;
-    let words = ["ok", "skip", "retry", "abandon"];
+    let words = ["ok", "skip", "retry", "fail"];
     words.into_iter().find(|word| first == word.as_bytes())
 }
 
@@ -223,7 +224,7 @@ fn of_head(head: &Head) -> Said {
         Some("command") => Said::Command,
         Some("pong") => Said::Pong,
         Some("bye") => Said::Bye,
-        // A worker may be newer than this program.
+        // Unknown types are ignored: a worker may be newer than this program.
         Some("hello" | "item" | "ping" | "cancel" | "drain" | "shutdown") => Said::Echo,
         Some(_) => Said::Nothing,
         None if head.result => Said::Result { id: head.id },

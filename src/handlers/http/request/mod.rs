@@ -1,4 +1,4 @@
-//! The headers and the body of a call. What is the same for all calls of a run is built once.
+//! Headers and body of a call. Whatever is the same for all calls of a run is built once.
 
 mod stamp;
 
@@ -21,10 +21,10 @@ use windrow_core::items::trace::Traces;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, CallItems, RunContext};
 
-/// The version of the protocol (`docs/handlers.md`).
+/// Version of the protocol (`docs/handlers.md`).
 const PROTOCOL: &str = "1";
 
-/// What stands before an item's key.
+/// Text before an item's key.
 const KEY_MEMBER: &str = r#","key":""#;
 
 const ATTEMPT: HeaderName = HeaderName::from_static("windrow-attempt");
@@ -35,21 +35,21 @@ const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
 const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-/// What a call with one item has beside.
+/// Headers that only a call with one item has.
 const OF_ONE_ITEM: [HeaderName; 2] = [ATTEMPT, IDEMPOTENCY_KEY];
-/// What each call sets anew.
+/// Headers that get a new value in each call.
 const VARYING: [HeaderName; 5] = [GATE_TIME, DEADLINE, WEBHOOK_ID, WEBHOOK_TIMESTAMP, TRACEPARENT];
 
-/// Builds the requests of one run.
+/// Builder of the requests of one run.
 pub(super) struct Requests {
     uri: Uri,
     method: Method,
-    /// The headers of a callback, with a place for each that differs: a map that grows is copied.
+    /// Headers of a callback, with a placeholder for each that varies, since a map that grows is copied.
     headers: HeaderMap,
-    /// The body up to the first item's `{`.
+    /// Body up to the first item's `{`.
     single_head: Vec<u8>,
     batch_head: Vec<u8>,
-    /// `,"key":"k7f3q2-t1042-`: what stands between an item's attempt and the index in its key.
+    /// `,"key":"k7f3q2-t1042-`: text between an item's attempt and the index in its key.
     key_head: Vec<u8>,
     is_batched: bool,
     signer: Arc<KeyRing>,
@@ -90,7 +90,7 @@ impl Requests {
         }
     }
 
-    /// The item of a single callback; none where the call goes out as a batched one.
+    /// Returns the item of a single callback; `None` if the call is sent as a batched one.
     pub(super) fn single(&self, items: &CallItems) -> Option<ItemIndex> {
         let dispatch = items
             .dispatches()
@@ -128,7 +128,7 @@ impl Requests {
         request
     }
 
-    /// The span of the attempt; of a batch that of its first item.
+    /// Returns the span of the attempt; for a batch, that of its first item.
     fn traceparent(&self, call: &Call) -> HeaderValue {
         let first = call.items.dispatches()[0];
         let header = self.traces.id(first.run.first()).parent(first.attempt);
@@ -152,7 +152,7 @@ impl Requests {
         headers.insert(WEBHOOK_TIMESTAMP, HeaderValue::from(timestamp));
     }
 
-    /// An item's key.
+    /// Returns an item's key as a header value.
     fn key(&self, index: ItemIndex) -> HeaderValue {
         let mut key = Vec::with_capacity(self.key_head.len() + 20);
         key.extend_from_slice(&self.key_head[KEY_MEMBER.len()..]);
@@ -173,7 +173,7 @@ impl Requests {
         80 + self.key_head.len() + data.map_or(0, str::len)
     }
 
-    /// A store's id is `[a-z0-9]{6}`, so a key needs no escaping in JSON.
+    /// Appends the JSON of an item. A store's id is `[a-z0-9]{6}`, so a key needs no escaping.
     fn push_item(&self, body: &mut Vec<u8>, index: ItemIndex, attempt: Attempt, data: Option<&str>) {
         body.extend_from_slice(br#"{"index":"#);
         push_number(body, index.0);
@@ -203,7 +203,7 @@ impl Requests {
     }
 }
 
-/// Appends a number's digits; the machinery of `write!` would cost most of a batched body's time.
+/// Appends a number's digits; `write!` would take most of the time of a batched body.
 fn push_number(body: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0_u8; 20];
     let mut at = digits.len();
@@ -238,7 +238,7 @@ struct TaskHead<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// The body up to where the items begin.
+/// Builds the body up to where the items begin.
 fn head(context: &RunContext, kind: &str, items: &str) -> Vec<u8> {
     let task = TaskHead {
         id: context.shard.task.to_string(),
@@ -281,7 +281,7 @@ fn constant_headers(mut headers: HeaderMap, context: &RunContext, node: &str) ->
     headers
 }
 
-/// Places for headers whose values come with each call.
+/// Adds placeholders for headers whose values come with each call.
 fn add_places(headers: &mut HeaderMap, names: &[HeaderName]) {
     for name in names {
         headers.insert(name.clone(), HeaderValue::from_static(""));
@@ -292,7 +292,7 @@ fn ascii(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("ids, numbers and times are printable")
 }
 
-/// A text without what no header may have, such as a name that a person chose.
+/// Returns a text, such as a name that a person chose, without characters that no header may have.
 pub(crate) fn lossy(text: &str) -> HeaderValue {
     let kept: String = text
         .chars()

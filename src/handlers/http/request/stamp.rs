@@ -9,15 +9,15 @@ use uuid::Builder;
 
 use windrow_core::ids::WallMs;
 
-/// How much of a second is written.
+/// Precision of the seconds in a timestamp.
 #[derive(Clone, Copy)]
 pub(super) enum Precision {
     Millis,
     Micros,
 }
 
-/// A time as RFC 3339 in UTC. Unit of `micros`: microseconds since the Unix epoch. Two stand in each call, so its digits are
-/// put by hand, without the machinery of `format!`.
+/// Formats a time as RFC 3339 in UTC; `micros` is in microseconds since the Unix epoch. Each call contains two times,
+/// so the digits are put by hand, without `format!`.
 pub(super) fn stamp(micros: i64, precision: Precision) -> HeaderValue {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1000);
     let time = time.ok().filter(|time| (0..10_000).contains(&time.year()));
@@ -44,7 +44,7 @@ pub(super) fn stamp(micros: i64, precision: Precision) -> HeaderValue {
     HeaderValue::from_bytes(&text[..len]).expect("digits and signs are printable")
 }
 
-/// A number with as many digits as there is room.
+/// Writes a number with as many digits as there is room for.
 fn put(text: &mut [u8], mut number: u32) {
     for digit in text.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;
@@ -52,8 +52,8 @@ fn put(text: &mut [u8], mut number: u32) {
     }
 }
 
-/// Makes ids that are unlike all others, without a system call for each: a counter under a random keyed hash.
-/// They are names, not secrets.
+/// Generator of unique ids without a system call for each: a counter under a random keyed hash. They are names, not
+/// secrets.
 pub(super) struct Ids {
     key: RandomState,
     count: AtomicU64,
@@ -67,7 +67,7 @@ impl Ids {
         }
     }
 
-    /// `b-` and a UUID of version 7.
+    /// Returns `b-` and a UUID of version 7.
     pub(super) fn batch(&self, now: WallMs) -> String {
         let [high, low] = self.draw();
         let mut random = [0; 10];

@@ -1,4 +1,5 @@
-//! `/v1/tasks/{task}/export/…`: everything as CSV or NDJSON, page by page from the store, whatever its size.
+//! `/v1/tasks/{task}/export/…`: failures and log as CSV or NDJSON, read from the store page by page, so memory use
+//! doesn't depend on their size.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -21,45 +22,45 @@ use windrow_core::text::csv::Guard;
 use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Rows that are read and sent at once.
+/// Rows read and sent at a time.
 const PAGE: u32 = 1_000;
 
-/// How an export is written.
+/// Output format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Format {
-    /// Comma-separated, with a header.
+    /// Comma-separated values with a header row.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Ndjson,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ExportParams {
-    /// How it is written; else as `Accept` says, NDJSON without.
+    /// Output format; default: from `Accept`, otherwise NDJSON.
     #[param(inline)]
     format: Option<Format>,
-    /// CSV only: whether texts are kept from being formulas of a spreadsheet, `on` without.
+    /// CSV only: protect text cells from being read as spreadsheet formulas; default `on`.
     #[param(inline)]
     csv_guard: Option<CsvGuard>,
-    /// Only what follows the row of this index (failures) or number (log): where an earlier export was cut.
+    /// Only rows after this index (failures) or number (log), to resume an interrupted export.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     after: Option<u64>,
-    /// Failures only: with what each item carries, looked up in the task's source: `*` is all of it, else these members
-    /// separated by commas.
+    /// Failures only: include each item's data, read from the task's source: `*` for all of it, or a comma-separated
+    /// list of members.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
 }
 
-/// What keeps texts from being formulas of a spreadsheet.
+/// Protection of text cells against being read as spreadsheet formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CsvGuard {
-    /// A text that a spreadsheet would take for a formula gets an apostrophe before it; numbers stay numbers.
+    /// Prefix text that a spreadsheet would read as a formula with an apostrophe; numbers stay numbers.
     #[default]
     On,
-    /// Every cell is what it is.
+    /// Write every cell unchanged.
     Off,
 }
 
@@ -73,7 +74,7 @@ impl From<CsvGuard> for Guard {
 }
 
 impl Format {
-    /// What was asked for; else what the client accepts, NDJSON without.
+    /// Returns the requested format, otherwise the one the client accepts, otherwise NDJSON.
     pub(crate) fn wanted(asked: Option<Format>, headers: &HeaderMap) -> Format {
         let accepted = match headers::accepts(headers, "text/csv") {
             true => Format::Csv,
@@ -101,7 +102,7 @@ impl ExportParams {
 
 /// Export failures.
 ///
-/// All failures in the order of their indexes. An export that was cut goes on with `after` and the last index received.
+/// All failures in index order. To resume an interrupted export, pass the last index received as `after`.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/export/failures", tag = "failures", operation_id = "export_failures",
     security(("bearer" = ["viewer", "business"])), params(ExportParams),
@@ -174,7 +175,7 @@ fn cells(row: api::Failure) -> [String; 15] {
 
 /// Export the data log.
 ///
-/// All lines of a task, oldest first. An export that was cut goes on with `after` and the last number received.
+/// All lines of a task, oldest first. To resume an interrupted export, pass the last number received as `after`.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/export/log", tag = "logs", operation_id = "export_log",
     security(("bearer" = ["viewer", "business"])), params(ExportParams),
@@ -242,7 +243,7 @@ fn push_json(row: &impl serde::Serialize, out: &mut Vec<u8>) -> Result<(), Servi
     Ok(())
 }
 
-/// The first line of a CSV.
+/// Returns the header row of a CSV; empty for NDJSON.
 fn header_of(format: Format, columns: &str) -> Vec<u8> {
     match format {
         Format::Csv => format!("{columns}\r\n").into_bytes(),
@@ -250,8 +251,8 @@ fn header_of(format: Format, columns: &str) -> Vec<u8> {
     }
 }
 
-/// The pages one after the other. The first is read before the answer begins, so that a store that can't be reached is a
-/// problem; a later failure cuts the body, which the client notices.
+/// Streams pages one after the other. The first page is read before the response starts, so that an unreachable store
+/// is reported as a problem; a later failure cuts the body, which the client notices.
 pub(crate) async fn answer<K, F, R>(
     name: String,
     format: Format,

@@ -1,5 +1,5 @@
-//! Answers that wait to be read: each counts against what its caller may have in memory, as bodies of requests do, until the
-//! last of it is written.
+//! Responses that wait to be read: each counts against its caller's memory limit, as request bodies do, until its
+//! last byte is written.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,13 +16,14 @@ use crate::http::guard::Caller;
 use crate::http::guard::shares::{Share, Shares};
 use crate::http::problem::Problem;
 
-/// An answer that is shorter is not counted: a connection costs more. Unit: bytes.
+/// Smallest response that is counted, in bytes: below it, the connection itself costs more.
 const COUNTED_FROM: u64 = 4 << 10;
-/// What a connection is given at a time: it may copy what it is given, and only what it has not got is counted. Unit: bytes.
+/// Largest piece handed to a connection at a time, in bytes. A connection may copy it, and only what it doesn't have
+/// yet is counted.
 const PIECE: usize = 16 << 10;
 
-/// The share of a request that its answer keeps: an answer to a change is about as large as what was sent, and can't be
-/// refused any more.
+/// Memory share of a request, kept by its response: the response to a change is about as large as the request and can
+/// no longer be refused.
 #[derive(Clone, Debug)]
 pub(crate) struct Held(Arc<Share<String>>);
 
@@ -32,11 +33,11 @@ impl Held {
     }
 }
 
-/// Who an answer is for, as memory is shared out.
+/// Caller that a response's memory is charged to.
 #[derive(Clone, Debug)]
 pub(crate) struct Account(pub(crate) String);
 
-/// Runs a request for its caller, whom the answer is counted for.
+/// Runs a request and charges its response to the caller.
 pub(crate) async fn run_for(caller: Caller, mut request: Request, next: Next) -> Response {
     let account = Account(caller.account());
     request.extensions_mut().insert(caller);
@@ -45,10 +46,11 @@ pub(crate) async fn run_for(caller: Caller, mut request: Request, next: Next) ->
     response
 }
 
-/// The answer, counted until it is written. `can_refuse`: nothing was changed, so that another answer may take its place.
+/// Counts the response until it is written. `can_refuse` means nothing was changed, so a refusal may replace the
+/// response.
 ///
 /// # Errors
-/// When its caller has as many unread answers as they may.
+/// If the caller's unread responses already use all the memory they may.
 pub(crate) async fn counted(
     memory: &Arc<Shares<String>>,
     can_refuse: bool,
@@ -79,7 +81,7 @@ pub(crate) async fn counted(
         Err(_) => None,
     };
     let (parts, body) = response.into_parts();
-    // It is whole already: its length is known.
+    // Cheap: the length is known, so the body is already in memory.
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return Ok(Response::from_parts(parts, Body::empty()));
     };
@@ -98,7 +100,7 @@ impl AsRef<[u8]> for Counted {
     }
 }
 
-/// A body of known length that is given out in pieces.
+/// Body of known length, sent in pieces of at most [`PIECE`] bytes.
 struct Pieces(Bytes);
 
 impl HttpBody for Pieces {

@@ -1,4 +1,4 @@
-//! Pages for people: one shell, one style, no script, nothing from elsewhere.
+//! HTML pages for people: one layout, one style, no scripts, no external resources.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-/// The one style; the policy of the pages names its hash.
+/// Style of all pages; their content security policy contains its hash.
 const STYLE: &str = "\
 :root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\
 code,pre{font:14px/1.4 ui-monospace,monospace}pre{overflow:auto;padding:.6rem;border:1px solid #8888}\
@@ -16,7 +16,7 @@ h1{font-size:1.6rem}h2{margin-top:2.5rem}h3{margin:1.8rem 0 .3rem}table{border-c
 td,th{border:1px solid #8888;padding:.25rem .5rem;text-align:left;vertical-align:top}\
 nav a{margin-right:1rem}summary{cursor:pointer}.m{font-weight:600}.d{opacity:.75}";
 
-/// A whole page; `body` is HTML, `title` is text.
+/// Builds a whole page; `body` is HTML, `title` is plain text.
 pub(crate) fn page(title: &str, body: &str) -> Response {
     let title = escaped(title);
     let text = format!(
@@ -37,7 +37,7 @@ pub(crate) fn page(title: &str, body: &str) -> Response {
     response
 }
 
-/// Text as it stands in HTML, in attributes too.
+/// Escapes text for HTML, including attribute values.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -53,7 +53,7 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-/// The little Markdown that our own texts have, as HTML: paragraphs, lists, `code`, **bold**.
+/// Renders the subset of Markdown used in our own texts: paragraphs, lists, `code`, **bold**.
 pub(crate) fn rendered(markdown: &str) -> String {
     let (mut html, mut in_list) = (String::new(), false);
     for line in markdown.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -64,7 +64,7 @@ pub(crate) fn rendered(markdown: &str) -> String {
         }
         let (tag, text) = item.map_or(("p", line), |item| ("li", item));
         let text = inline(text);
-        // A String takes whatever is written.
+        // Writing to a String never fails.
         writeln!(html, "<{tag}>{text}</{tag}>").ok();
     }
     if in_list {
@@ -73,13 +73,13 @@ pub(crate) fn rendered(markdown: &str) -> String {
     html
 }
 
-/// A line of it.
+/// Renders inline Markdown of one line: `code` and **bold**.
 pub(crate) fn inline(text: &str) -> String {
     let code = paired(&escaped(text), "`", "code");
     paired(&code, "**", "strong")
 }
 
-/// What stands between two marks, in a tag; a mark without a second one stays.
+/// Wraps text between two marks in a tag; an unpaired mark stays as it is.
 fn paired(text: &str, mark: &str, tag: &str) -> String {
     let parts: Vec<&str> = text.split(mark).collect();
     let mut html = String::new();

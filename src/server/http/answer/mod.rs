@@ -1,4 +1,4 @@
-//! Forms of answers: pages, CSV, exports, times, what every answer carries.
+//! Response formats: pages, CSV, exports, timestamps and common headers.
 
 pub(crate) mod export;
 pub(crate) mod held;
@@ -10,8 +10,8 @@ pub mod sample;
 pub(crate) mod silent;
 pub mod time;
 
-/// Translation of a thing into the form in which it is sent. The forms belong to another crate, so they can't have methods here.
+/// Conversion of a domain type into an API type. API types belong to another crate, so they can't have methods here.
 pub(crate) trait Of<T> {
-    /// The form of a thing.
+    /// Converts a domain value into its API form.
     fn of(thing: T) -> Self;
 }

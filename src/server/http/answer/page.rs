@@ -1,4 +1,4 @@
-//! Pages of lists: keyset cursors, opaque to callers.
+//! Paged lists with keyset cursors that are opaque to callers.
 
 use axum::Json;
 use axum::extract::FromRequestParts;
@@ -16,28 +16,28 @@ use crate::http::guard::Params;
 use crate::http::problem::Problem;
 use crate::service::ServiceError;
 
-/// Items of a page when the caller names no number.
+/// Default page size, in items.
 pub const LIMIT_DEFAULT: u32 = 50;
-/// Items of the largest page.
+/// Largest page size, in items.
 pub const LIMIT_MAX: u32 = 500;
 
-/// Which page of a list.
+/// Query parameters of a paged list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PageQuery {
-    /// Items of a page.
+    /// Number of items per page.
     #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[param(max_length = 200)]
     cursor: Option<String>,
 }
 
-/// The page that a request asks for, where a list is read from the store by key.
+/// Page requested by a caller, for lists that are read from the store by key.
 pub struct Paging<K> {
-    /// Items of a page.
+    /// Number of items per page.
     pub limit: u32,
-    /// The key of the last item of the page before.
+    /// Key of the last item of the previous page.
     pub after: Option<K>,
     uri: Uri,
 }
@@ -58,12 +58,12 @@ impl<K: DeserializeOwned> FromRequestParts<App> for Paging<K> {
 }
 
 impl<K> Paging<K> {
-    /// How many to read: the one that the page has no room for says that another page follows.
+    /// Returns the number of items to read: one more than the page holds, to know if another page follows.
     pub fn to_read(&self) -> u32 {
         self.limit + 1
     }
 
-    /// The page of what was read; `key` is what the cursor says of its last item.
+    /// Builds a page from the items read; `key` returns the cursor key of an item.
     pub fn page<T, C: Serialize>(&self, mut items: Vec<T>, key: impl Fn(&T) -> C) -> api::Page<T> {
         let more = items.len() > self.limit as usize;
         items.truncate(self.limit as usize);
@@ -71,7 +71,7 @@ impl<K> Paging<K> {
         api::Page { items, next_cursor }
     }
 
-    /// The answer that a page is, with `Link: <…>; rel="next"` to the next one.
+    /// Builds the response for a page, with `Link: <…>; rel="next"` if another page follows.
     pub fn answer<T: Serialize>(&self, page: api::Page<T>) -> Response {
         let cursor = page.next_cursor.clone();
         let mut response = Json(page).into_response();
@@ -95,7 +95,7 @@ fn read<K: DeserializeOwned>(cursor: &str) -> Result<K, ServiceError> {
     key.ok_or_else(|| ServiceError::invalid("cursor", "not a cursor of this list; begin without one"))
 }
 
-/// The cursor of a key.
+/// Encodes a key as a cursor.
 pub fn write<T: Serialize>(key: &T) -> String {
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(key).unwrap_or_default())
 }

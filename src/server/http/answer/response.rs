@@ -1,5 +1,5 @@
-//! What every answer carries: the request's number, a body where it is a problem, and headers for browsers. A problem that
-//! is a bug is told to the log here, with the number that its reader is given.
+//! Parts common to all responses: the request id, a body for problems, and security headers for browsers. Problems
+//! caused by a bug are logged here with the request id that the client sees.
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -12,7 +12,7 @@ use crate::http::front::App;
 use crate::http::guard::headers;
 use crate::http::problem::{Problem, RequestId, Slug};
 
-/// Gives each request a number, and each problem its body. What axum refuses by itself becomes a problem too.
+/// Assigns each request an id and gives each problem a body, including axum's own rejections.
 pub(crate) async fn complete(State(app): State<App>, request: Request, next: Next) -> Response {
     let base = app.service.config().http.public_url.clone().unwrap_or_default();
     let (is_safe, instance) = (request.method().is_safe(), request.uri().path().to_owned());
@@ -24,7 +24,7 @@ pub(crate) async fn complete(State(app): State<App>, request: Request, next: Nex
     }
 }
 
-/// A problem as an answer of a node at this URL, to a request with a number and a path.
+/// Turns a problem into a response, with the node's URL, the request id and the path.
 fn finished(mut problem: Problem, base: &str, id: &str, instance: String) -> Response {
     problem.body.kind.insert_str(0, base.trim_end_matches('/'));
     problem.body.request_id = id.to_owned();
@@ -36,7 +36,7 @@ fn finished(mut problem: Problem, base: &str, id: &str, instance: String) -> Res
     guarded(response)
 }
 
-/// The same, for answers of a node at this URL.
+/// Completes the response of a node at this URL: request id, problem body, security headers.
 pub(crate) async fn completed(base: &str, mut request: Request, next: Next) -> Response {
     let id = uuid::Uuid::now_v7().to_string();
     request.extensions_mut().insert(RequestId(id.clone()));
@@ -52,7 +52,7 @@ pub(crate) async fn completed(base: &str, mut request: Request, next: Next) -> R
         response = finished(problem, base, &id, instance);
         kept.map(|kept| response.extensions_mut().insert(kept));
         account.map(|account| response.extensions_mut().insert(account));
-        // RFC 9110, §15.5.6: a 405 says which methods there are.
+        // RFC 9110, §15.5.6: a 405 must list the allowed methods.
         response
             .headers_mut()
             .extend(allow.map(|methods| (header::ALLOW, methods)));
@@ -63,7 +63,7 @@ pub(crate) async fn completed(base: &str, mut request: Request, next: Next) -> R
     guarded(response)
 }
 
-/// The problem that an answer is: said by a handler, or a bare refusal of a part that knows no problems.
+/// Extracts the problem from a response: set by a handler, or derived from a bare error status of axum.
 fn problem_of(response: &mut Response) -> Option<Problem> {
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         return Some(problem);
@@ -112,7 +112,7 @@ fn written(problem: Problem) -> Response {
     response
 }
 
-/// What every answer tells a browser: take it for what it says it is, keep nothing, frame nothing.
+/// Adds the security headers of every response: no content sniffing, no caching, no framing.
 fn guarded(mut response: Response) -> Response {
     let wanted = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

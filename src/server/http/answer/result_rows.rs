@@ -1,4 +1,4 @@
-//! Results as rows of NDJSON or CSV.
+//! Result rows as NDJSON or CSV.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use windrow_core::ids::ItemIndex;
 use windrow_core::text::csv::Guard;
 use windrow_engine::ports::tasks::results::ItemOutput;
 
-/// How results are written.
+/// Output format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Ndjson,
-    /// Comma-separated, with a header.
+    /// Comma-separated values with a header row.
     Csv,
 }
 
-/// The columns of a CSV for one JSON of each row.
+/// CSV columns for one JSON value of each row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// One, the JSON as it is.
+    /// One column with the whole JSON.
     Whole,
-    /// These members of it.
+    /// One column for each of these members.
     Members(Vec<String>),
 }
 
 impl Columns {
-    /// Names separated by commas.
+    /// Parses a comma-separated list of names.
     pub fn parse(text: &str) -> Columns {
         Columns::Members(text.split(',').map(|name| name.trim().to_owned()).collect())
     }
@@ -52,25 +52,26 @@ impl From<&Members> for Columns {
     }
 }
 
-/// Writes rows.
+/// Writer of result rows.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    /// How.
+    /// Output format of the rows.
     pub form: Form,
-    /// Of a CSV.
+    /// Formula protection of CSV cells.
     pub guard: Guard,
-    /// Of a CSV, for the output.
+    /// Columns for the output, in CSV.
     pub columns: Columns,
-    /// For the member `key`.
+    /// Source of the member `key`.
     pub keys: Keys,
-    /// Whether each row has its item's position too: of a redrive, whose rows have the indexes of the task that failed.
+    /// True if each row also has its item's position: for a redrive, whose rows carry the indexes of the original
+    /// task.
     pub with_position: bool,
-    /// Of what its item carries, which each row has then; in a CSV as these columns.
+    /// Columns for each item's data, which each row then includes; `None` leaves the data out.
     pub data: Option<Columns>,
 }
 
 impl Rows {
-    /// The first line of a CSV; nothing for NDJSON.
+    /// Returns the header row of a CSV; empty for NDJSON.
     pub fn header(&self) -> Vec<u8> {
         let mut out = Vec::new();
         if self.form == Form::Csv {
@@ -79,7 +80,7 @@ impl Rows {
         out
     }
 
-    /// A member of an item's data whose name another column has is `data.` and its name.
+    /// Returns the column names. A data member whose name is already used is prefixed with `data.`.
     fn names(&self) -> Vec<String> {
         let mut names = vec!["index".to_owned(), "key".to_owned()];
         if self.with_position {
@@ -107,7 +108,7 @@ impl Rows {
         names
     }
 
-    /// Appends the row of an item, which has this index in the task whose keys are shown.
+    /// Appends the row of an item; `index` is its index in the task whose keys are shown.
     pub fn push(&self, index: ItemIndex, output: &ItemOutput, data: Option<&ItemData>, out: &mut Vec<u8>) {
         let key = self.keys.store.item_key(self.keys.task, index);
         match self.form {
@@ -149,13 +150,13 @@ impl Rows {
     }
 }
 
-/// The JSON of what an item carries.
+/// Returns an item's data as JSON, `null` if there is no data.
 fn text_of(data: Option<&ItemData>) -> &str {
     let data = data.and_then(|data| data.data.as_deref());
     data.map_or("null", RawValue::get)
 }
 
-/// Members of a JSON as cells: texts as they are, all else as JSON, what isn't there empty.
+/// Returns members of a JSON object as cells: strings unquoted, other values as JSON, missing members empty.
 fn members(json: &str, names: &[String]) -> Vec<String> {
     let all: BTreeMap<String, Box<RawValue>> = serde_json::from_str(json).unwrap_or_default();
     let of_name = |name: &String| {
@@ -168,7 +169,7 @@ fn members(json: &str, names: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// A text as it is, `null` as nothing, all else as the JSON that it is.
+/// Formats one cell: a string unquoted, `null` as empty, any other value as its JSON.
 fn cell(value: Option<Value>, json: &str) -> String {
     match value {
         Some(Value::String(text)) => text,

@@ -1,8 +1,7 @@
-//! The sample business of `windrow dev`: an HTTP handler as anybody would write one, so that calls take the real path.
+//! Sample business of `windrow dev`: an ordinary HTTP handler, so that calls take the real path.
 //!
-//! What it answers follows from an item's index and attempt alone, so that every number that is seen can be explained:
-//! items 4, 14, 24 … are busy at their first attempt, items 99, 199 … are given up, all others succeed. Calls take 20 to
-//! 100 ms.
+//! Responses depend only on an item's index and attempt, so that every number shown can be explained: items 4, 14, 24
+//! … are busy at their first attempt, items 99, 199 … fail, all others succeed. Calls take 20 to 100 ms.
 
 use std::time::Duration;
 
@@ -14,23 +13,23 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Of so many items one is busy, and which.
+/// Busy items: one in this many, at this remainder.
 const BUSY: (u64, u64) = (10, 4);
-/// Of so many items one is given up, and which.
+/// Failing items: one in this many, at this remainder.
 const UNKNOWN: (u64, u64) = (100, 99);
-/// How long a busy item asks to be left alone; long enough to be seen as a retry.
+/// Retry delay of a busy item; long enough to be visible as a retry.
 const BUSY_FOR: &str = "500ms";
-/// The shortest call, and by how much each of the others is longer; on the average it is 60 ms.
+/// Duration of the shortest call; longer ones add up to eight steps. The average is 60 ms.
 const WORK_MIN: Duration = Duration::from_millis(20);
 const WORK_STEP: Duration = Duration::from_millis(10);
 const WORK_STEPS: u64 = 9;
 
-/// The handler: answers a POST on any path.
+/// Returns the handler, which accepts a POST on any path.
 pub fn router() -> Router {
     Router::new().fallback(answer)
 }
 
-/// A call of any type; what is of no use here is left out.
+/// Body of any call type; unused members are ignored.
 #[derive(Deserialize)]
 struct Call {
     #[serde(default)]
@@ -51,7 +50,7 @@ async fn answer(body: Bytes) -> Response {
         Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     };
     let items: Vec<Item> = call.items.iter().flatten().chain(&call.item).copied().collect();
-    // The items of a batch are worked on side by side.
+    // The items of a batch run concurrently, so the slowest one counts.
     tokio::time::sleep(
         items
             .iter()
@@ -66,7 +65,7 @@ async fn answer(body: Bytes) -> Response {
             let results: Vec<Value> = items.into_iter().filter_map(result).collect();
             Json(json!({ "results": results, "default": "ok" })).into_response()
         }
-        // A ping, a hook, or something that a later version sends.
+        // A ping, a hook, or a call type of a later version.
         (None, None) => done(),
     }
 }
@@ -80,13 +79,13 @@ fn work(index: u64) -> Duration {
     WORK_MIN + WORK_STEP * steps
 }
 
-/// What becomes of an item; none when it succeeds.
+/// Returns the failure result of an item, `None` if it succeeds.
 fn result(item: Item) -> Option<Value> {
     let Item { index, attempt } = item;
     let is_one_of = |(every, at): (u64, u64)| index % every == at;
     if is_one_of(UNKNOWN) {
         let message = format!("there is no user {index}");
-        return Some(json!({ "index": index, "result": "abandon", "code": "NO_USER", "message": message }));
+        return Some(json!({ "index": index, "result": "fail", "code": "NO_USER", "message": message }));
     }
     let is_busy = is_one_of(BUSY) && attempt == 1;
     is_busy.then(|| {

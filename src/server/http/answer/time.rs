@@ -1,8 +1,8 @@
-//! Times as the API writes them: RFC 3339, UTC, milliseconds.
+//! Timestamps in API format: RFC 3339, UTC, milliseconds.
 
 use windrow_core::ids::WallMs;
 
-/// `2026-11-20T17:03:40.222Z`.
+/// Formats a time as `2026-11-20T17:03:40.222Z`.
 pub fn rfc3339(at: WallMs) -> String {
     at.to_rfc3339()
 }

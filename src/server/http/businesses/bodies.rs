@@ -1,4 +1,4 @@
-//! What is sent and answered.
+//! Request and response bodies of businesses.
 
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -10,7 +10,7 @@ use windrow_core::business::POOL_DEFAULT;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::handling::hook::{CheckLine, CheckResult};
 
-/// The business, and why.
+/// Splits a registration into the business and the reason for the change.
 pub(crate) fn parts(body: api::RegisterBusiness) -> (BusinessBody, Option<String>) {
     let reason = body.reason;
     let body = BusinessBody {
@@ -35,20 +35,20 @@ pub(crate) fn parts(body: api::RegisterBusiness) -> (BusinessBody, Option<String
     (body, reason)
 }
 
-/// Whether the handler is called before its business is registered.
+/// Handling of the contract check before a business is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CheckMode {
-    /// It is, and must keep to the contract.
+    /// Call the handler; it must follow the contract.
     Require,
-    /// It isn't.
+    /// Register without calling the handler.
     Skip,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct RegisterQuery {
-    /// `skip` registers a business whose handler isn't there yet.
+    /// Use `skip` to register a business whose handler isn't running yet.
     #[param(inline)]
     pub(super) check: Option<CheckMode>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct RegisterQuery {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
-    /// The archived ones instead of the others.
+    /// List only archived businesses instead of only active ones.
     pub(super) archived: Option<bool>,
 }
 

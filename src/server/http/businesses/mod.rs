@@ -1,4 +1,4 @@
-//! `/v1/businesses`: who does the work. Changes are for administrators; a business sees itself.
+//! `/v1/businesses`: the handlers that do the work. Only administrators make changes; a business sees only itself.
 
 mod bodies;
 pub(super) mod tries;
@@ -19,13 +19,13 @@ use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, headers, reaso
 use crate::service::ServiceError;
 use windrow_engine::ports::access::business_store::Business;
 
-/// A business with its revision as the tag.
+/// Builds the response for a business, with its revision as the ETag.
 fn shown(business: &Business, secret: Option<String>) -> Response {
     let tag = headers::tag(business.revision);
     ([tag], Json(show_business(business, secret))).into_response()
 }
 
-/// The answer to a change of a business, with the secret that the change made.
+/// Builds the response to a change of a business, with the signing secret if the change created one.
 fn changed(call: &Call, business: &Business, secret: Option<String>) -> Result<Response, ServiceError> {
     let tag = headers::tag(business.revision);
     let secret = secret.filter(|_| !call.is_dry);
@@ -34,8 +34,8 @@ fn changed(call: &Call, business: &Business, secret: Option<String>) -> Result<R
 
 /// Register a business.
 ///
-/// Its handler is called with pings first; `check=skip` and a dry run leave that out. The reply holds the signing secret, once, where there
-/// is one: a `request` or a `command` without hooks is called by nothing that is signed.
+/// Pings its handler first, except with `check=skip` or in a dry run. The response contains the signing secret, which
+/// is shown only once. There is none for a `request` or a `command` without hooks, whose calls aren't signed.
 #[utoipa::path(
     post, path = "/v1/businesses", operation_id = "register_business", tag = "businesses",
     params(RegisterQuery, DryRunQuery), request_body = api::RegisterBusiness, security(("bearer" = ["admin"])),
@@ -62,7 +62,7 @@ pub(crate) async fn register(
     Ok(call.made(place, Some(revision), show_business(&made.business, secret))?)
 }
 
-/// List businesses in the order of their names.
+/// List businesses by name.
 #[utoipa::path(
     get, path = "/v1/businesses", operation_id = "list_businesses", tag = "businesses", params(ListQuery, PageQuery),
     security(("bearer" = ["viewer"])), responses((status = 200, body = api::Page<api::Business>))
@@ -81,7 +81,7 @@ pub(crate) async fn list(
     Ok(paging.answer(page.map(|business| show_business(&business, None))))
 }
 
-/// Look at a business.
+/// Get a business with its settings.
 #[utoipa::path(
     get, path = "/v1/businesses/{business}", operation_id = "show_business", tag = "businesses",
     security(("bearer" = ["viewer", "business"])),
@@ -94,7 +94,8 @@ pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(slug): Pat
 
 /// Change a business.
 ///
-/// A JSON merge-patch over what GET shows. With `If-Match` it is refused when the business was changed meanwhile.
+/// JSON merge patch over the body that GET returns. With `If-Match`, fails if the business was changed in the
+/// meantime.
 #[utoipa::path(
     patch, path = "/v1/businesses/{business}", operation_id = "change_business", tag = "businesses",
     params(DryRunQuery), request_body(content = api::BusinessPatch, content_type = "application/json"),
@@ -108,7 +109,7 @@ pub(crate) async fn edit(
     Body(mut patch): Body<Map<String, Value>>,
 ) -> HttpResult {
     let write = call.write(reason_of(patch.remove("reason"))?);
-    // Looked for first: of a business that isn't there, nothing was changed.
+    // Check that it exists first: for an unknown business, nothing may be recorded as changed.
     call.service.businesses.get(&slug).await?;
     let (patch, expected) = (Value::Object(patch), headers::expected(&headers));
     let businesses = &call.service.businesses;
@@ -116,9 +117,9 @@ pub(crate) async fn edit(
     Ok(changed(&call, &edited.business, edited.secret)?)
 }
 
-/// Check whether its handler keeps to the contract.
+/// Check that the handler follows the contract.
 ///
-/// It is called with pings; nothing is recorded.
+/// Sends pings to it; nothing is recorded.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/check", operation_id = "check_business", tag = "businesses",
     request_body = Option<api::Reason>, security(("bearer" = ["operator"])),
@@ -134,7 +135,7 @@ pub(crate) async fn check(
     )))
 }
 
-/// Hide a business: it takes no new tasks, those it has go on.
+/// Archive a business: it accepts no new tasks, existing ones continue.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/archive", operation_id = "archive_business", tag = "businesses",
     params(DryRunQuery), request_body = Option<api::Reason>, security(("bearer" = ["admin"])),
@@ -153,7 +154,7 @@ pub(crate) async fn archive(
     )?)
 }
 
-/// Show an archived business again.
+/// Restore an archived business.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/unarchive", operation_id = "unarchive_business",
     tag = "businesses", params(DryRunQuery), request_body = Option<api::Reason>,
@@ -173,10 +174,10 @@ pub(crate) async fn unarchive(
     )?)
 }
 
-/// Give a business a new signing secret.
+/// Rotate the signing secret of a business.
 ///
-/// The reply holds it, once. The secret before it stays valid for 24 hours: calls carry both signatures. A business whose
-/// calls aren't signed has none.
+/// The response contains the new secret, which is shown only once. The previous one stays valid for 24 hours; until
+/// then, calls carry both signatures. A business whose calls aren't signed has no secret.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/rotate-secret", operation_id = "rotate_business_secret",
     tag = "businesses", request_body = Option<api::Reason>, security(("bearer" = ["admin"])),
@@ -198,7 +199,7 @@ pub(crate) async fn rotate_secret(
     Ok(shown(&rotated.business, rotated.secret))
 }
 
-/// Who changed what of a business, and why; newest first.
+/// List the changes of a business with actor and reason, newest first.
 #[utoipa::path(
     get, path = "/v1/businesses/{business}/revisions", operation_id = "business_revisions",
     tag = "businesses", params(PageQuery), security(("bearer" = ["viewer", "business"])),

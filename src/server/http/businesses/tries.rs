@@ -1,4 +1,4 @@
-//! One call of a business, without a task.
+//! Test call of a business, without a task.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -42,8 +42,8 @@ impl Of<Tried> for api::TryReply {
 
 /// Call a business once, without a task.
 ///
-/// Its handler is called with one item, as a call of a run is made, and is told that it is a preview. Nothing is counted and
-/// nothing is tried again; the audit says that it was done. A caller has one at a time.
+/// Sends one item to the handler as a run would, marked as a preview. Nothing is counted and nothing is retried; the
+/// call is recorded in the audit log. Each caller can run one at a time.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/tries", operation_id = "try_business", tag = "businesses",
     request_body = Option<api::TryItems>, security(("bearer" = ["operator"])),

@@ -1,4 +1,4 @@
-//! One file of the dashboard, as it is sent: what a browser is told of it, packed or not, or not at all where the browser has
+//! File of the dashboard with its response headers, sent plain or compressed, or as 304 if the browser already has
 //! it.
 
 use std::io::{self, Write};
@@ -14,33 +14,33 @@ use sha2::{Digest, Sha256};
 
 use crate::http::guard::headers::text;
 
-/// What a page of the dashboard may do: load what this node has, and talk to this node.
+/// Content security policy of the dashboard: load from this node and connect to this node only.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-/// Of a hash, in tags and addresses. Unit: bytes.
+/// Length of the hashes in ETags and URLs, in bytes.
 const SHOWN: usize = 8;
 
-/// How long a browser keeps an answer.
+/// Browser caching of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// For good: another content has another address.
+    /// Cache forever: changed content gets another URL.
     ForGood,
-    /// It asks each time whether there is another content.
+    /// Revalidate on each use.
     AskAgain,
 }
 
-/// See the module.
+/// File ready to be sent, with its hash and compressed forms.
 #[derive(Debug)]
 pub(super) struct File {
     kind: &'static str,
     hash: String,
     plain: Bytes,
-    /// Shorter forms, the shortest first, by the name of their coding.
+    /// Compressed forms with the name of their encoding, in order of preference. Only those shorter than `plain`.
     packed: Vec<(&'static str, Bytes)>,
 }
 
 impl File {
-    /// A file that is sent as it is.
+    /// Creates a file that is always sent uncompressed.
     pub(super) fn plain(name: &str, bytes: Bytes) -> File {
         File {
             kind: kind_of(name),
@@ -50,7 +50,8 @@ impl File {
         }
     }
 
-    /// A file that is sent packed to whoever takes that. `brotli` is the content with Brotli; empty if it isn't there.
+    /// Creates a file that is sent compressed to clients that accept it. `brotli` is the Brotli-compressed content,
+    /// or empty.
     pub(super) fn packed(name: &str, bytes: Bytes, brotli: &'static [u8]) -> File {
         let gzip = packed(&bytes).map(Bytes::from).unwrap_or_default();
         let forms = [("br", Bytes::from_static(brotli)), ("gzip", gzip)];
@@ -61,15 +62,15 @@ impl File {
         }
     }
 
-    /// The first part of its content's SHA-256, hexadecimal.
+    /// Returns the first part of the content's SHA-256, in hexadecimal.
     pub(super) fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// The answer to a GET or HEAD.
+    /// Builds the response to a GET or HEAD.
     pub(super) fn answer(&self, method: &Method, asked: &HeaderMap, keep: Keep) -> Response {
         let packed = self.packed.iter().find(|(coding, _)| takes(asked, coding));
-        // Each form has a tag of its own (RFC 9110, §8.8.3.3).
+        // Each encoding needs its own ETag (RFC 9110, §8.8.3.3).
         let tag = match packed {
             Some((coding, _)) => format!("\"{}-{coding}\"", self.hash),
             None => format!("\"{}\"", self.hash),
@@ -94,7 +95,7 @@ impl File {
         response
     }
 
-    /// What is said of it, whatever is sent.
+    /// Adds the headers that don't depend on the encoding.
     fn tell(&self, headers: &mut HeaderMap, keep: Keep) {
         let keep = match keep {
             Keep::ForGood => "public, max-age=31536000, immutable",
@@ -122,7 +123,7 @@ fn value(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(text).ok()
 }
 
-/// What a browser takes a file for. Nothing is guessed from its content: `nosniff` forbids it to do so.
+/// Returns the content type for a file name. It must be exact, because `nosniff` forbids browsers to guess.
 fn kind_of(name: &str) -> &'static str {
     match name.rsplit_once('.').map_or("", |(_, kind)| kind) {
         "html" => "text/html; charset=utf-8",
@@ -139,7 +140,7 @@ fn kind_of(name: &str) -> &'static str {
     }
 }
 
-/// The first part of the SHA-256 of a content, hexadecimal.
+/// Returns the first part of a content's SHA-256, in hexadecimal.
 pub(super) fn hash(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest[..SHOWN].iter().map(|byte| format!("{byte:02x}")).collect()
@@ -151,7 +152,7 @@ fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
     packer.finish()
 }
 
-/// Whether the client takes a coding: it names it, and not as what it doesn't want.
+/// Returns true if the client accepts an encoding: named, and not excluded with `q=0`.
 fn takes(asked: &HeaderMap, coding: &str) -> bool {
     let codings = text(asked, header::ACCEPT_ENCODING).split(',');
     let mut codings = codings.map(|one| {
@@ -162,7 +163,7 @@ fn takes(asked: &HeaderMap, coding: &str) -> bool {
     codings.any(|(name, is_wanted)| name.eq_ignore_ascii_case(coding) && is_wanted)
 }
 
-/// Whether the client has the content of this tag.
+/// Returns true if the client already has the content with this ETag.
 fn has(asked: &HeaderMap, tag: &str) -> bool {
     let mut known = text(asked, header::IF_NONE_MATCH).split(',').map(str::trim);
     known.any(|known| known == "*" || known.trim_start_matches("W/") == tag)

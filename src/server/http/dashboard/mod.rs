@@ -1,7 +1,7 @@
-//! The dashboard: files for a browser, which asks the API for all that it shows. Nothing here knows a task.
+//! The dashboard: static files for a browser, which gets all data from the API. Nothing here knows tasks.
 //!
-//! `/` and every other address that no route has, if a browser wants to show it, is the same page: what it shows is in the
-//! address. Paths of the API are never taken for such: a program that mistypes one is told so.
+//! `/` and every other path without a route serve the same page if the client accepts HTML; the page reads its view
+//! from the URL. Paths of the API are excluded, so that a program with a mistyped path gets a 404.
 
 mod file;
 pub(super) mod pages;
@@ -16,9 +16,9 @@ use crate::http::front::App;
 use crate::http::guard::headers::text;
 use crate::http::problem;
 
-/// Below it are the files.
+/// Path prefix of the dashboard's files.
 const FILES: &str = "/ui/";
-/// The first parts of paths that are no page.
+/// First path segments that never serve the page.
 const NO_PAGES: [&str; 12] = [
     "actors",
     "docs",
@@ -34,9 +34,9 @@ const NO_PAGES: [&str; 12] = [
     "version",
 ];
 
-/// Where to begin
+/// Get the front page
 ///
-/// The dashboard, for people who type the node's address into a browser.
+/// The dashboard, for people who open the node's address in a browser.
 #[utoipa::path(
     get, path = "/", operation_id = "front", tag = "node", security(()),
     responses((status = 200, description = "A page", body = String, content_type = "text/html"))
@@ -48,7 +48,7 @@ pub(crate) async fn front(State(app): State<App>, method: Method, headers: Heade
     page.unwrap_or_else(|| html::page("a node", FRONT))
 }
 
-/// What is answered by paths that no route has.
+/// Handles requests to paths without a route.
 pub(super) async fn other(State(app): State<App>, request: Request) -> Response {
     let page = is_on(&app).then(|| page(&app.front.pages, &request)).flatten();
     match page {
@@ -61,7 +61,7 @@ fn is_on(app: &App) -> bool {
     app.service.config().dashboard.enabled
 }
 
-/// The file, or the page, that a path stands for; none for one that is neither.
+/// Returns the dashboard file or page for a path, `None` if it is neither.
 fn page(pages: &Pages, request: &Request) -> Option<Response> {
     let (method, path, headers) = (request.method(), request.uri().path(), request.headers());
     if !matches!(*method, Method::GET | Method::HEAD) {
@@ -74,13 +74,13 @@ fn page(pages: &Pages, request: &Request) -> Option<Response> {
     is_shown.then(|| pages.index(method, headers)).flatten()
 }
 
-/// Whether a path could be a page of the dashboard; which there are is for the dashboard to know.
+/// Returns true if a path may be a page of the dashboard. The dashboard itself knows which pages exist.
 pub(super) fn is_page(path: &str) -> bool {
     let first = path.split(['/', '?']).nth(1);
     first.is_some_and(|first| !NO_PAGES.contains(&first))
 }
 
-/// What there is without a dashboard.
+/// Front page while the dashboard is disabled.
 const FRONT: &str = r#"<h1>A node of Windrow</h1>
 <p>It drives the items of tasks through the handlers of businesses.</p>
 <ul>

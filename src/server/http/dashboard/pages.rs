@@ -1,7 +1,7 @@
-//! The files of the dashboard: those that the program carries, or those of a folder, for who works on them.
+//! Files of the dashboard, either embedded in the program or read from a folder during development.
 //!
-//! What the program carries is given to browsers under addresses that name its version, `/ui/v-5f3a…/app/main.js`: they keep
-//! it for good, and what imports a file beside it has the file of the same version. A folder is read anew at each request.
+//! Embedded files have URLs with a version, `/ui/v-5f3a…/app/main.js`: browsers cache them forever, and a relative
+//! import loads a file of the same version. A folder is read again on each request.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -13,39 +13,39 @@ use bytes::Bytes;
 
 use super::file::{File, Keep, hash};
 
-/// The page from which all begins.
+/// Entry page of the dashboard.
 const INDEX: &str = "index.html";
-/// In front of the version, in an address.
+/// Prefix of the version in a URL.
 const VERSION: &str = "v-";
-/// What the build made of `ui/`: a name, the content, the content with Brotli.
+/// Embedded files made by the build script: name, content, Brotli-compressed content.
 static CARRIED: &[(&str, &[u8], &[u8])] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
-/// The same, ready to be sent: packed once, when a browser first asks.
+/// Embedded files ready to be sent. Built when a browser first asks.
 static READY: LazyLock<Ready> = LazyLock::new(|| Ready::of(CARRIED));
 
-/// See the module.
+/// Source of the dashboard's files.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
-    /// Instead of what the program carries.
+    /// Folder to read the files from; `None` for the embedded files.
     folder: Option<PathBuf>,
 }
 
 impl Pages {
-    /// Those of a folder.
+    /// Serves the files of a folder.
     ///
     /// # Errors
-    /// When there is no such folder, or no `index.html` in it.
+    /// If the folder doesn't exist or has no `index.html`.
     pub fn of_folder(folder: &Path) -> io::Result<Pages> {
         let folder = folder.canonicalize()?;
         read(&folder, INDEX)?;
         Ok(Pages { folder: Some(folder) })
     }
 
-    /// The page from which all begins.
+    /// Returns the response with the entry page.
     pub(super) fn index(&self, method: &Method, asked: &HeaderMap) -> Option<Response> {
         self.file(INDEX, method, asked)
     }
 
-    /// A file by what follows `/ui/` in its address; none where there is none.
+    /// Returns the response with the file at this path below `/ui/`, `None` if there is no such file.
     pub(super) fn file(&self, name: &str, method: &Method, asked: &HeaderMap) -> Option<Response> {
         let (version, name) = split(name);
         let Some(folder) = &self.folder else {
@@ -61,13 +61,13 @@ impl Pages {
     }
 }
 
-/// What an address names: the version, if it names one, and the file.
+/// Splits a path into the version, if it has one, and the file name.
 fn split(name: &str) -> (Option<&str>, &str) {
     let parts = name.strip_prefix(VERSION).and_then(|rest| rest.split_once('/'));
     parts.map_or((None, name), |(version, name)| (Some(version), name))
 }
 
-/// A file that lies in the folder, also if it is reached by links.
+/// Reads a file of the folder. Follows links, but only to files inside the folder.
 fn read(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
     if !Path::new(name).components().all(is_plain) {
@@ -80,10 +80,10 @@ fn read(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What the program carries.
+/// Embedded files with their common version.
 #[derive(Debug)]
 struct Ready {
-    /// In the order of their names.
+    /// Files sorted by name.
     files: Vec<(&'static str, File)>,
     version: String,
 }
@@ -118,7 +118,7 @@ impl Ready {
         asked: &HeaderMap,
     ) -> Option<Response> {
         let at = self.files.binary_search_by_key(&name, |(name, _)| name).ok()?;
-        // Of another version (nodes of a cluster are upgraded one by one) there is what this node has, for now.
+        // During a rolling upgrade, other nodes link to other versions: serve this node's file, uncached.
         let keep = match version {
             Some(version) if version == self.version => Keep::ForGood,
             _ => Keep::AskAgain,
@@ -127,7 +127,7 @@ impl Ready {
     }
 }
 
-/// The page with addresses of this version.
+/// Adds this version to all URLs of the page.
 fn versioned(index: &[u8], version: &str) -> Vec<u8> {
     String::from_utf8_lossy(index)
         .replace("=\"/ui/", &format!("=\"/ui/{VERSION}{version}/"))

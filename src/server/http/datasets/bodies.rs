@@ -1,4 +1,4 @@
-//! Datasets and generations, in bodies.
+//! Request and response bodies of datasets and generations.
 
 use serde_json::value::RawValue;
 
@@ -67,7 +67,7 @@ impl Of<Reading> for api::GenerationRead {
         api::GenerationRead {
             current_publication: reading.dataset.pointer.publication,
             generation: show_generation(&reading.dataset, reading.generation),
-            // It was checked when it came in.
+            // Always valid: it was checked when it arrived.
             summary: summary.and_then(|text| RawValue::from_string(text).ok()),
         }
     }

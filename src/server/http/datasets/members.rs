@@ -1,10 +1,10 @@
-//! What a task publishes, in bodies of tasks.
+//! Publication settings in the bodies of tasks.
 
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::dataset::{Publish, PublishIf, Reduce};
 use windrow_core::life::Life;
 
-/// Members of a body that say what a new task publishes.
+/// Members of a task body that define what the task publishes.
 pub(crate) struct PublishMembers<'a> {
     pub(crate) publish: Option<&'a String>,
     pub(crate) publish_if: Option<&'a String>,
@@ -13,10 +13,10 @@ pub(crate) struct PublishMembers<'a> {
 }
 
 impl PublishMembers<'_> {
-    /// What they say together.
+    /// Reads the members as one setting, `None` if the task publishes nothing.
     ///
     /// # Errors
-    /// `Invalid` for what can't be read, and for what means nothing without a dataset.
+    /// `Invalid` for members that can't be parsed, or that require `publish`.
     pub(crate) fn read(&self) -> Result<Option<Publish>, ServiceError> {
         let Some(dataset) = self.publish else {
             let others = [
@@ -50,7 +50,7 @@ impl PublishMembers<'_> {
     }
 }
 
-/// The publication of a task; none where it publishes nothing.
+/// Returns a task's publication, `None` if it publishes nothing.
 pub(crate) fn show_publish(life: &Life) -> Option<api::TaskPublish> {
     let publishing = life.publishing.clone()?;
     let publish = publishing.publish;

@@ -1,5 +1,5 @@
-//! `/v1/datasets`: what finished tasks published. Readers look at one generation at a time; operators, and the business,
-//! change which one is current and which ones stay.
+//! `/v1/datasets`: published results of finished tasks. A reader sees one generation at a time; operators and the
+//! owning business choose the current one and those to keep.
 
 mod bodies;
 pub(crate) mod members;
@@ -31,21 +31,21 @@ use windrow_core::dataset::{GenerationNo, KEEP_MAX, Sink};
 use windrow_core::settings::text::parse_span;
 use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, Reading, Which};
 
-/// The number of a generation in a path.
+/// Parses a generation number from a path.
 pub(super) fn number(text: &str) -> Result<GenerationNo, ServiceError> {
     let number = text.parse().ok().filter(|number| i64::try_from(*number).is_ok());
     let no = number.map(GenerationNo);
     no.ok_or_else(|| ServiceError::not_found("generation", text))
 }
 
-/// The dataset of a path, if the caller may see it.
+/// Returns the dataset named in the path, if the caller may see it.
 pub(super) async fn visible(app: &App, caller: &Caller, name: &str) -> Result<Dataset, ServiceError> {
     let found = app.service.datasets.get(name).await?;
     caller.may_see(&found.business, "dataset", name)?;
     Ok(found)
 }
 
-/// The generation of a path that can be read, if the caller may see it.
+/// Returns the generation named in the path, if it is readable and the caller may see it.
 pub(super) async fn readable(
     app: &App,
     caller: &Caller,
@@ -56,7 +56,7 @@ pub(super) async fn readable(
     app.service.datasets.reading(name, which).await
 }
 
-/// List datasets in the order of their names; a business sees its own.
+/// List datasets by name. A business sees only its own.
 #[utoipa::path(
     get, path = "/v1/datasets", operation_id = "list_datasets", tag = "datasets", params(PageQuery),
     security(("bearer" = ["reader", "business"])), responses((status = 200, body = api::Page<api::Dataset>))
@@ -69,7 +69,7 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<
     Ok(paging.answer(page.map(|dataset| show_dataset(dataset, &pointers))))
 }
 
-/// Look at a dataset: which generation is current, and how many it keeps.
+/// Get a dataset: its current generation and the number of generations it keeps.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}", operation_id = "show_dataset", tag = "datasets",
     security(("bearer" = ["reader", "business"])),
@@ -84,22 +84,22 @@ pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Pat
     Ok(([tag], Json(show_dataset(found, &pointers))).into_response())
 }
 
-/// The longest that somebody waits for a publication. (Proxies cut what is silent for a minute or so.)
+/// Longest wait for a publication. Proxies close a silent connection after about a minute.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct CurrentParams {
-    /// Answer only once something was published beyond this publication; `204` where nothing was.
+    /// Wait for a publication newer than this number; `204` if none arrives.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     after: Option<u64>,
-    /// How long to wait for that, such as `30s`; at most a minute.
+    /// Time to wait for it, such as `30s`; at most 60s.
     #[param(max_length = 20, example = "30s")]
     wait: Option<String>,
 }
 
 impl CurrentParams {
-    /// How long to wait, and for what.
+    /// Returns the publication number and the time to wait, `None` without `after`.
     fn read(&self) -> Result<Option<(u64, Duration)>, ServiceError> {
         let wait = self.wait.as_deref().map(parse_span).transpose();
         let wait = wait.map_err(|why| ServiceError::invalid("wait", why.to_string()))?;
@@ -114,10 +114,11 @@ impl CurrentParams {
     }
 }
 
-/// Read the current generation: its number, its summary, and where it comes from.
+/// Get the current generation: its number, summary and origin.
 ///
-/// With `If-None-Match` and the tag of an earlier answer it is `304` while nothing else was published. The tag changes with
-/// each move of the pointer, also with one back. With `after` and `wait` the answer waits for the next publication.
+/// With `If-None-Match` and an earlier ETag, returns `304` until something else is published. The ETag changes
+/// whenever the current generation changes, including rollbacks. With `after` and `wait`, waits for the next
+/// publication.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/current", operation_id = "current_generation", tag = "datasets",
     params(CurrentParams),
@@ -150,7 +151,7 @@ pub(crate) async fn current(
             () = app.front.ended() => {}
             () = app.service.datasets.newer(&known, after, wait) => {}
         }
-        // The token may have been revoked meanwhile.
+        // The token may have been revoked during the wait.
         still_known(&app, &headers, peer.map(|Extension(ConnectInfo(peer))| peer.ip())).await?;
     }
     match readable(&app, &caller, &name, Which::Current).await {
@@ -165,7 +166,7 @@ pub(crate) async fn current(
     }
 }
 
-/// The tag of a publication: a dataset that was made anew under an old name has others.
+/// Builds the response, or 304. A dataset recreated under an old name gets other ETags.
 fn answer_of_current(reading: Reading, headers: &HeaderMap) -> Response {
     let (id, publication) = (reading.dataset.id, reading.dataset.pointer.publication);
     let text = format!("\"{id}-{publication}\"");
@@ -183,7 +184,7 @@ fn answer_of_current(reading: Reading, headers: &HeaderMap) -> Response {
     ([tag], Json(api::GenerationRead::of(reading))).into_response()
 }
 
-/// List generations, newest first; without those that are no longer kept.
+/// List generations, newest first. Generations that are no longer kept are left out.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations", operation_id = "list_generations", tag = "datasets",
     params(PageQuery), security(("bearer" = ["reader", "business"])),
@@ -204,7 +205,7 @@ pub(crate) async fn generations(
     Ok(paging.answer(page.map(show)))
 }
 
-/// Look at a generation: its summary, or why it was not published.
+/// Get a generation: its summary, or the reason why it wasn't published.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations/{generation}", operation_id = "show_generation", tag = "datasets",
     params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$")),
@@ -220,7 +221,7 @@ pub(crate) async fn generation(
     Ok(Json(api::GenerationRead::of(found)))
 }
 
-/// What is to be changed.
+/// Reads the requested change of a dataset.
 fn change_of(body: &api::EditDataset) -> Result<DatasetChange, ServiceError> {
     if let Some(keep) = body.keep.filter(|keep| keep.get() > KEEP_MAX) {
         let text = format!("{keep} are more than the {KEEP_MAX} that a dataset may keep");
@@ -235,9 +236,10 @@ fn change_of(body: &api::EditDataset) -> Result<DatasetChange, ServiceError> {
     })
 }
 
-/// Change how many generations a dataset keeps, and where the current one is copied to. What isn't there stays.
+/// Change the number of generations a dataset keeps, and where the current one is copied to. Omitted members stay
+/// unchanged.
 ///
-/// With `If-Match` it is refused when the dataset was changed meanwhile.
+/// With `If-Match`, fails if the dataset was changed in the meantime.
 #[utoipa::path(
     patch, path = "/v1/datasets/{dataset}", operation_id = "change_dataset", tag = "datasets", params(DryRunQuery),
     request_body = api::EditDataset, security(("bearer" = ["operator", "business"])),
@@ -253,7 +255,7 @@ pub(crate) async fn edit(
     change(&call, (&name, expected), wanted, body.reason).await
 }
 
-/// Keep a generation however many come after it.
+/// Pin a generation: keep it regardless of newer ones.
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/generations/{generation}/pin", operation_id = "pin_generation", tag = "datasets",
     params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"), DryRunQuery),
@@ -269,7 +271,7 @@ pub(crate) async fn pin(
     change(&call, (&name, None), wanted, body.reason).await
 }
 
-/// Let a pinned generation go once it is old enough.
+/// Unpin a generation, so that it is removed once it is old enough.
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/generations/{generation}/unpin", operation_id = "unpin_generation",
     tag = "datasets",
@@ -286,9 +288,9 @@ pub(crate) async fn unpin(
     change(&call, (&name, None), wanted, body.reason).await
 }
 
-/// Make an earlier generation current again.
+/// Roll back to an earlier generation.
 ///
-/// The publication number grows all the same; what is published next is current again.
+/// The publication number still increases. The next publication becomes current as usual.
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/rollback", operation_id = "roll_back_dataset", tag = "datasets",
     params(DryRunQuery), request_body = api::RollBack, security(("bearer" = ["operator", "business"])),
@@ -321,7 +323,7 @@ async fn change(
 
 /// Delete a dataset with all its generations.
 ///
-/// While a task that has not ended is to publish it, it is refused, and says which.
+/// Fails while an unfinished task is set to publish to it, and names that task.
 #[utoipa::path(
     delete, path = "/v1/datasets/{dataset}", operation_id = "delete_dataset", tag = "datasets",
     params(ReasonQuery, DryRunQuery), security(("bearer" = ["operator", "business"])),

@@ -1,4 +1,4 @@
-//! The results of one generation: all of them, or those of one item.
+//! Results of one generation: all rows or single items.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -23,24 +23,24 @@ use windrow_engine::ports::datasets::store::Which;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct RowParams {
-    /// How they are written; else as `Accept` says, NDJSON without.
+    /// Output format; default: from `Accept`, otherwise NDJSON.
     #[param(inline)]
     format: Option<Format>,
-    /// CSV only: whether texts are kept from being formulas of a spreadsheet, `on` without.
+    /// CSV only: protect text cells from being read as spreadsheet formulas; default `on`.
     #[param(inline)]
     csv_guard: Option<CsvGuard>,
-    /// Only what follows the item of this index: where an earlier answer was cut.
+    /// Only rows after the item with this index, to resume an interrupted response.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     after: Option<u64>,
-    /// CSV only: a column for each of these members of the outputs, separated by commas; else one column with the JSON.
+    /// CSV only: comma-separated members of the outputs, one column each; default: one column with the whole JSON.
     #[param(max_length = 500, example = "id,status")]
     columns: Option<String>,
 }
 
-/// Read the results of a generation, in index order.
+/// Get the results of a generation, in index order.
 ///
-/// All rows are of this generation, whatever is published meanwhile. An answer that is cut off before its end (the
-/// connection breaks) goes on with `after`.
+/// All rows belong to this generation, even if another one is published during the read. To resume an interrupted
+/// response, use `after`.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations/{generation}/results", operation_id = "generation_results",
     tag = "datasets", security(("bearer" = ["reader", "business"])),
@@ -98,7 +98,7 @@ async fn page(rows: &Rows, mut results: Results) -> Result<(Vec<u8>, Option<Resu
     Ok((out, (!is_over).then_some(results)))
 }
 
-/// Of an output that was checked when it came in.
+/// Formats a result row. The output is valid JSON: it was checked when it arrived.
 pub(crate) fn show_row(
     generation: u64,
     index: ItemIndex,
@@ -112,7 +112,7 @@ pub(crate) fn show_row(
     })
 }
 
-/// Look up one item of a generation by its index.
+/// Get one item of a generation by index.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations/{generation}/items/{index}", operation_id = "generation_item",
     tag = "datasets", security(("bearer" = ["reader", "business"])),
@@ -139,13 +139,13 @@ pub(crate) async fn item(
     Ok(Json(show_row(reading.generation.no.0, at, output)?))
 }
 
-/// Items of one page, each of which is read for itself.
+/// Items per page, each of which costs its own read.
 const MATCHES_MAX: u32 = 100;
 
-/// Look up items of a generation by their key.
+/// Find items of a generation by key.
 ///
-/// Those whose outputs have this value in the member that `publish_key` named: a text as it is, a number or a truth value
-/// as its JSON. Several items may have the same. At most 100 a page.
+/// Returns the items whose output has this value in the member chosen by `publish_key`: a string as it is, a number
+/// or boolean as JSON. Several items may share a key. At most 100 per page.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations/{generation}/keys/{value}", operation_id = "generation_keys",
     tag = "datasets", security(("bearer" = ["reader", "business"])),

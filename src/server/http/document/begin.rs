@@ -1,8 +1,8 @@
-//! The beginning of `/docs`: the first calls, written so that whoever reads them can copy them: for the address that was
-//! asked, with this node's token file where they may know it.
+//! Introduction of `/docs`: first calls that can be copied as they are, with the address from the request and, if the
+//! reader may know it, the path of this node's token file.
 //!
-//! The page is open to everybody. A path of this machine is told only to who sits at it and asked by a name of this node:
-//! a page of somebody else that bound its own name to the node's address would read it otherwise.
+//! The page is public. Local paths are shown only to a client on this machine that used one of the node's own names;
+//! otherwise a foreign page could read them by binding its own name to the node's address (DNS rebinding).
 
 use std::path::Path;
 
@@ -16,18 +16,18 @@ use crate::http::guard::access::is_local;
 use crate::http::guard::visitor::Names;
 use windrow_config::{AuthMode, Config};
 
-/// How the first calls are proved.
+/// Authentication shown in the first calls.
 #[derive(Debug, PartialEq, Eq)]
 enum Proof {
-    /// Not at all: `auth.mode = "off"`.
+    /// No authentication: `auth.mode = "off"`.
     None,
-    /// By the token in this file.
+    /// Token stored in this file.
     File(String),
-    /// By a token that whoever reads has from somewhere.
+    /// Token that the reader already has.
     Token,
 }
 
-/// What somebody needs who has nothing yet.
+/// Builds the introduction for readers who have nothing set up yet.
 pub(super) fn begin(app: &App, request: &Request) -> String {
     let config = app.service.config();
     let names = Names::of(&config.http);
@@ -42,7 +42,7 @@ pub(super) fn begin(app: &App, request: &Request) -> String {
     text(&base, &proof(&config, file))
 }
 
-/// The host and port that the request names; none that is no host and port.
+/// Returns the host and port named in the request, `None` if they are missing or contain user information.
 fn authority(request: &Request) -> Option<Authority> {
     let host = request.headers().get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok()?.parse().ok());
@@ -50,7 +50,7 @@ fn authority(request: &Request) -> Option<Authority> {
     asked.filter(|asked| !asked.as_str().contains('@'))
 }
 
-/// The address of the node without a slash at its end, as whoever asks reaches it.
+/// Returns the node's base URL as the client reaches it, without a trailing slash.
 fn base(config: &Config, asked: Option<&Authority>, advertised: Option<&str>) -> String {
     let public = config
         .http
@@ -61,7 +61,7 @@ fn base(config: &Config, asked: Option<&Authority>, advertised: Option<&str>) ->
         let url: Option<Uri> = url.parse().ok();
         url.as_ref().and_then(Uri::host) == asked.map(Authority::host)
     };
-    // A proxy in front may speak TLS where the node doesn't.
+    // A proxy in front may use TLS where the node doesn't.
     if let Some(public) = public.filter(is_public) {
         return public.to_owned();
     }
@@ -79,7 +79,7 @@ fn proof(config: &Config, file: Option<&Path>) -> Proof {
     }
 }
 
-/// A path as a shell takes it for one word.
+/// Quotes a path as one shell word.
 fn quoted(path: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
     if path.chars().all(is_plain) {

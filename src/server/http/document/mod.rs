@@ -1,4 +1,4 @@
-//! The OpenAPI document as it is served: completed by what every route can answer, and written once.
+//! OpenAPI document as served: completed with the responses common to all routes, and serialized once.
 
 mod begin;
 pub(crate) mod page;
@@ -18,18 +18,18 @@ use crate::http::guard::dry_run;
 use crate::http::guard::parameters::Rules;
 use crate::http::problem::Slug;
 
-/// The document, written.
+/// Serialized forms of the OpenAPI document.
 #[derive(Debug)]
 pub(crate) struct Written {
-    /// As JSON.
+    /// Document serialized as JSON.
     pub(super) json: Bytes,
-    /// As HTML for people, the inside of a page, before and after the first calls.
+    /// Document as HTML, the parts before and after the introduction.
     pub(super) html: [String; 2],
-    /// What can be looked at without naming one.
+    /// Paths of the resources that can be listed, by name.
     pub(super) resources: BTreeMap<String, String>,
 }
 
-/// Completes the document, writes it, and says what it wants of parameters.
+/// Completes the document, serializes it and extracts the parameter rules.
 pub(super) fn finish(document: &mut OpenApi) -> (Written, Rules) {
     for (path, item) in &mut document.paths.paths {
         add_path_parameters(path, item);
@@ -48,7 +48,7 @@ pub(super) fn finish(document: &mut OpenApi) -> (Written, Rules) {
     (written, Rules::of(&value))
 }
 
-/// Parameters of paths that several routes have: the name, what it is, its pattern, an example.
+/// Path parameters shared by several routes: name, description, pattern, example.
 const PATH_PARAMETERS: [(&str, &str, &str, &str); 6] = [
     ("task", "Its number", "^t[1-9][0-9]{0,18}$", "t42"),
     ("business", "Its name", "^[a-z0-9-]{1,40}$", "push"),
@@ -58,7 +58,7 @@ const PATH_PARAMETERS: [(&str, &str, &str, &str); 6] = [
     ("u", "The upload", "^u[1-9][0-9]{0,17}$", "u7"),
 ];
 
-/// Describes the parameters of a path that its routes leave to this table.
+/// Describes the path parameters that routes leave to the shared table.
 fn add_path_parameters(path: &str, item: &mut PathItem) {
     for (name, description, pattern, example) in PATH_PARAMETERS {
         if !path.contains(&format!("{{{name}}}")) {
@@ -77,14 +77,14 @@ fn add_path_parameters(path: &str, item: &mut PathItem) {
             .build();
         for operation in operations_mut(item) {
             let parameters = operation.parameters.get_or_insert_default();
-            // utoipa adds what a handler reads from the path, of which it knows the name only.
+            // Replace utoipa's own entry, which knows only the name.
             parameters.retain(|one| !matches!(one, RefOr::T(one) if one.name == name));
             parameters.insert(0, RefOr::T(parameter.clone()));
         }
     }
 }
 
-/// A change of what is answered with a tag takes the tag that the caller has seen.
+/// Adds `If-Match` and `412` to a change whose response has an ETag.
 fn guard_by_tag(change: &mut Operation) {
     let has_tag = |response: &RefOr<Response>| match response {
         RefOr::T(response) => response.headers.contains_key("etag"),
@@ -114,7 +114,8 @@ fn operations_mut(item: &mut PathItem) -> Vec<&mut Operation> {
     all.into_iter().filter_map(Option::as_mut).collect()
 }
 
-/// Adds the problems that a route can answer by what it takes, and says of each answer what it means: OpenAPI wants it said.
+/// Adds the problems that a route can return given its inputs, and a description for each response, which OpenAPI
+/// requires.
 fn complete(operation: &mut Operation) {
     dry_run::describe(operation);
     leave_rows_open(operation);
@@ -163,8 +164,8 @@ fn complete(operation: &mut Operation) {
     }
 }
 
-/// A body of rows is bytes, and its media type says of which form: of bytes the type `string` says nothing that JSON could
-/// violate, so that whoever made wrong bodies by it would find them accepted.
+/// Removes the schema of row bodies, which are described by their media type only. With type `string`, clients that
+/// generate invalid bodies from the schema would find them accepted.
 fn leave_rows_open(operation: &mut Operation) {
     let Some(RefOr::T(body)) = &mut operation.request_body else {
         return;
@@ -178,7 +179,7 @@ fn leave_rows_open(operation: &mut Operation) {
     }
 }
 
-/// The problems that a status can be.
+/// Returns the problem slugs of a status.
 fn slugs_of(status: &str) -> String {
     let facts = Slug::ALL.iter().map(|slug| slug.facts());
     let slugs: Vec<&str> = facts
@@ -188,7 +189,7 @@ fn slugs_of(status: &str) -> String {
     slugs.join(", ")
 }
 
-/// An answer that is a problem; what it means is said in [`finish`].
+/// Returns the placeholder response for a problem; [`finish`] fills in the description.
 pub(super) fn problem() -> RefOr<Response> {
     RefOr::T(Response::default())
 }

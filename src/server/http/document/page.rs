@@ -1,4 +1,4 @@
-//! `/docs`: the API for people, made from the document: no script, nothing from elsewhere.
+//! `/docs`: the API as an HTML page, generated from the OpenAPI document, without scripts or external resources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::http::answer::html::{self, escaped};
 use crate::http::document::Written;
 use crate::http::front::App;
 
-/// How deep a schema is shown where it is used; deeper ones are links.
+/// Nesting depth up to which a schema is shown inline; deeper ones are links.
 const DEPTH_MAX: usize = 3;
 
-/// Where the resources are.
+/// Entry points of the API.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Index {
-    /// What there is, by name.
+    /// Paths of the resources, by name.
     resources: BTreeMap<String, String>,
-    /// The page for people.
+    /// Path of the HTML documentation.
     docs: &'static str,
-    /// The document for programs.
+    /// Path of the OpenAPI document.
     openapi: &'static str,
 }
 
-/// Where the resources are
+/// List the resources of the API
 #[utoipa::path(
     get, path = "/v1", operation_id = "index", tag = "node", security(()),
     responses((status = 200, body = Index))
@@ -43,7 +43,7 @@ pub(crate) async fn index(Extension(written): Extension<Arc<Written>>) -> Json<I
     })
 }
 
-/// What can be looked at without naming one, by name: read out of the document, so that nothing is left out.
+/// Returns the resources that can be read without an id, by name. Taken from the document, so that none is missing.
 pub(crate) fn resources(document: &Value) -> BTreeMap<String, String> {
     let gets = members(&document["paths"]).filter(|(_, item)| item["get"].is_object());
     let named = gets.filter_map(|(path, _)| {
@@ -54,7 +54,7 @@ pub(crate) fn resources(document: &Value) -> BTreeMap<String, String> {
     named.collect()
 }
 
-/// This API, for people
+/// API documentation as HTML
 #[utoipa::path(
     get, path = "/docs", operation_id = "docs", tag = "node", security(()),
     responses((status = 200, description = "A page", body = String, content_type = "text/html"))
@@ -66,12 +66,12 @@ pub(crate) async fn docs(
 ) -> Response {
     let [head, rest] = &written.html;
     let begin = begin(&app, &request);
-    // It may name a file of this machine, which is for who asked and nobody who shares a cache with them.
+    // Don't cache: the page may name a file on this machine, which only this client may see.
     let own = [(header::CACHE_CONTROL, "no-store")];
     (own, html::page("API", &format!("{head}{begin}{rest}"))).into_response()
 }
 
-/// The inside of the page: what stands before the first calls, and what follows them.
+/// Renders the page's body: the parts before and after the introduction.
 pub(crate) fn render(document: &Value) -> [String; 2] {
     let mut by_tag: BTreeMap<&str, String> = BTreeMap::new();
     for (path, item) in members(&document["paths"]) {
@@ -142,7 +142,7 @@ fn operation_html(path: &str, method: &str, operation: &Value) -> String {
     text
 }
 
-/// Who may call it, in words.
+/// Describes the roles that may call an operation.
 fn who(operation: &Value) -> String {
     let requirements = operation["security"]
         .as_array()
@@ -177,7 +177,7 @@ fn parameters_html(parameters: &Value) -> String {
     table(rows.collect())
 }
 
-/// Rows as a table; none is nothing.
+/// Wraps rows in a table; empty if there are no rows.
 fn table(rows: String) -> String {
     if rows.is_empty() {
         rows
@@ -186,7 +186,7 @@ fn table(rows: String) -> String {
     }
 }
 
-/// What is written where something holds.
+/// Returns the text if the condition holds, otherwise an empty string.
 fn text_if(holds: bool, text: &str) -> &str {
     if holds { text } else { "" }
 }
@@ -208,7 +208,7 @@ fn responses_html(responses: &Value) -> String {
     )
 }
 
-/// A link to a schema of a name; its kind otherwise.
+/// Returns a link to a named schema, otherwise its type.
 fn named(schema: &Value) -> String {
     match schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         Some(name) => format!("<a href=\"#schema-{0}\">{0}</a>", escaped(name)),
@@ -216,7 +216,7 @@ fn named(schema: &Value) -> String {
     }
 }
 
-/// The kind of a value with what bounds it.
+/// Describes the type of a value with its bounds.
 fn kind_of(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         return name.to_owned();

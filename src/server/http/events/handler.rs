@@ -1,4 +1,5 @@
-//! What is told of a task's handler: that an outage begins or ends, and each code that is new; never each failure.
+//! Handler events of a task: the handler goes down or recovers, or an error code appears for the first time. Not each
+//! failure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,12 +11,12 @@ use crate::http::tasks::view::handler::show_handler_down;
 use crate::http::tasks::view::handler::show_last_error;
 use crate::service::tasks::show::TaskPicture;
 
-/// A code that wasn't seen for this long is new again.
+/// Time after which a code that wasn't seen counts as new again.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
-/// Codes that are remembered; of a handler that makes them up more are told again.
+/// Most codes remembered. A handler that invents codes beyond it gets events for them again.
 const CODES_MAX: usize = 50;
 
-/// What was told so far.
+/// Handler state as of the last event.
 #[derive(Debug, Default)]
 pub(super) struct HandlerNews {
     is_down: bool,
@@ -23,7 +24,7 @@ pub(super) struct HandlerNews {
 }
 
 impl HandlerNews {
-    /// What to tell, if there is something new.
+    /// Returns the event to send, if anything is new.
     pub(super) fn look(&mut self, picture: &TaskPicture, now: Instant) -> Option<Value> {
         let state = &picture.handler.state;
         let is_down = state.outage.is_some();
@@ -46,7 +47,7 @@ impl HandlerNews {
     }
 }
 
-/// The members of the task that tell it.
+/// Returns the handler state as shown in a task.
 pub(super) fn state(picture: &TaskPicture) -> api::HandlerState {
     let handler = &picture.handler;
     api::HandlerState {

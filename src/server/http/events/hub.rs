@@ -1,7 +1,7 @@
-//! What was told of each topic in the last minute: one ticker a topic, however many listen.
+//! Events of each topic in the last minute, with one ticker per topic, however many listeners it has.
 //!
-//! Nothing is queued for a listener. Each comes by, at its own pace, and takes what is new; one that is too late for
-//! the ring is given a fresh snapshot. So a slow client costs what one batch costs, and never holds anything up.
+//! Nothing is queued per listener. Each one collects what is new at its own pace; one that falls behind the ring gets
+//! a fresh snapshot. A slow client costs one batch and never blocks others.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 
 use super::topic::{Kind, Look, Told, Topic};
 
-/// How long events can be replayed, and how long a topic is watched after its last listener went.
+/// Time for which events can be replayed, and for which a topic is still watched after its last listener leaves.
 pub(super) const REPLAY: Duration = Duration::from_secs(60);
-/// Events of one topic that are kept at most.
+/// Most events kept per topic.
 const RING_MAX: usize = 1000;
 
-/// One event.
+/// Event as stored in the ring.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Event {
     pub(super) id: u64,
@@ -27,24 +27,24 @@ pub(super) struct Event {
     pub(super) data: Arc<Told>,
 }
 
-/// What there is for a listener.
+/// New events for a listener.
 #[derive(Debug, PartialEq)]
 pub(super) struct Batch {
-    /// New events, oldest first; of what only has a newest state, that one.
+    /// New events, oldest first. Of kinds that describe a state, only the newest.
     pub(super) events: Vec<Event>,
-    /// Topics of which too much was missed.
+    /// Topics with missed events, which need a snapshot.
     pub(super) lost: Vec<Topic>,
-    /// Everything up to here is in this batch.
+    /// Id of the last event that this batch covers.
     pub(super) cursor: u64,
 }
 
 struct Channel {
     ring: VecDeque<(Instant, Event)>,
-    /// Events after this id are all in the ring.
+    /// All events with a higher id are in the ring.
     complete_since: u64,
     listeners: usize,
     idle_since: Option<Instant>,
-    /// The highest pace that was asked for. Unit: looks per second.
+    /// Highest rate requested by a listener, in looks per second.
     hz: u32,
     ticker: Option<AbortHandle>,
 }
@@ -54,22 +54,22 @@ struct Inner {
     channels: BTreeMap<Topic, Channel>,
 }
 
-/// See the module.
+/// Hub of all event streams of this node.
 #[derive(Clone)]
 pub(crate) struct Hub {
     inner: Arc<Mutex<Inner>>,
     newest: watch::Sender<u64>,
 }
 
-/// As long as it is held, its topics are watched.
+/// Subscription to topics; they are watched until it is dropped.
 pub(super) struct Listening {
     hub: Hub,
     topics: Vec<Topic>,
 }
 
 impl Hub {
-    /// A hub whose ids begin at `first`: above those of any earlier life of the node, so that a listener of then is
-    /// known to have missed something.
+    /// Creates a hub whose ids start at `first`. That is above the ids of earlier lives of the node, so that an old
+    /// listener is known to have missed events.
     pub(crate) fn new(first: u64) -> Hub {
         let inner = Inner {
             next_id: first.max(1),
@@ -85,12 +85,12 @@ impl Hub {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many listen, each counted once.
+    /// Returns the number of listeners, each counted once.
     pub(crate) fn listeners(&self) -> usize {
         self.newest.receiver_count()
     }
 
-    /// Begins to listen; topics that nobody watched are watched from now on.
+    /// Subscribes to topics. Those without a watcher get one.
     pub(super) fn listen(&self, topics: Vec<Topic>, hz: u32, look: &Arc<dyn Look>) -> Listening {
         let mut inner = self.lock();
         for topic in &topics {
@@ -119,7 +119,7 @@ impl Hub {
         }
     }
 
-    /// Looks at nothing any more.
+    /// Stops watching all topics.
     pub(crate) fn close(&self) {
         let channels = std::mem::take(&mut self.lock().channels);
         channels
@@ -128,7 +128,7 @@ impl Hub {
             .for_each(|ticker| ticker.abort());
     }
 
-    /// Looks at a topic again and again until nobody has listened for a while.
+    /// Watches a topic until it has had no listeners for a while.
     async fn tick(self, topic: Topic, look: Arc<dyn Look>) {
         let mut watcher = look.watcher(&topic);
         while let Some(wait) = self.pause(&topic) {
@@ -138,7 +138,8 @@ impl Hub {
         }
     }
 
-    /// How long until the next look; none when nobody cares any more, and the topic is forgotten.
+    /// Returns the time until the next look. `None` after the topic had no listeners for [`REPLAY`]; it is then
+    /// removed.
     fn pause(&self, topic: &Topic) -> Option<Duration> {
         let mut inner = self.lock();
         let channel = inner.channels.get(topic)?;
@@ -184,19 +185,19 @@ impl Hub {
 }
 
 impl Listening {
-    /// Hears that there may be something new.
+    /// Returns a receiver that is notified of new events.
     pub(super) fn newest(&self) -> watch::Receiver<u64> {
         self.hub.newest.subscribe()
     }
 
-    /// An id for a snapshot that is about to be taken: whatever happens from now on has a higher one.
+    /// Reserves an id for a snapshot about to be taken: all later events have higher ids.
     pub(super) fn snapshot_id(&self) -> u64 {
         let mut inner = self.hub.lock();
         inner.next_id += 1;
         inner.next_id - 1
     }
 
-    /// What is new after an id.
+    /// Returns all events after an id.
     pub(super) fn after(&self, cursor: u64) -> Batch {
         let inner = self.hub.lock();
         let (mut events, mut lost) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! What happens to many: the newest tasks and those that are under way; how many there are; the node.
+//! Events of task lists, status counts and nodes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,16 +19,16 @@ use windrow_core::ids::TaskId;
 use windrow_engine::ports::tasks::list::TaskFilter;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// The newest tasks that are told.
+/// Number of newest tasks included.
 const NEWEST: u32 = 50;
-/// Tasks under way that are told.
+/// Most unfinished tasks included.
 const UNDER_WAY: u32 = 200;
-/// Between two reads of the store.
+/// Time between two reads of the store.
 const STORE_EVERY: Duration = Duration::from_secs(1);
-/// Tasks of one status are counted up to here.
+/// Limit of the count per status.
 const COUNT_MAX: u32 = 1000;
 
-/// The newest tasks and those under way, newest first.
+/// Returns the newest and the unfinished tasks, newest first.
 async fn listed(app: &App) -> Result<Vec<TaskView>, ServiceError> {
     let lists = &app.service.tasks.lists;
     let newest = lists.tasks(&TaskFilter::default(), None, NEWEST).await?.tasks;
@@ -44,7 +44,7 @@ async fn listed(app: &App) -> Result<Vec<TaskView>, ServiceError> {
     Ok(all.into_values().rev().collect())
 }
 
-/// The tasks, each as `GET /v1/tasks` lists it.
+/// Builds the snapshot of tasks, each as in `GET /v1/tasks`.
 pub(super) async fn tasks_picture(app: &App) -> Result<Value, ServiceError> {
     let mut shown = Vec::new();
     for picture in app.service.tasks.pictures(listed(app).await?).await {
@@ -53,7 +53,7 @@ pub(super) async fn tasks_picture(app: &App) -> Result<Value, ServiceError> {
     Ok(json!({ "tasks": shown }))
 }
 
-/// How many tasks there are in each status, and the nodes.
+/// Builds the snapshot of the cluster: tasks per status, and the nodes.
 pub(super) async fn cluster_picture(app: &App) -> Result<Value, ServiceError> {
     let counts = app.service.tasks.lists.status_counts(COUNT_MAX).await?;
     let counts: Map<String, Value> = counts
@@ -63,7 +63,7 @@ pub(super) async fn cluster_picture(app: &App) -> Result<Value, ServiceError> {
     Ok(json!({ "tasks": counts, "counted_up_to": COUNT_MAX, "nodes": node_pictures(app).await? }))
 }
 
-/// Tells of the cluster, or of one of its nodes, what changed.
+/// Watcher for changes of the cluster or one of its nodes.
 pub(super) struct NumbersWatcher {
     app: App,
     topic: Topic,
@@ -103,7 +103,8 @@ impl Watcher for NumbersWatcher {
     }
 }
 
-/// Tells of tasks what changed: each status once, the numbers of all that run together.
+/// Watcher for changes of all listed tasks: one event per status change, one event with the numbers of all running
+/// tasks.
 pub(super) struct TasksWatcher {
     app: App,
     told: BTreeMap<TaskId, Value>,

@@ -1,4 +1,4 @@
-//! Who finds what there is to tell of each topic, and who may hear of it.
+//! Snapshots and watchers by topic, and access checks.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -12,10 +12,10 @@ use crate::http::guard::Caller;
 use crate::service::ServiceError;
 use windrow_core::business::access::Role;
 
-/// Whether a caller may hear of a topic.
+/// Checks that a caller may subscribe to a topic.
 ///
 /// # Errors
-/// `NotFound` for what isn't there, or isn't the caller's; `Forbidden` for what no business is told.
+/// `NotFound` if it doesn't exist or belongs to another business; `Forbidden` for topics closed to businesses.
 pub(super) async fn check(app: &App, caller: &Caller, topic: &Topic) -> Result<(), ServiceError> {
     match topic {
         Topic::Task(id) => {

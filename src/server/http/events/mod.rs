@@ -1,5 +1,5 @@
-//! `GET /v1/events`: one stream of what happens, for many topics. Ids grow; who comes back with the last one is told
-//! what happened since, if that is still known, else everything anew.
+//! `GET /v1/events`: one stream for many topics. Ids increase. A client that reconnects with its last id gets the
+//! events since then if they are still in memory, otherwise new snapshots.
 
 mod handler;
 pub(super) mod hub;
@@ -33,12 +33,12 @@ use crate::http::guard::access::{Caller, no_longer_known};
 use crate::http::guard::{Params, headers};
 use crate::service::ServiceError;
 
-/// Topics of one stream.
+/// Most topics per stream.
 const TOPICS_MAX: usize = 32;
-/// Batches a second when the caller names no number, and at most.
+/// Default number of batches per second; the maximum follows.
 const HZ_DEFAULT: u32 = 4;
 const HZ_MAX: u32 = 10;
-/// Between comments on a quiet stream.
+/// Time between keep-alive comments on a quiet stream.
 const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(15);
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -47,17 +47,18 @@ pub(crate) struct EventsQuery {
     /// Comma-separated: `cluster`, `tasks`, `task:t42`, `node:n1`
     #[param(max_length = 1024)]
     topics: String,
-    /// Batches a second
+    /// Maximum number of batches per second
     #[param(minimum = 1, maximum = 10)]
     hz: Option<u32>,
 }
 
-/// What happens, as it happens
+/// Stream events as they happen
 ///
-/// Events: `snapshot`, `stats`, `status`, `handler` (a task's handler stopped answering, or answers again, or its calls
-/// fail with a code that is new), `failure`, `log`, `audit`, `node`, and `bye` when the node ends or the token holds no
-/// longer. Each has the topic in its data. The `stats` of a task have `stale`: null, or `store_unavailable` while the node
-/// can't reach its database and so doesn't know how the task is: the numbers are those of before, without a rate.
+/// Events: `snapshot`, `stats`, `status`, `handler` (a task's handler went down or recovered, or its calls fail with
+/// a new code), `failure`, `log`, `audit`, `node`, and `bye` when the node shuts down or the token becomes invalid.
+/// Each has the topic in its data. In the `stats` of a task, `stale` is null, or `store_unavailable` while the node
+/// can't reach its database and doesn't know the task's state; the numbers are then the last known ones, without a
+/// rate.
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "events", tag = "node",
     params(EventsQuery, ("last-event-id" = Option<String>, Header, description = "Where the stream goes on")),

@@ -1,4 +1,4 @@
-//! What happens on a node: how much of it is taken, how many run.
+//! Events of a node: its load and the number of running tasks.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::http::front::App;
 use crate::http::nodes;
 use crate::service::ServiceError;
 
-/// A node's numbers; of one that can't be asked, what is stored.
+/// Returns a node's numbers; stored ones if it can't be reached.
 pub(super) async fn node_picture(app: &App, name: &str) -> Result<Value, ServiceError> {
     let mut picture = nodes::body::numbers(&nodes::one(app, name).await?);
     if name == app.front.node {
@@ -15,7 +15,7 @@ pub(super) async fn node_picture(app: &App, name: &str) -> Result<Value, Service
     Ok(picture)
 }
 
-/// The numbers of all nodes, the one that answers first.
+/// Returns the numbers of all nodes, this node first.
 pub(super) async fn node_pictures(app: &App) -> Result<Vec<Value>, ServiceError> {
     let mut pictures: Vec<Value> = nodes::all(app).await?.iter().map(nodes::body::numbers).collect();
     if let Some(here) = pictures.first_mut() {

@@ -1,4 +1,4 @@
-//! One listener's stream.
+//! Event stream of a single listener.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -18,15 +18,15 @@ use super::hub::{Batch, Event, Hub, Listening};
 use super::topic::{Kind, Look, STALE, Told, Topic};
 use crate::service::ServiceError;
 
-/// How long a client waits before it connects again.
+/// Time a client waits before it reconnects.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// What a listener asked for.
+/// Request of a listener.
 pub(super) struct StreamRequest {
     pub(super) topics: Vec<Topic>,
-    /// Batches a second.
+    /// Batches per second, at most.
     pub(super) hz: u32,
-    /// The id of the last event that it has seen.
+    /// Id of the last event received, from an earlier connection.
     pub(super) last: Option<u64>,
 }
 
@@ -38,33 +38,37 @@ struct Listener {
     next_at: Instant,
     cursor: u64,
     ready: VecDeque<Event>,
-    /// Over when the stream is; says why.
+    /// Resolves with a reason when the stream must end.
     ended: Pin<Box<dyn Future<Output = &'static str> + Send>>,
     is_over: bool,
-    /// Nothing was told yet: what there is, is told without waiting for more.
+    /// Set until the first batch, which is sent without waiting for an event.
     is_new: bool,
-    /// Topics that are to be told in full.
+    /// Topics whose snapshot is still to be sent.
     fresh: Vec<Topic>,
-    /// Whether it was told that there is no telling of a task now.
+    /// Set when the listener was told that a task's numbers are stale; reset by the next snapshot.
     is_blind: bool,
 }
 
-/// The stream; it says `bye` and ends when `ended` is over.
+/// Returns the stream. It sends `bye` and ends when `ended` resolves.
 pub(super) fn stream<E: Future<Output = &'static str> + Send + 'static>(
     hub: &Hub,
     look: Arc<dyn Look>,
-    wish: StreamRequest,
+    request: StreamRequest,
     ended: E,
 ) -> impl Stream<Item = Result<sse::Event, Infallible>> + Send + use<E> {
-    let listening = hub.listen(wish.topics.clone(), wish.hz, &look);
-    // An id that nobody has given out yet says as little as none.
-    let last = wish.last.filter(|last| *last < listening.snapshot_id());
-    let fresh = if last.is_some() { Vec::new() } else { wish.topics };
+    let listening = hub.listen(request.topics.clone(), request.hz, &look);
+    // Ignore an id that was never issued.
+    let last = request.last.filter(|last| *last < listening.snapshot_id());
+    let fresh = if last.is_some() {
+        Vec::new()
+    } else {
+        request.topics
+    };
     let listener = Listener {
         newest: listening.newest(),
         listening,
         look,
-        every: Duration::from_secs(1) / wish.hz.max(1),
+        every: Duration::from_secs(1) / request.hz.max(1),
         next_at: Instant::now(),
         cursor: last.unwrap_or(0),
         is_new: true,
@@ -93,7 +97,7 @@ impl Listener {
         }
     }
 
-    /// Waits for something to tell, at the pace that was asked for.
+    /// Waits for events, at most at the requested rate.
     async fn gather(&mut self) {
         let is_urgent = self.is_new || !self.fresh.is_empty();
         self.is_new = false;
@@ -105,7 +109,7 @@ impl Listener {
         tokio::select! {
             biased;
             why = &mut self.ended => return self.say_goodbye(why),
-            // The hub outlives its listeners; without it there is nothing more to tell.
+            // Unreachable in practice: the hub outlives its listeners.
             heard = news => if !heard { return self.say_goodbye("there is nothing more to tell; connect again") },
         }
         self.next_at = Instant::now() + self.every;
@@ -131,7 +135,7 @@ impl Listener {
         let id = self.listening.snapshot_id();
         let data = match self.look.snapshot(&topic).await {
             Ok(data) => data,
-            // It was deleted meanwhile: there is nothing.
+            // The object was deleted in the meantime.
             Err(ServiceError::NotFound { .. }) => Value::Null,
             Err(error) => {
                 tracing::debug!(%topic, %error, "no snapshot; it is taken with the next batch");
@@ -148,7 +152,7 @@ impl Listener {
         self.cursor = self.cursor.max(id);
     }
 
-    /// Of a task, that what its listener knows is old, once: it may know it from elsewhere.
+    /// Tells the listener of a task once that its numbers are stale: it may have them from an earlier connection.
     fn tell_blind(&mut self, topic: Topic) {
         if matches!(topic, Topic::Task(_)) && !std::mem::replace(&mut self.is_blind, true) {
             self.ready.push_back(Event {
@@ -174,7 +178,7 @@ impl Listener {
     }
 }
 
-/// An event with its topic.
+/// Event data with its topic, as serialized.
 #[derive(Serialize)]
 struct Written<'a> {
     data: &'a Told,
@@ -191,7 +195,7 @@ fn written(event: &Event) -> sse::Event {
         .id(event.id.to_string())
         .event(event.kind.as_str())
         .data(data);
-    // Once is enough, and every stream begins with a snapshot or a replay; repeating it costs little.
+    // Snapshots start every stream that isn't replayed, so setting the retry time on them is enough.
     if event.kind == Kind::Snapshot {
         written.retry(RETRY)
     } else {

@@ -1,4 +1,4 @@
-//! What happens to one task: its numbers, its status, its failures, its log and who changed it.
+//! Events of one task: its numbers, status, failures, log and changes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,16 +25,16 @@ use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::tasks::list::AuditFilter;
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 
-/// Between two reads of the store; live numbers come at the listeners' pace.
+/// Time between two reads of the store. Live numbers follow the listeners' rate.
 const STORE_EVERY: Duration = Duration::from_secs(1);
-/// Lines of one look.
+/// Most log lines per look.
 const LINES_MAX: u32 = 100;
-/// Changes of one look.
+/// Most audit entries per look.
 const CHANGES_MAX: u32 = 50;
-/// Groups of one look.
+/// Most failure groups per look.
 const GROUPS_MAX: usize = 100;
 
-/// Everything about a task, as `GET /v1/tasks/{task}` says it.
+/// Builds the snapshot of a task, as in `GET /v1/tasks/{task}`.
 pub(super) async fn task_picture(app: &App, id: TaskId) -> Result<Value, ServiceError> {
     let task = app
         .service
@@ -46,12 +46,12 @@ pub(super) async fn task_picture(app: &App, id: TaskId) -> Result<Value, Service
     written(&tasks::body(app, app.service.tasks.picture(task).await))
 }
 
-/// A body of the API as a value.
+/// Serializes an API body to a value.
 pub(super) fn written<T: Serialize>(body: &T) -> Result<Value, ServiceError> {
     serde_json::to_value(body).map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
-/// Where the task stands.
+/// Builds the status event of a task.
 pub(super) fn status(task: &TaskView) -> Value {
     let status = api::StatusEvent {
         id: task.id.to_string(),
@@ -66,7 +66,7 @@ pub(super) fn status(task: &TaskView) -> Value {
     to_value(status).unwrap_or_default()
 }
 
-/// The numbers that move; the terms add up to `total`.
+/// Builds the live numbers of a task; the terms add up to `total`.
 pub(super) fn numbers(picture: &TaskPicture) -> Value {
     let (task, live) = (&picture.task, picture.live.as_ref());
     let numbers = api::StatsEvent {
@@ -74,7 +74,7 @@ pub(super) fn numbers(picture: &TaskPicture) -> Value {
         total: task.total.0,
         counts: api::TaskCounts::of(task),
         pace: api::TaskPace::of(picture),
-        low_water: task.low_water.0,
+        watermark: task.watermark.0,
         high_water: live.map(|live| live.high_water.0),
         window: live.map(|live| live.window),
         concurrency: live.map(|live| live.concurrency),
@@ -89,7 +89,8 @@ pub(super) fn numbers(picture: &TaskPicture) -> Value {
     to_value(numbers).unwrap_or_default()
 }
 
-/// The numbers that were told last, while the store can't be read: what only who runs it knows is left out.
+/// Marks the last numbers sent as stale while the store can't be read, and removes the members that only the running
+/// node knows.
 fn stale(mut numbers: Value) -> Value {
     let live = [
         "high_water",
@@ -107,7 +108,7 @@ fn stale(mut numbers: Value) -> Value {
     numbers
 }
 
-/// See the module.
+/// Watcher of a single task.
 pub(super) struct TaskWatcher {
     app: App,
     id: TaskId,
@@ -118,9 +119,9 @@ pub(super) struct TaskWatcher {
     groups: BTreeMap<String, u64>,
     line: Option<i64>,
     change: Option<i64>,
-    /// Whether it ran at the last look.
+    /// True if the task was running at the last look.
     ran: bool,
-    /// Whether the store couldn't be read at the last attempt.
+    /// True if the last read of the store failed.
     is_blind: bool,
     handler: HandlerNews,
 }
@@ -143,7 +144,7 @@ impl TaskWatcher {
         }
     }
 
-    /// Reads what the store knows, and finds what changed there.
+    /// Reads the task from the store and collects changes.
     async fn read(&mut self, found: &mut Vec<(Kind, Told)>) -> Result<(), StoreError> {
         let service = self.app.service.clone();
         let is_first = self.task.is_none();
@@ -158,7 +159,7 @@ impl TaskWatcher {
             }
             self.told = now;
         }
-        if is_first || self.groups.values().sum::<u64>() != task.counters.abandoned {
+        if is_first || self.groups.values().sum::<u64>() != task.counters.failed {
             let fresh = self.fresh_groups(service.failures.list.groups(self.id).await?);
             if !is_first {
                 found.extend(self.failures(&task, fresh).await);
@@ -175,7 +176,7 @@ impl TaskWatcher {
         groups
     }
 
-    /// What is told of groups, with what their examples carry.
+    /// Builds the events of failure groups, with the data of their example items.
     async fn failures(&self, task: &TaskView, groups: Vec<FailureGroup>) -> Vec<(Kind, Told)> {
         let indexes: Vec<ItemIndex> = groups.iter().map(|group| group.example_index).collect();
         let mut carried = self.carried(task, &indexes).await;
@@ -195,7 +196,7 @@ impl TaskWatcher {
         told.collect()
     }
 
-    /// What items carry, in their order; nothing where that can't be read.
+    /// Returns the data of items in the given order; empty if it can't be read.
     async fn carried(
         &self,
         task: &TaskView,
@@ -213,7 +214,7 @@ impl TaskWatcher {
             .map(|item: ItemData| item.data)
     }
 
-    /// Who changed something since the last look.
+    /// Collects audit entries since the last look.
     async fn read_changes(&mut self, found: &mut Vec<(Kind, Told)>) -> Result<(), StoreError> {
         let filter = AuditFilter {
             task: Some(self.id),
@@ -240,7 +241,7 @@ impl TaskWatcher {
             return Ok(());
         };
         let lines = log.after(self.id, last, LINES_MAX).await?;
-        // Who an error is about.
+        // Only error lines get the data of their item.
         let failed = lines
             .iter()
             .filter(|(_, line)| line.line.level == LogLevel::Error);
@@ -273,8 +274,8 @@ impl TaskWatcher {
         Ok(())
     }
 
-    /// The picture; where the last run has ended since the look before, that of what its end saved: what was read while it
-    /// ran is older.
+    /// Returns the picture, taken again after a final read of the store if the run has ended since the last look:
+    /// what was read during the run is older.
     async fn unless_ended(&mut self, picture: TaskPicture, found: &mut Vec<(Kind, Told)>) -> TaskPicture {
         let runs = picture.live.is_some();
         let is_known = picture.silent.is_empty() && !picture.is_blind;
@@ -289,7 +290,7 @@ impl TaskWatcher {
         }
     }
 
-    /// Reads what the store knows, if it can be reached.
+    /// Reads the store and notes if that fails.
     async fn try_read(&mut self, found: &mut Vec<(Kind, Told)>) {
         self.read_at = Some(Instant::now());
         let read = self.read(found).await;
@@ -299,8 +300,8 @@ impl TaskWatcher {
         }
     }
 
-    /// The numbers of a picture; those that were told last where the store doesn't tell how it is now: what it saved then is
-    /// older still.
+    /// Returns the numbers to send. While the store can't be read, these are the last ones sent, marked stale: the
+    /// saved ones are older still.
     fn newest(&self, picture: &TaskPicture) -> Value {
         let is_blind = picture.is_blind || (self.is_blind && picture.live.is_none());
         if is_blind && self.numbers.is_object() {
@@ -311,12 +312,12 @@ impl TaskWatcher {
         now
     }
 
-    /// The live numbers, where they changed.
+    /// Collects the live numbers if they have changed.
     async fn live(&mut self, found: &mut Vec<(Kind, Told)>) {
         let Some(task) = &self.task else { return };
         let picture = self.app.service.tasks.picture(task.clone()).await;
         let picture = self.unless_ended(picture, found).await;
-        // What there is at the first look, the snapshot has told.
+        // At the first look the snapshot already contains the handler state.
         let news = self
             .handler
             .look(&picture, Instant::now())

@@ -71,14 +71,14 @@ struct Read {
 type Events = std::pin::Pin<Box<dyn Stream<Item = Read> + Send>>;
 
 fn open(hub: &Hub, fake: &Fake, last: Option<u64>, ended: oneshot::Receiver<()>) -> Events {
-    let wish = StreamRequest {
+    let request = StreamRequest {
         topics: vec![Topic::Task(TaskId(1))],
         hz: 4,
         last,
     };
     let ended = async move { ended.await.map_or("the test is over", |()| "the node ends") };
     let look: Arc<dyn Look> = Arc::new(fake.clone());
-    let events = Sse::new(stream(hub, look, wish, ended))
+    let events = Sse::new(stream(hub, look, request, ended))
         .into_response()
         .into_body()
         .into_data_stream();

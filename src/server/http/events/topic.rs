@@ -1,4 +1,4 @@
-//! What a stream can be about, and what happens to it.
+//! Topics of event streams and the kinds of events.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,16 +12,16 @@ use serde_json::value::RawValue;
 use crate::service::ServiceError;
 use windrow_core::ids::TaskId;
 
-/// What a stream can be about.
+/// Subject that a stream can subscribe to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Topic {
-    /// How many tasks there are in each status, and the nodes.
+    /// Number of tasks per status, and the nodes.
     Cluster,
-    /// The newest tasks and those under way.
+    /// Newest and unfinished tasks.
     Tasks,
-    /// One task.
+    /// Single task by id.
     Task(TaskId),
-    /// One node.
+    /// Single node by name.
     Node(String),
 }
 
@@ -50,34 +50,34 @@ impl FromStr for Topic {
     }
 }
 
-/// `stale` of a task's numbers, while its node can't reach its database.
+/// Value of `stale` in a task's numbers while its node can't reach the database.
 pub(super) const STALE: &str = "store_unavailable";
 
-/// What happens.
+/// Kind of an event, as sent to listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Everything about the topic.
+    /// Full state of the topic.
     Snapshot,
-    /// Numbers that move: only the newest matter.
+    /// Live numbers; only the newest count.
     Stats,
-    /// A task changed its status.
+    /// Status change of a task.
     Status,
-    /// A task's handler stopped answering, or answers again, or its calls fail with a code that is new.
+    /// A task's handler went down or recovered, or its calls fail with a new code.
     Handler,
-    /// Items were abandoned.
+    /// New failed items of a task.
     Failure,
-    /// Lines of the data log.
+    /// New lines of the data log.
     Log,
-    /// Somebody changed something.
+    /// New entry in the audit log.
     Audit,
-    /// The node's own numbers: only the newest matter.
+    /// Numbers of the node or cluster; only the newest count.
     Node,
-    /// The node ends; connect again, there or elsewhere.
+    /// End of the stream; reconnect to this or another node.
     Bye,
 }
 
 impl Kind {
-    /// The name of the event.
+    /// Returns the event name as sent.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Kind::Snapshot => "snapshot",
@@ -92,14 +92,14 @@ impl Kind {
         }
     }
 
-    /// Whether a newer one of the same topic makes it worthless.
+    /// Returns true if a newer event of the same topic replaces this one.
     pub(super) fn is_state(self) -> bool {
         matches!(self, Kind::Stats | Kind::Node)
     }
 }
 
-/// What an event tells. What an item carries stays as it was written: a value would order its members by their names, and
-/// people know their rows by the order of their file.
+/// Data of an event. An item's data keeps its original text: a parsed value would sort the members by name, but
+/// people know their rows in file order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Told {
     value: Value,
@@ -107,9 +107,9 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// An object with a member more, which is null where there is nothing.
+    /// Adds a member with an item's data, `null` if there is none.
     pub(super) fn with_row(mut value: Value, name: &'static str, row: Option<Box<RawValue>>) -> Told {
-        // An event is a line: line feeds, which no string of JSON has in it, are mere space.
+        // An SSE event is one line. Line feeds never occur inside JSON strings, so they can become spaces.
         let row = row.map(|row| (name, row.get().replace(['\n', '\r'], " ")));
         if row.is_none() {
             value[name] = Value::Null;
@@ -139,19 +139,19 @@ impl Serialize for Told {
     }
 }
 
-/// Knows what there is to tell.
+/// Source of snapshots and watchers.
 #[async_trait]
 pub(super) trait Look: Send + Sync {
-    /// Everything about a topic.
+    /// Returns the full state of a topic.
     async fn snapshot(&self, topic: &Topic) -> Result<Value, ServiceError>;
 
-    /// Somebody who remembers what was told of a topic, and finds what is new.
+    /// Creates a watcher that remembers the last state sent and finds changes.
     fn watcher(&self, topic: &Topic) -> Box<dyn Watcher>;
 }
 
-/// See [`Look::watcher`].
+/// Change detector for one topic, created by [`Look::watcher`].
 #[async_trait]
 pub(super) trait Watcher: Send {
-    /// What is new since the last look.
+    /// Returns the changes since the last look.
     async fn look(&mut self) -> Vec<(Kind, Told)>;
 }

@@ -1,6 +1,5 @@
-//! Who calls, and whether the called route is for them. The policy is the OpenAPI document's: each operation names
-//! the roles it asks for in its `security`, or says with `security(())` that it is for everybody; one that states
-//! nothing is refused to everybody.
+//! Authentication and authorization of requests. The policy comes from the OpenAPI document: each operation lists its
+//! roles in `security`, or is public with `security(())`. An operation without either is refused to everybody.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -30,10 +29,10 @@ use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::tasks::store::{Actor, Write};
 
-/// The name of the scheme in the document.
+/// Name of the security scheme in the OpenAPI document.
 pub const SCHEME: &str = "bearer";
 
-/// Adds the scheme to the document.
+/// Modifier that adds the security scheme to the OpenAPI document.
 pub struct Scheme;
 
 impl Modify for Scheme {
@@ -44,29 +43,30 @@ impl Modify for Scheme {
     }
 }
 
-/// Who calls, as the token says.
+/// Authenticated caller of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Their name, for the audit.
+    /// Caller's name, for the audit log.
     pub name: String,
-    /// Which caller of that name, see [`crate::service::access::Identity::subject`].
+    /// Unique identity behind the name, see [`crate::service::access::Identity::subject`].
     pub subject: String,
-    /// What they may do.
+    /// Role that decides what the caller may do.
     pub role: Role,
-    /// The business that they are, for [`Role::Business`]; of a [`Role::Reader`] that whose datasets they read, none is all.
+    /// For [`Role::Business`], the caller's own business. For a [`Role::Reader`], the business whose datasets it may
+    /// read; `None` for all.
     pub business: Option<String>,
-    /// The only task that they may touch, for a start token.
+    /// For a start token, the only task it may access.
     pub task: Option<TaskId>,
-    /// The sign-in by which a browser is known.
+    /// Browser session, if the caller signed in.
     pub sign_in: Option<SignIn>,
-    /// `api`, `cli` or `ui`; what the client says of itself, for the audit. Whoever is known by a cookie is `ui`.
+    /// `api`, `cli` or `ui`, as claimed by the client; for the audit log. Always `ui` for a browser session.
     pub source: &'static str,
-    /// The request.
+    /// Id of the request.
     pub request_id: String,
 }
 
 impl Caller {
-    /// The caller as the audit shows them, with their reason.
+    /// Returns the caller as an actor of the audit log, with the reason given.
     pub fn actor(&self, reason: Option<String>) -> Actor {
         let source = if self.role == Role::Business {
             "business"
@@ -82,13 +82,14 @@ impl Caller {
         }
     }
 
-    /// A write that they ask for.
+    /// Returns the context of a write by this caller.
     pub fn write(&self, reason: Option<String>, dry_run: bool) -> Write {
         let actor = self.actor(reason);
         Write { actor, dry_run }
     }
 
-    /// Who what they take is counted for: a business with all its tokens, or a person.
+    /// Returns the account that the caller's usage is charged to: the business for all its tokens, otherwise the
+    /// person.
     pub fn account(&self) -> String {
         match (&self.role, &self.business) {
             (Role::Business, Some(slug)) => sources::account(slug),
@@ -96,11 +97,11 @@ impl Caller {
         }
     }
 
-    /// Whether they may see a thing of this business: everybody but another business, and a reader of another one. A start
-    /// token is for its task only.
+    /// Checks that the caller may see an object of this business. A business or reader sees only its own, a start
+    /// token only its task.
     ///
     /// # Errors
-    /// As if it weren't there: one business doesn't learn what others have.
+    /// `NotFound`, as if the object didn't exist: a business must not learn what others have.
     pub fn may_see(&self, business: &str, what: &'static str, name: &str) -> Result<(), ServiceError> {
         let is_own = match self.role {
             Role::Business => self.business.as_deref() == Some(business),
@@ -129,18 +130,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// Who may call a route.
+/// Callers allowed on a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Everybody, without a token: `security(())`.
     Public,
-    /// Whoever has one of the roles, and whoever sits on this machine: `security((), ("bearer" = […]))`.
+    /// Callers with one of the roles, and anybody on this machine: `security((), ("bearer" = […]))`.
     Local(Vec<Role>),
-    /// Whoever has one of the roles; none forbids it to everybody.
+    /// Callers with one of the roles; an empty list means nobody.
     Roles(Vec<Role>),
 }
 
-/// Who may call each route, and by which names the node is called.
+/// Allowed callers per route, and the accepted names of the node.
 #[derive(Debug, Default)]
 pub struct Policy {
     routes: HashMap<(String, String), Access>,
@@ -148,7 +149,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Reads it from the document.
+    /// Reads the policy from the OpenAPI document.
     pub(crate) fn of(document: &OpenApi, names: Names) -> Policy {
         let mut routes = HashMap::new();
         for (path, item) in &document.paths.paths {
@@ -159,9 +160,9 @@ impl Policy {
         Policy { routes, names }
     }
 
-    /// Who may call a route; nobody where nothing is stated.
+    /// Returns the access of a route; nobody if the document states nothing.
     pub fn access(&self, method: &Method, path: &str) -> Access {
-        // Who may GET may HEAD.
+        // HEAD follows the policy of GET.
         let method = if method == Method::HEAD {
             "GET"
         } else {
@@ -171,7 +172,8 @@ impl Policy {
         known.cloned().unwrap_or(Access::Roles(Vec::new()))
     }
 
-    /// The methods of a path that doesn't have this one; none where it has it, or where nothing of it is stated.
+    /// Returns the allowed methods of a path if this one isn't among them. `None` if it is, or if the path is
+    /// unknown.
     fn others(&self, method: &Method, path: &str) -> Option<String> {
         let mut known: Vec<&str> = self
             .routes
@@ -187,7 +189,7 @@ impl Policy {
     }
 }
 
-/// Who may call an operation.
+/// Returns the access that an operation states.
 pub(crate) fn access_of(operation: &Operation) -> Access {
     let requirements = operation.security.as_deref().unwrap_or_default();
     let is_open = requirements
@@ -216,7 +218,7 @@ pub(crate) fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
 }
 
 fn scopes_of(requirement: &SecurityRequirement) -> Vec<String> {
-    // The type keeps its map to itself; its JSON form is `{"bearer":["operator"]}`.
+    // The type hides its map, but its JSON form is `{"bearer":["operator"]}`.
     let value = serde_json::to_value(requirement).unwrap_or_default();
     let scopes = value
         .get(SCHEME)
@@ -228,7 +230,7 @@ fn scopes_of(requirement: &SecurityRequirement) -> Vec<String> {
         .collect()
 }
 
-/// Lets a request through to its handler if its caller may call it.
+/// Middleware that passes on only requests that their caller may make.
 pub async fn guard(
     State((app, policy)): State<(App, Arc<Policy>)>,
     path: MatchedPath,
@@ -239,7 +241,8 @@ pub async fn guard(
         return Ok(method_not_allowed(&request, &others));
     }
     let (roles, is_open_here) = match policy.access(request.method(), path.as_str()) {
-        // The same for everybody, and watchdogs ask for it in strange ways; but nobody is signed in by another's page.
+        // Skip the Host and Origin checks, since watchdogs send odd requests and the response is the same for
+        // everybody. Not for writes: a foreign page must not sign anybody in.
         Access::Public if request.method().is_safe() => return Ok(next.run(request).await),
         Access::Public => (None, false),
         Access::Local(roles) => (Some(roles), !app.service.config().auth.always_token),
@@ -273,7 +276,7 @@ pub async fn guard(
     Ok(held::run_for(caller, request, next).await)
 }
 
-/// The answer to a method that the path doesn't have; it names those that there are (RFC 9110, §15.5.6).
+/// Builds the 405 response, which lists the allowed methods (RFC 9110, §15.5.6).
 fn method_not_allowed(request: &Request, others: &str) -> Response {
     let (path, method) = (request.uri().path(), request.method());
     let problem = Problem::new(
@@ -286,21 +289,21 @@ fn method_not_allowed(request: &Request, others: &str) -> Response {
     response
 }
 
-/// The address that the request came from.
+/// Returns the peer address of the request.
 fn peer(request: &Request) -> Option<IpAddr> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     peer.map(|info| info.0.ip())
 }
 
-/// Where a start token may go beside its own task: these tell it of nothing else.
+/// Routes that a start token may use beside its own task; there it sees only that task.
 const BESIDE_THE_TASK: [&str; 3] = ["/v1/whoami", "/v1/logs", "/v1/events"];
-/// What would make further tasks of it.
+/// Routes that would create more tasks, closed to start tokens.
 const MORE_TASKS: [&str; 2] = ["/v1/tasks/{task}/clone", "/v1/tasks/{task}/redrives"];
 
-/// Keeps a start token to its own task, whatever the route does.
+/// Restricts a start token to its own task, regardless of the route.
 ///
 /// # Errors
-/// Another task isn't there for it, and what belongs to no task is forbidden.
+/// `NotFound` for other tasks, `Forbidden` for anything that isn't part of a task.
 fn keep_to(task: TaskId, route: &str, path: &str) -> Result<(), ServiceError> {
     if BESIDE_THE_TASK.contains(&route) {
         return Ok(());
@@ -318,25 +321,25 @@ fn keep_to(task: TaskId, route: &str, path: &str) -> Result<(), ServiceError> {
     }
 }
 
-/// How long whoever listens may still hear something after their token was revoked, or has expired. (5 s are allowed.)
+/// Interval at which a stream's token is checked again. A revoked or expired token must stop receiving within 5 s.
 const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(3);
 
-/// Waits until whoever sent these headers isn't known any more: for answers without an end. Cancel safe.
+/// Waits until these credentials become invalid, for responses without an end. Cancel safe.
 pub(crate) async fn no_longer_known(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) {
     loop {
         tokio::time::sleep(LOOK_AGAIN_EVERY).await;
         let known = authenticate(app, headers, peer, String::new()).await;
-        // A store that can't be read revokes nothing.
+        // An unreadable store must not end the stream.
         if let Err(ServiceError::Unauthenticated(_) | ServiceError::StaleStart(_)) = known {
             return;
         }
     }
 }
 
-/// Whether whoever sent these headers is known now: for an answer that was long waited for.
+/// Checks that these credentials are still valid, after a long wait.
 ///
 /// # Errors
-/// `Unauthenticated` where the token was revoked since, or has expired.
+/// `Unauthenticated` if the token has been revoked or has expired.
 pub(crate) async fn still_known(
     app: &App,
     headers: &HeaderMap,
@@ -345,7 +348,7 @@ pub(crate) async fn still_known(
     authenticate(app, headers, peer, String::new()).await.map(drop)
 }
 
-/// Whether whoever asks sits on this machine: not somebody behind a proxy that does.
+/// Returns true for a client on this machine, unless the request came through a proxy.
 pub(crate) fn is_local(request: &Request) -> bool {
     let by_proxy = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
     let is_forwarded = by_proxy.iter().any(|name| request.headers().contains_key(*name));
@@ -384,14 +387,15 @@ async fn authenticate(
     })
 }
 
-/// The one value of a header; none when it is absent, repeated (whom to believe?) or no text.
+/// Returns the value of a header; `None` if it is missing, not text, or repeated, as it's unclear which value to
+/// trust.
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none());
     value.and_then(|value| value.to_str().ok())
 }
 
-/// The token of `Bearer …`; the word counts in any case (RFC 9110, §11.1).
+/// Returns the token of `Bearer …`; the scheme is case-insensitive (RFC 9110, §11.1).
 fn bearer(text: &str) -> Option<&str> {
     let (scheme, token) = text.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())

@@ -1,4 +1,4 @@
-//! JSON bodies and query parameters whose faults are problems that say where.
+//! Extractors for JSON bodies and query parameters; errors are problems that point to the invalid member.
 
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
@@ -15,13 +15,13 @@ use windrow_core::ids::WallMs;
 use windrow_core::settings::json::Object;
 use windrow_core::text::{QUOTE_CHARS_MAX, cut};
 
-/// The largest body that is read where it arrives: some tens of microseconds. Unit: bytes.
+/// Largest body parsed on the request's own thread, which takes some tens of microseconds. Unit: bytes.
 const SMALL_BYTES_MAX: usize = 64 << 10;
-/// Whose large body is read.
+/// Permit to parse a large body; only one is parsed at a time.
 static TURN: Semaphore = Semaphore::const_new(1);
 
-/// A JSON body that says that it is one: without a type, the form of any page could be one. Unknown members are refused
-/// with their pointer; an empty body is `{}`.
+/// JSON body with a JSON content type; without that check, a form on any web page could submit one. Unknown members
+/// are rejected with their pointer; an empty body counts as `{}`.
 #[derive(Clone, Debug)]
 pub struct Body<T>(pub T);
 
@@ -47,10 +47,11 @@ impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Bo
     }
 }
 
-/// Works on a body. A large one has a thread for such work, one at a time: the threads that requests and calls share go on.
+/// Runs work on a body. Large bodies go to a blocking thread, one at a time, so that the threads shared by requests
+/// and calls aren't held up.
 ///
 /// # Errors
-/// `Internal` when the work panicked.
+/// `Internal` if the work panics.
 pub(crate) async fn worked<T: Send + 'static>(
     bytes: Bytes,
     work: impl FnOnce(&[u8]) -> T + Send + 'static,
@@ -58,7 +59,7 @@ pub(crate) async fn worked<T: Send + 'static>(
     if bytes.len() <= SMALL_BYTES_MAX {
         return Ok(work(&bytes));
     }
-    // It is never closed.
+    // The semaphore is never closed.
     let _turn = TURN.acquire().await;
     let done = tokio::task::spawn_blocking(move || work(&bytes)).await;
     done.map_err(|error| ServiceError::Internal(format!("a body was not read: {error}")))
@@ -82,7 +83,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ServiceError> {
     Ok(value)
 }
 
-/// Where in a body something is, as a JSON pointer.
+/// Formats a path into a body as a JSON pointer.
 pub(crate) fn pointer(path: &serde_path_to_error::Path) -> String {
     use serde_path_to_error::Segment;
     path.iter()
@@ -95,7 +96,7 @@ pub(crate) fn pointer(path: &serde_path_to_error::Path) -> String {
         .collect()
 }
 
-/// Query parameters. Those that the route doesn't describe are refused before (`guard/parameters.rs`).
+/// Query parameters. Undocumented ones are rejected earlier, in `guard/parameters.rs`.
 #[derive(Clone, Debug)]
 pub struct Params<T>(pub T);
 
@@ -105,7 +106,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Params<T>, Problem> {
         let read = Query::<T>::from_request_parts(parts, state).await;
         let Query(value) = read.map_err(|rejection| {
-            // axum and serde: "Failed to deserialize query string: limit: invalid digit found in string".
+            // Message of axum and serde: "Failed to deserialize query string: limit: invalid digit found in string".
             let text = rejection.body_text();
             let why = text.rsplit_once("query string: ").map_or(&*text, |(_, why)| why);
             Problem::from(ServiceError::invalid("query", why))
@@ -114,29 +115,29 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// Why something is taken away, where a body would not do.
+/// Reason for a deletion, as a query parameter because DELETE has no body.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ReasonQuery {
-    /// Why, for the audit.
+    /// Reason, for the audit log.
     #[serde(default, deserialize_with = "api::reason")]
     #[param(max_length = 1000)]
     pub(crate) reason: Option<String>,
 }
 
-/// The same, of a member that was taken out of a body.
+/// Parses the reason from a member that was taken out of a body.
 ///
 /// # Errors
-/// When it is something else.
+/// `Invalid` if the member isn't a valid reason.
 pub fn reason_of(member: Option<serde_json::Value>) -> Result<Option<String>, ServiceError> {
     let value = member.unwrap_or_default();
     api::reason(value).map_err(|error| ServiceError::invalid("/reason", error.to_string()))
 }
 
-/// Reads a time as people write it in a body or a query.
+/// Parses a time from a body or query.
 ///
 /// # Errors
-/// When it isn't RFC 3339, before 1970, or in UTC after the year 9999.
+/// If it isn't RFC 3339, is before 1970, or is after the year 9999 in UTC.
 pub fn time(pointer: &str, text: &str) -> Result<WallMs, ServiceError> {
     WallMs::from_rfc3339(text).map_err(|error| {
         let fault = FieldFault::new(pointer, error.to_string());
@@ -144,10 +145,10 @@ pub fn time(pointer: &str, text: &str) -> Result<WallMs, ServiceError> {
     })
 }
 
-/// The same of a time that need not be there.
+/// Parses an optional time.
 ///
 /// # Errors
-/// As [`time()`].
+/// Same as [`time()`].
 pub fn time_option(pointer: &str, text: Option<&String>) -> Result<Option<WallMs>, ServiceError> {
     text.map(|text| time(pointer, text)).transpose()
 }

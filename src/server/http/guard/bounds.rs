@@ -1,8 +1,8 @@
-//! What the document says of the size of texts and lists in bodies: completed where nobody says it, and held against every
-//! body before anything is done with it.
+//! Size limits for strings and lists in bodies: added to the OpenAPI document where none is stated, and checked on
+//! every body before anything is done with it.
 //!
-//! What a value means is for the handler, which says it better. Texts inside values that the document leaves open (a task's
-//! parameters, items) are bounded with the whole.
+//! Only sizes are checked; the handlers check values and report them better. Strings inside free-form values (a
+//! task's parameters, items) are limited only by the size of the whole body.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,25 +13,26 @@ use serde_json::{Value, json};
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::text::{QUOTE_CHARS_MAX, cut};
 
-/// The longest name of a member. Unit: characters.
+/// Longest member name, in characters.
 const NAME_CHARS_MAX: usize = 256;
-/// The longest text of which nobody says more. Unit: characters.
+/// Longest string without a limit of its own, in characters.
 const TEXT_CHARS_MAX: usize = 8192;
-/// The same of a parameter: all of them together are a part of a URL, or of headers, which have 64 KiB.
+/// Longest parameter without a limit of its own, in characters. Together they are part of a URL or of the headers,
+/// which may have 64 KiB.
 const PARAMETER_CHARS_MAX: usize = 1000;
-/// The longest text that has a pattern or a format, and no bound of its own. Unit: characters.
+/// Longest string that has a pattern or format but no limit of its own, in characters.
 const FORM_CHARS_MAX: usize = 128;
-/// Faults of one body that are told.
+/// Most errors reported per body.
 const FAULTS_MAX: usize = 10;
-/// Where the document keeps schemas that have names.
+/// Location of named schemas in the document.
 const NAMED: &str = "/components/schemas/";
 
-/// Gives every text that the document takes a bound, in parameters and bodies, where none is stated.
+/// Adds a length limit to every string in parameters and bodies that has none.
 pub(crate) fn complete(document: &mut Value) {
     let mut named = std::mem::take(&mut document["components"]["schemas"]);
     let mut used = Vec::new();
     for operation in operations(document) {
-        // By pointers: an index would put a null where nothing is.
+        // Use pointers: indexing would insert `null` for missing members.
         let parameters = operation.pointer_mut("/parameters").and_then(Value::as_array_mut);
         let schemas = parameters
             .into_iter()
@@ -67,7 +68,7 @@ fn operations(document: &mut Value) -> impl Iterator<Item = &mut Value> {
     })
 }
 
-/// Bounds the texts of a schema of which it says no more, and notes the named ones that it refers to.
+/// Adds limits to the strings of a schema that have none, and collects the named schemas it refers to.
 fn bound(schema: &mut Value, most: usize, used: &mut Vec<String>) {
     match schema {
         Value::Array(all) => all.iter_mut().for_each(|one| bound(one, most, used)),
@@ -117,28 +118,28 @@ fn is_kind(kind: &Value, name: &str) -> bool {
             .is_some_and(|all| all.iter().any(|one| one == name))
 }
 
-/// The name of the schema that a reference leads to.
+/// Returns the schema name in a reference.
 fn named(reference: &Value) -> Option<String> {
     let (_, name) = reference.as_str()?.split_once(NAMED)?;
     Some(name.to_owned())
 }
 
-/// What a value may be, as far as its size goes. Of several forms that a value can have, the widest bound counts.
+/// Size limits of a value. If it may have several forms, the widest limit counts.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
-    /// The document leaves it open.
+    /// Set if the document leaves the value open; nothing inside it is checked.
     is_any: bool,
-    /// Unit: characters.
+    /// Longest string, in characters.
     text: Option<usize>,
-    /// The longest list. Unit: entries.
+    /// Longest list, in entries.
     list: Option<usize>,
     members: BTreeMap<String, Shape>,
-    /// Of members that have no name in the document, and of items.
+    /// Limits of list items and of members not named in the document.
     others: Option<Box<Shape>>,
 }
 
 impl Shape {
-    /// The shape of the JSON body of an operation; none where it takes none.
+    /// Returns the limits of an operation's JSON body, `None` if it takes none.
     pub(crate) fn of_body(operation: &Value, document: &Value) -> Option<Shape> {
         let mut contents = operation["requestBody"]["content"].as_object()?.iter();
         let (_, content) = contents.find(|(kind, _)| is_json(kind))?;
@@ -147,7 +148,7 @@ impl Shape {
         Some(shape)
     }
 
-    /// Adds what a schema allows. `within` are the named ones around it: none is looked at inside itself.
+    /// Adds the limits of a schema. `within` lists the enclosing named schemas, to stop at recursion.
     fn add(&mut self, schema: &Value, document: &Value, within: &mut Vec<String>) {
         if let Some(name) = named(&schema["$ref"]).filter(|name| !within.contains(name)) {
             within.push(name.clone());
@@ -158,7 +159,7 @@ impl Shape {
             let most = schema["maxLength"]
                 .as_u64()
                 .and_then(|most| usize::try_from(most).ok());
-            // A closed list of words: no longer text is one of them, and the handler names them.
+            // Nothing longer can match a closed list of words; the handler reports those it accepts.
             self.text = self.text.max(Some(most.unwrap_or(TEXT_CHARS_MAX)));
         }
         let most = schema["maxItems"]
@@ -187,25 +188,25 @@ impl Shape {
             .all(|key| schema.get(key).is_none());
     }
 
-    /// Holds the bounds against a body. What is no JSON is for the handler to say.
+    /// Checks a body against the limits. Invalid JSON is left to the handler.
     ///
     /// # Errors
-    /// The texts that are too long, by their places.
+    /// The strings that are too long, with their pointers.
     pub(crate) fn check(&self, body: &[u8]) -> Result<(), ServiceError> {
         let mut found = Found::default();
         let mut reader = serde_json::Deserializer::from_slice(body);
-        // Its faults are found again by who reads the body for its meaning.
+        // Syntax errors are reported later by the handler's own parser.
         Look(self, &mut found).deserialize(&mut reader).ok();
         ServiceError::refuse(found.faults)
     }
 }
 
-/// Of JSON as this node takes it.
+/// Returns true for JSON media types that this node accepts.
 pub(crate) fn is_json(kind: &str) -> bool {
     kind == "application/json" || kind.ends_with("+json")
 }
 
-/// Where the reader is, and what was found.
+/// Current position of the reader and the errors found so far.
 #[derive(Default)]
 struct Found {
     path: Vec<String>,
@@ -221,7 +222,7 @@ impl Found {
     }
 }
 
-/// One value beside its shape.
+/// Value being read, together with its limits.
 struct Look<'a>(&'a Shape, &'a mut Found);
 
 impl<'de> DeserializeSeed<'de> for Look<'_> {

@@ -1,4 +1,4 @@
-//! What every handler of a known caller is given.
+//! Common arguments of handlers with an authenticated caller.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::http::problem::Problem;
 use crate::service::{Service, ServiceError};
 use windrow_engine::ports::tasks::store::Write;
 
-/// A request of a known caller, and whether it is a dry run.
+/// Request of an authenticated caller, possibly a dry run.
 pub(crate) struct Call {
     pub(crate) app: App,
     pub(crate) service: Arc<Service>,
@@ -43,12 +43,12 @@ impl FromRequestParts<App> for Call {
 }
 
 impl Call {
-    /// The write that they ask for.
+    /// Returns the context of the write that this request makes.
     pub(crate) fn write(&self, reason: Option<String>) -> Write {
         self.caller.write(reason, self.is_dry)
     }
 
-    /// The answer to a change; to a dry run, what the change would have come to.
+    /// Builds the response to a change; for a dry run, the result that the change would have.
     pub(crate) fn changed<T: Serialize, R: IntoResponse>(
         &self,
         body: T,
@@ -60,7 +60,7 @@ impl Call {
         }
     }
 
-    /// The answer to something new, at its place; to a dry run, what would have been made.
+    /// Builds the 201 response with its location; for a dry run, the object that would be created.
     pub(crate) fn made<T: Serialize>(
         &self,
         place: impl Into<Option<String>>,
@@ -79,7 +79,7 @@ impl Call {
         Ok(response)
     }
 
-    /// The answer to a deletion; a dry run leaves nothing.
+    /// Builds the response to a deletion. A dry run returns an empty result.
     pub(crate) fn deleted(&self) -> Result<Response, ServiceError> {
         self.changed((), |_| StatusCode::NO_CONTENT)
     }

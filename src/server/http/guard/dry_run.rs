@@ -1,7 +1,8 @@
-//! `?dry_run=true`: what a write would do. It goes the same way and is refused in the same places; nothing is kept.
+//! `?dry_run=true`: the result a write would have. It takes the same path and fails in the same places, but nothing
+//! is saved.
 //!
-//! Only what says so in its description can be tried; `parameters` refuses it everywhere else, so that nobody changes
-//! something who believes to try it.
+//! Only operations that document the parameter support it; `parameters` rejects it everywhere else, so that nobody
+//! changes something by mistake.
 
 use std::collections::BTreeMap;
 
@@ -20,20 +21,20 @@ use utoipa::openapi::{Ref, RefOr};
 
 use crate::service::ServiceError;
 
-/// The parameter's name.
+/// Name of the query parameter.
 pub(crate) const NAME: &str = "dry_run";
 
-/// Whether a write is only tried.
+/// Query parameters of operations that support dry runs.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DryRunQuery {
-    /// With `true` only what would be is said: everything is checked as without it, and nothing is changed.
+    /// With `true`, run all checks and return the result without changing anything.
     pub(crate) dry_run: Option<bool>,
 }
 
-/// The answer to a dry run. What would be made has no number yet.
+/// Builds the response to a dry run. A new object has no id yet.
 pub(crate) fn would<T: Serialize>(body: &T, is_new: bool) -> Result<Response, ServiceError> {
-    // No tree: parameters stay as they were written.
+    // Keep the raw JSON so that parameters stay exactly as written.
     let written = to_raw_value(body).and_then(|would| {
         let mut members: BTreeMap<&str, &RawValue> = match is_new {
             true => serde_json::from_str(would.get())?,
@@ -46,12 +47,12 @@ pub(crate) fn would<T: Serialize>(body: &T, is_new: bool) -> Result<Response, Se
     Ok(Json(api::DryRun { dry_run: true, would }).into_response())
 }
 
-/// Whether a request is only tried, whatever else its query says.
+/// Returns true if the query asks for a dry run, ignoring its other parameters.
 pub(crate) fn is_asked(uri: &Uri) -> bool {
     Query::<DryRunQuery>::try_from_uri(uri).is_ok_and(|Query(query)| query.dry_run == Some(true))
 }
 
-/// Tells of the answer at every operation that can be tried.
+/// Documents the dry-run response of every operation that supports it.
 pub(crate) fn describe(operation: &mut Operation) {
     let is_one = operation
         .parameters
@@ -169,7 +170,7 @@ mod tests {
             "post schedules/{schedule}/skip",
             "post schedules/{schedule}/trigger",
             "post tasks",
-            "post tasks/{task}/abandon",
+            "post tasks/{task}/fail",
             "post tasks/{task}/cancel",
             "post tasks/{task}/clone",
             "post tasks/{task}/finish",

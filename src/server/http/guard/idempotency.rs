@@ -1,8 +1,8 @@
-//! `Idempotency-Key`: a POST that is sent again with the same key gets the first one's answer.
+//! `Idempotency-Key`: a POST repeated with the same key gets the response of the first one.
 //!
-//! Keys belong to a caller (a token, not its name), their business and a path, and live 24 hours. Only answers that did something are remembered: a request
-//! that was refused changed nothing and may be sent again. Secrets that an answer shows once are not remembered. An
-//! upload is a stream, which can't be compared; its key is not looked at.
+//! A key belongs to a caller (a token, not its name), its business and a path, and lives 24 hours. Only successful
+//! responses are stored: a rejected request changed nothing and may be repeated. Secrets that a response shows once
+//! are not stored. Uploads are streams, which can't be compared, so their keys are ignored.
 
 use axum::Extension;
 use axum::body::{Body, Bytes, to_bytes};
@@ -28,16 +28,16 @@ use crate::http::problem::{HttpResult, Problem, Slug};
 use crate::service::ServiceError;
 use windrow_engine::ports::access::idempotency::{KeyState, StoredResponse};
 
-/// The request's header.
+/// Name of the request header.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// Says of an answer that it is an earlier one's.
+/// Response header that marks a replayed response.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-/// The longest key. Unit: bytes.
+/// Longest key, in bytes.
 const KEY_BYTES_MAX: usize = 255;
-/// A request that was not answered for so long never will be: its answer could not be noted. Longer than any request may
-/// take. Where its node died, its key is free as soon as the node's session is fenced.
+/// Age after which an unanswered request counts as lost: its response could not be stored. Longer than any request
+/// may take. If the node died, its keys are free as soon as the node's session is fenced. Unit: milliseconds.
 const STALE_AFTER_MS: i64 = 180_000;
-/// What makes something new, where `http.require_idempotency_key` insists on a key.
+/// Routes that create something; with `http.require_idempotency_key` they require a key.
 const CREATES: [&str; 5] = [
     "/v1/tasks",
     "/v1/tasks/{task}/clone",
@@ -45,17 +45,17 @@ const CREATES: [&str; 5] = [
     "/v1/businesses",
     "/v1/tokens",
 ];
-/// Members of an answer that are shown once.
+/// Response members that are shown only once.
 const SHOWN_ONCE: [&str; 2] = ["secret", "token"];
-/// Headers that belong to an answer.
+/// Headers stored with a response.
 const KEPT: [HeaderName; 3] = [header::CONTENT_TYPE, header::LOCATION, header::ETAG];
 
-/// The key of a request, made its caller's and its path's own: for what has to be made once even if the node dies
-/// before it answers.
+/// Key of a request, unique to its caller and path. Used for things that must be created only once even if the node
+/// dies before it responds.
 #[derive(Clone, Debug)]
 pub(crate) struct TakenKey(pub(crate) String);
 
-/// Remembers answers around every route; runs inside of the guard, which knows the caller.
+/// Middleware that stores responses of all routes. Runs inside the guard, which knows the caller.
 pub(crate) async fn remember(
     State(app): State<App>,
     path: MatchedPath,
@@ -71,10 +71,10 @@ pub(crate) async fn remember(
     if key.is_none() && app.service.config().http.require_idempotency_key && CREATES.contains(&path) {
         return Err(ServiceError::KeyRequired.into());
     }
-    // What was only tried is no answer to who means it.
+    // A dry run's response must not be replayed to the real request.
     let key = key.filter(|_| !dry_run::is_asked(request.uri()));
     if path == APPENDS {
-        // The items are kept under the key, in the transaction that adds them: nobody need remember the answer.
+        // Appended items are stored with the key, in one transaction, so the response needn't be.
         let taken = key
             .zip(caller)
             .map(|(key, Extension(caller))| own_key(&caller, &key));
@@ -87,7 +87,7 @@ pub(crate) async fn remember(
     }
 }
 
-/// A key that no other caller has.
+/// Combines the key with its caller, so that no other caller can have the same one.
 fn own_key(caller: &Caller, key: &str) -> Extensions {
     let business = caller.business.as_deref().unwrap_or_default();
     let mut extensions = Extensions::new();
@@ -111,7 +111,7 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>, ServiceError> {
 
 async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Next) -> HttpResult {
     let (mut parts, body) = request.into_parts();
-    // It is in memory already: `intake` has read it within its limits.
+    // Already in memory: `intake` has read it within its limits.
     let bytes = to_bytes(body, usize::MAX).await;
     let bytes = bytes.map_err(|_| Problem::new(Slug::InvalidRequest, "the body can't be read"))?;
     let place = parts.uri.path_and_query().map(ToString::to_string);
@@ -135,14 +135,14 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
     }
 }
 
-/// What a request said: two bodies of one key must say the same.
+/// Returns a fingerprint of the content type and body; requests with the same key must have the same one.
 async fn fingerprint(headers: &HeaderMap, bytes: Bytes) -> Result<String, ServiceError> {
     let kind = headers::text(headers, header::CONTENT_TYPE);
     let hash = worked(bytes, |bytes| URL_SAFE_NO_PAD.encode(Sha256::digest(bytes))).await?;
     Ok(format!("{kind}\n{hash}"))
 }
 
-/// Remembers an answer that did something; gives the key of any other back.
+/// Stores the response if the request succeeded; otherwise releases the key.
 async fn answer(app: &App, scope: &str, key: &str, response: Response) -> HttpResult {
     if !response.status().is_success() {
         if let Err(error) = app.service.idempotency.free_key(scope, key).await {
@@ -160,7 +160,7 @@ async fn answer(app: &App, scope: &str, key: &str, response: Response) -> HttpRe
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
-/// An answer as it is stored.
+/// Response in stored form.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     headers: Vec<(String, String)>,
@@ -182,7 +182,7 @@ fn written(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> StoredRespo
     }
 }
 
-/// The body without what is shown once.
+/// Returns the body without the members that are shown only once.
 fn without_secrets(body: &Bytes) -> String {
     let text = String::from_utf8_lossy(body).into_owned();
     let Ok(serde_json::Value::Object(mut members)) = serde_json::from_str(&text) else {
@@ -215,7 +215,7 @@ fn replayed(answer: &StoredResponse) -> Result<Response, ServiceError> {
     Ok(response)
 }
 
-/// Tells of the header at every POST that takes it, and of what may come of it.
+/// Documents the header and its possible problems on every POST that accepts it.
 pub(crate) fn describe(document: &mut OpenApi) {
     for (path, item) in &mut document.paths.paths {
         let Some(operation) = item.post.as_mut().filter(|_| takes_key(path)) else {

@@ -1,7 +1,8 @@
-//! The body of every request but uploads: read whole, once, within what the node and its caller may have in memory.
+//! Reader for the bodies of all requests but uploads: read once, as a whole, within the memory limits of the node and
+//! of the caller.
 //!
-//! What is too large, or too much at this moment, is refused before it is read. A body counts for as long as it is read
-//! or worked on, not only for as long as its client stays.
+//! Bodies that are too large, or that don't fit into memory right now, are rejected before they are read. A body
+//! counts for as long as it is read or worked on, even if its client leaves.
 
 use std::sync::Arc;
 
@@ -25,10 +26,10 @@ use crate::http::paths::UPLOADS;
 use crate::http::problem::{HttpResult, Problem, Slug};
 use crate::service::ServiceError;
 
-/// What is taken at a time of a body that doesn't say its length. Unit: bytes.
+/// Amount reserved at a time for a body of unknown length, in bytes.
 const STEP: u64 = 64 << 10;
 
-/// Reads the body of a request that may change something, then lets it through to its end.
+/// Reads the body of a request that may change something, then runs the request to its end.
 pub(crate) async fn take_in(
     State((app, rules)): State<(App, Arc<Rules>)>,
     path: MatchedPath,
@@ -57,7 +58,7 @@ pub(crate) async fn take_in(
     let request = Request::from_parts(parts, Body::from(bytes.clone()));
     let work = async move {
         let mut response = next.run(request).await;
-        // What was made of it lives as long as the work, and what is answered until it is read.
+        // The memory stays counted until the work is done and the response is sent.
         response.extensions_mut().insert(Held::new(share));
         drop(bytes);
         response
@@ -65,7 +66,7 @@ pub(crate) async fn take_in(
     Ok(to_the_end(work).await)
 }
 
-/// Refuses a body by the bounds of the document, before anything is done with it.
+/// Checks a body against the documented size limits before anything else.
 async fn hold(rules: Arc<Rules>, path: String, method: Method, bytes: Bytes) -> Result<(), ServiceError> {
     worked(bytes, move |bytes| {
         let shape = rules.body(&path, &method);
@@ -74,7 +75,7 @@ async fn hold(rules: Arc<Rules>, path: String, method: Method, bytes: Bytes) -> 
     .await?
 }
 
-/// A body with what it takes; given back when the last of it is dropped.
+/// Body with its memory share, released when the last clone is dropped.
 struct CountedBody {
     bytes: Vec<u8>,
     _share: Arc<Share<String>>,
@@ -135,8 +136,8 @@ fn too_large(length: Option<u64>, most: u64) -> Problem {
     Problem::new(Slug::PayloadTooLarge, text)
 }
 
-/// Runs to its end even if the client hangs up: what is done is then remembered as done, and nothing is done by
-/// halves (a rate that is booked is stored, or given back).
+/// Runs a request to its end even if the client disconnects: a completed change is then recorded, and none is left
+/// half done (a booked rate is stored or returned).
 async fn to_the_end(work: impl Future<Output = Response> + Send + 'static) -> Response {
     match tokio::spawn(work).await {
         Ok(response) => response,

@@ -1,4 +1,4 @@
-//! Sizes of bodies that a route takes, and of all that are in memory.
+//! Size limits of bodies: per route, and for all bodies in memory.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use crate::http::guard::shares::Shares;
 use crate::http::paths::APPENDS;
 use windrow_config::Config;
 
-/// The routes whose bodies may have `http.body_limit`: lists of items are kept as the text that they came as.
+/// Routes whose bodies may have up to `http.body_limit`: they carry lists of items, which are kept as raw text.
 const CARRIERS: [&str; 3] = ["/v1/tasks", "/v1/tasks/{task}", APPENDS];
-/// The largest body of any other route. Unit: bytes.
+/// Largest body of any other route, in bytes.
 const PLAIN_MAX: u64 = 1 << 20;
-/// Beside the largest parameters. Unit: bytes.
+/// Room for the rest of a body besides the largest parameters, in bytes.
 pub(super) const AROUND_PARAMS: u64 = 64 << 10;
-/// How often a byte of such a body counts: it becomes a tree of values, each many times as long as its text.
+/// Memory charged per byte of such a body: it is parsed into values many times as large as the text.
 const PLAIN_WEIGHT: u64 = 16;
-/// Limit of a route's body.
+/// Size limit of a route's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measure {
-    /// Unit: bytes.
+    /// Largest allowed body, in bytes.
     pub(super) most: u64,
     pub(super) weight: u64,
 }
@@ -39,7 +39,7 @@ impl Measure {
     }
 }
 
-/// The bytes of bodies that may be in memory, for all and for each caller.
+/// Returns the memory limits for bodies, in total and per caller.
 pub(crate) fn memory(config: &Config) -> Arc<Shares<String>> {
     let all = config.http.body_memory.0;
     let largest = config.http.body_limit.0.max(PLAIN_MAX * PLAIN_WEIGHT);

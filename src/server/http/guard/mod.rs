@@ -1,4 +1,4 @@
-//! What a request must pass before its route sees it: who asks, how much, again or only as a trial.
+//! Middleware and extractors in front of the routes: authentication, size and memory limits, idempotency, dry runs.
 
 pub mod access;
 pub mod body;

@@ -1,4 +1,4 @@
-//! What is asked by machines that know nothing of tasks: is it alive, is it ready, which version, which document.
+//! Endpoints for machines that know nothing of tasks: liveness, readiness, version, OpenAPI document.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::http::document::Written;
 use crate::http::front::App;
 use crate::service::health::NotReady;
 
-/// Is the process alive?
+/// Check that the process is alive
 #[utoipa::path(
     get, path = "/healthz", tag = "node", security(()),
     responses((status = 200, body = api::Health, description = "It answers; whether it can work, `/readyz` says"))
@@ -22,10 +22,10 @@ pub(crate) async fn healthz() -> Json<api::Health> {
     })
 }
 
-/// Why a node that starts is not ready.
+/// Readiness reason while the node starts.
 pub(crate) const STARTS: &str = "the node starts: it waits for its database";
 
-/// Can the node take work?
+/// Check that the node can take work
 #[utoipa::path(
     get, path = "/readyz", tag = "node", security(()),
     responses(
@@ -43,7 +43,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
             text: "the node is shutting down".to_owned(),
         });
     } else if app.front.is_drained() || answers && app.service.cluster.stands_by().await.is_some() {
-        // (A store that doesn't answer isn't asked twice: whoever watches waits for this.)
+        // Don't query an unresponsive store twice: the health checker is waiting.
         reasons.push(api::ReadinessReason {
             reason: "drained".to_owned(),
             text: "an administrator drained the node".to_owned(),
@@ -71,7 +71,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
         .into_response()
 }
 
-/// What a node answers while it starts: that it lives, and what it waits for.
+/// Builds the readiness response of a node that is still starting.
 pub(crate) async fn not_yet() -> Response {
     let reason = api::ReadinessReason {
         reason: "store".to_owned(),
@@ -85,7 +85,7 @@ pub(crate) async fn not_yet() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, Json(readiness)).into_response()
 }
 
-/// Which version is this?
+/// Get the version of the node
 #[utoipa::path(
     get, path = "/version", tag = "node", security(()), responses((status = 200, body = api::Version))
 )]
@@ -99,7 +99,7 @@ pub(crate) async fn version(State(app): State<App>) -> Json<api::Version> {
     })
 }
 
-/// The description of this API
+/// Get the OpenAPI document of this API
 #[utoipa::path(
     get, path = "/openapi.json", tag = "node", security(()),
     responses((status = 200, body = serde_json::Value, description = "OpenAPI 3.1"))

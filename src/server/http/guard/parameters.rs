@@ -1,7 +1,8 @@
-//! What the document says of parameters, held against every request: lengths, patterns and bounds of queries and headers,
-//! bodies that must be there, and the sizes of what is in them (`guard/bounds.rs`). A route states them once, in its description; none can be forgotten in a handler.
+//! Documented parameter constraints, checked on every request: lengths, patterns and ranges of query parameters and
+//! headers, required bodies, and the sizes inside bodies (`guard/bounds.rs`). A route states them once, in its
+//! description, so no handler can forget them.
 //!
-//! What a parameter means is for the handler. So is the path: what can't be there is not found.
+//! The meaning of a parameter is left to the handler. So are paths: an impossible one is simply not found.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,11 +22,11 @@ use crate::service::{FieldFault, ServiceError};
 use windrow_core::text::likeness::nearest;
 use windrow_core::text::quoted;
 
-/// What each operation takes.
+/// Constraints of all operations, by method and path.
 #[derive(Debug, Default)]
 pub(crate) struct Rules(HashMap<(String, String), OperationRules>);
 
-/// What one operation takes.
+/// Constraints of one operation.
 #[derive(Debug, Default)]
 struct OperationRules {
     needs_body: bool,
@@ -34,7 +35,7 @@ struct OperationRules {
     body: Option<Shape>,
 }
 
-/// What a parameter fulfils.
+/// Constraints of one parameter.
 #[derive(Debug)]
 struct Rule {
     name: String,
@@ -46,10 +47,10 @@ struct Rule {
 }
 
 impl Rules {
-    /// Reads them from the document.
+    /// Reads the constraints from the OpenAPI document.
     ///
     /// # Panics
-    /// When a pattern of ours can't be read: a test reads them all.
+    /// If one of our own patterns is invalid; a test compiles them all.
     pub(crate) fn of(document: &Value) -> Rules {
         let mut rules = HashMap::new();
         for (path, item) in document["paths"].as_object().into_iter().flatten() {
@@ -76,7 +77,7 @@ impl Rules {
         rules.map_or_else(Vec::new, |rules| rules.faults(request))
     }
 
-    /// What the body of an operation may be, if it is JSON.
+    /// Returns the size limits of an operation's JSON body.
     pub(crate) fn body(&self, path: &str, method: &Method) -> Option<&Shape> {
         self.of_operation(path, method)?.body.as_ref()
     }
@@ -153,7 +154,7 @@ impl Rule {
         }
     }
 
-    /// Why the value won't do, if so.
+    /// Returns the reason why a value is invalid, if it is.
     fn fault(&self, value: &str) -> Option<FieldFault> {
         let fault = |text: String| Some(FieldFault::new(self.name.clone(), text));
         let chars = value.chars().count();
@@ -166,7 +167,7 @@ impl Rule {
         if let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.is_match(value)) {
             return fault(format!("{} doesn't match {pattern}", quoted(value)));
         }
-        // What is no number is for the handler, which says what it expects.
+        // Values that aren't numbers are left to the handler, which reports what it expects.
         let number: i128 = value.parse().ok()?;
         match (self.least, self.most) {
             (Some(least), _) if number < least => fault(format!("must be at least {least}")),
@@ -183,13 +184,13 @@ impl Rule {
     }
 }
 
-/// What percent-encoded text says; none when it is no UTF-8, or has a NUL, which databases don't store.
+/// Decodes percent-encoded text; `None` if it isn't UTF-8 or contains NUL, which databases can't store.
 fn text(encoded: &str) -> Option<String> {
     let decoded = percent_decode(encoded.as_bytes()).decode_utf8().ok()?;
     (!decoded.contains('\0')).then(|| decoded.into_owned())
 }
 
-/// Refuses what the document forbids.
+/// Middleware that rejects requests which violate the documented constraints.
 pub(crate) async fn hold(
     State(rules): State<Arc<Rules>>,
     path: MatchedPath,

@@ -1,6 +1,6 @@
-//! How much of something there is in all, and how much of it one may have: connections, bodies, uploads, streams.
+//! Shared capacity with a bound per caller, for connections, bodies, uploads and streams.
 //!
-//! Whoever has taken their share is refused, so that there is something left for the others. Nothing waits here.
+//! A caller that has used up its share is refused, so that something is left for the others. Nothing waits here.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::http::problem::{Problem, Slug};
 
-/// Why nothing is given.
+/// Reason why no capacity is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// Who asks has their share.
+    /// The caller has used up its own share.
     Share,
-    /// Nothing is left.
+    /// All capacity is in use.
     All,
 }
 
 impl Full {
-    /// What is told; `what` is there so often, or so much.
+    /// Returns the problem to report; `what` names the resource in the plural.
     pub(crate) fn problem(self, what: &str) -> Problem {
         match self {
             Full::Share => Problem::new(
@@ -30,7 +30,7 @@ impl Full {
     }
 }
 
-/// See the module.
+/// Capacity that is shared out by caller.
 #[derive(Debug)]
 pub(crate) struct Shares<K> {
     most: u64,
@@ -45,7 +45,7 @@ struct Sum<K> {
 }
 
 impl<K: Clone + Eq + Hash> Shares<K> {
-    /// `most` in all, of which one may have `share`.
+    /// Creates a capacity of `most` in total, of which each caller may hold `share`.
     pub(crate) fn new(most: u64, share: u64) -> Arc<Shares<K>> {
         Arc::new(Shares {
             most,
@@ -57,10 +57,11 @@ impl<K: Clone + Eq + Hash> Shares<K> {
         })
     }
 
-    /// Takes an amount until the value is dropped. `unbounded`: who asks may have all of it.
+    /// Takes an amount that is returned when the value is dropped. With `unbounded`, the caller may take all that is
+    /// left.
     ///
     /// # Errors
-    /// When there isn't so much; nothing is taken then.
+    /// If the amount isn't available; nothing is taken then.
     pub(crate) fn take(self: &Arc<Self>, who: K, amount: u64, unbounded: bool) -> Result<Share<K>, Full> {
         let share = if unbounded { self.most } else { self.share };
         let mut taken = Share {
@@ -72,7 +73,7 @@ impl<K: Clone + Eq + Hash> Shares<K> {
         taken.more(amount).map(|()| taken)
     }
 
-    /// How much is taken.
+    /// Returns the amount in use.
     pub(crate) fn taken(&self) -> u64 {
         self.lock().all
     }
@@ -82,7 +83,7 @@ impl<K: Clone + Eq + Hash> Shares<K> {
     }
 }
 
-/// An amount that was taken.
+/// Amount held by a caller, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Share<K: Clone + Eq + Hash> {
     from: Arc<Shares<K>>,
@@ -92,10 +93,10 @@ pub(crate) struct Share<K: Clone + Eq + Hash> {
 }
 
 impl<K: Clone + Eq + Hash> Share<K> {
-    /// Takes more of it.
+    /// Takes more.
     ///
     /// # Errors
-    /// When there isn't so much; what was taken before stays.
+    /// If the amount isn't available; the amount held before stays.
     pub(crate) fn more(&mut self, amount: u64) -> Result<(), Full> {
         let mut sum = self.from.lock();
         let own = sum.of.get(&self.who).copied().unwrap_or(0).saturating_add(amount);
@@ -118,7 +119,7 @@ impl<K: Clone + Eq + Hash> Drop for Share<K> {
         let mut sum = self.from.lock();
         sum.all -= self.amount;
         let left = sum.of.get(&self.who).map_or(0, |own| own - self.amount);
-        // Nobody stays in the table who has nothing: names come from outside.
+        // Remove callers that hold nothing: names come from outside, so the table would grow forever.
         if left == 0 {
             sum.of.remove(&self.who);
         } else {

@@ -1,8 +1,10 @@
-//! Which requests a page of somebody else may have had a browser send. Judged in every `auth.mode`: a browser adds what
-//! it has by itself (an address that is trusted, a proxy's sign-in), whoever wrote the page.
+//! Host and Origin checks against requests that foreign web pages make a browser send. They apply in every
+//! `auth.mode`, because a browser attaches credentials (a trusted address, a proxy's sign-in) to requests of any
+//! page.
 //!
-//! A page that bound its own name to this node's address (DNS rebinding) shows by `Host`, which must be a name of this
-//! node; another page by `Origin` or `Sec-Fetch-Site`, which no page can change and no other client sends.
+//! A page that bound its own name to this node's address (DNS rebinding) is recognized by `Host`, which must be a
+//! name of this node. Any other page is recognized by `Origin` or `Sec-Fetch-Site`, which no page can change and only
+//! browsers send.
 
 use std::net::IpAddr;
 
@@ -15,22 +17,22 @@ use windrow_core::text::quoted;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
-/// What of a strange name is repeated. Unit: characters.
+/// Longest part of a foreign name that is repeated in a message, in characters.
 const SHOWN_MAX: usize = 100;
 
-/// The names under which the node may be called.
+/// Names under which the node may be addressed.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// In small letters, without ports.
+    /// Host names in lower case, without ports.
     names: Vec<String>,
-    /// Whether any address is one: the node listens on all, and an address can't be bound to another.
+    /// True if any IP address is accepted: the node listens on all, and addresses can't be rebound.
     any_address: bool,
-    /// The origin of `http.public_url`: what a browser says behind a proxy that changes `Host`.
+    /// Origin of `http.public_url`, which browsers send behind a proxy that changes `Host`.
     public_origin: Option<String>,
 }
 
 impl Names {
-    /// Those that the configuration says, beside loopback ones.
+    /// Collects the names from the configuration. Loopback names are always accepted.
     pub(crate) fn of(http: &Http) -> Names {
         let public: Option<Uri> = http.public_url.as_deref().and_then(|url| url.parse().ok());
         let advertised = match &http.advertise {
@@ -52,10 +54,10 @@ impl Names {
         }
     }
 
-    /// Lets a request pass that no other page can have made a browser send.
+    /// Rejects requests that a foreign page may have made a browser send.
     ///
     /// # Errors
-    /// Which problem it is, and what speaks against it.
+    /// The problem's slug and the reason.
     pub(crate) fn judge(
         &self,
         method: &Method,
@@ -81,7 +83,7 @@ impl Names {
                 format!("it comes from a page of {}", quoted(&shown)),
             ));
         }
-        // A link that somebody follows shows them a page, and tells the page that has the link nothing.
+        // Following a link from another site is safe: the result is shown to the user and not to the linking page.
         let is_followed = method.is_safe() && all(headers, &FETCH_MODE).eq(["navigate"]);
         let site = all(headers, &FETCH_SITE).find(|site| !matches!(*site, "same-origin" | "none"));
         match site.filter(|_| !is_followed) {
@@ -93,7 +95,7 @@ impl Names {
         }
     }
 
-    /// Whether a host, perhaps with a port, is this node.
+    /// Returns true if a host, with or without a port, is this node.
     fn has(&self, host: &str) -> bool {
         let name = name_of(host);
         let address = name.parse::<IpAddr>().ok();
@@ -110,13 +112,13 @@ impl Names {
     }
 }
 
-/// Whether the browser itself says that a page of this node asks. The request was [judged](Names::judge): whatever it says
-/// is true of this node.
+/// Returns true if the browser states that one of this node's pages sent the request. Call only after
+/// [judging](Names::judge) it: by then any stated origin is this node.
 pub(crate) fn is_own_page(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN) || all(headers, &FETCH_SITE).eq(["same-origin"])
 }
 
-/// The values of a header; one that is no text is none that is known.
+/// Returns the values of a header; a value that isn't text becomes `?`, which matches nothing.
 fn all<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     headers
         .get_all(name)
@@ -124,11 +126,11 @@ fn all<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'
         .map(|value| value.to_str().unwrap_or("?"))
 }
 
-/// A host without its port, the brackets of an address and the dot at the end, in small letters.
+/// Normalizes a host: lower case, without port, brackets or trailing dot.
 fn name_of(host: &str) -> String {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
-        // An address without brackets has more colons than one.
+        // An IPv6 address without brackets has more than one colon.
         None => host
             .rsplit_once(':')
             .filter(|(name, _)| !name.contains(':'))

@@ -1,4 +1,4 @@
-//! What was last seen of tasks: at most so many have series of their own, and those go a while after the task's end.
+//! Last known state of tasks. A bounded number of them have their own series, which end some time after the task.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,38 +14,38 @@ use windrow_core::stats::stall::StallReason;
 use windrow_core::stats::tally::FailedAttempts;
 use windrow_core::task::lifecycle::Status;
 
-/// Tasks with series of their own.
+/// Most tasks with their own series.
 pub(super) const TASKS_MAX: usize = 200;
-/// How long a task's series stay after its end.
+/// Time for which a task's series remain after it stops running.
 pub(super) const KEPT: Duration = Duration::from_secs(600);
-/// The label of all the others.
+/// Label value for all remaining tasks.
 pub(super) const OTHER: &str = "other";
 
-/// What is seen of a task at one moment.
+/// State of a task at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TaskSample {
     pub(super) task: TaskId,
     pub(super) business: String,
     pub(super) counters: Counters,
     pub(super) total: u64,
-    /// Items per second; none is unpaced.
+    /// Target rate in items per second; `None` if unpaced.
     pub(super) target_rate: Option<f64>,
-    pub(super) low_water: u64,
+    pub(super) watermark: u64,
     pub(super) window: u64,
     pub(super) window_used: u64,
-    /// In the order of [`StallReason::ALL`].
+    /// Stall times in the order of [`StallReason::ALL`].
     pub(super) stalled: [Duration; StallReason::ALL.len()],
     pub(super) latency_p95: Option<Duration>,
-    /// The terms when its runs began.
+    /// Counters at the start of the current runs.
     pub(super) began: Counters,
     pub(super) head_age: Duration,
-    /// Unit: millionths.
+    /// Remaining error budget, in millionths.
     pub(super) budget_left_ppm: Option<u32>,
     pub(super) unsaved_for: Duration,
     pub(super) is_handler_down: bool,
 }
 
-/// What is seen of the tasks that run, their shards taken together.
+/// Returns the state of all running tasks, summed over their shards.
 pub(super) fn samples<'a>(runs: impl Iterator<Item = &'a RunView>) -> Vec<TaskSample> {
     let mut samples: BTreeMap<TaskId, TaskSample> = BTreeMap::new();
     for run in runs {
@@ -56,7 +56,7 @@ pub(super) fn samples<'a>(runs: impl Iterator<Item = &'a RunView>) -> Vec<TaskSa
             counters: Counters::default(),
             total: 0,
             target_rate: None,
-            low_water: u64::MAX,
+            watermark: u64::MAX,
             window: 0,
             window_used: 0,
             stalled: [Duration::ZERO; StallReason::ALL.len()],
@@ -73,7 +73,7 @@ pub(super) fn samples<'a>(runs: impl Iterator<Item = &'a RunView>) -> Vec<TaskSa
 }
 
 impl TaskSample {
-    /// The part of the items that is settled, of those that are to be done.
+    /// Returns the settled share of the items to be done.
     pub(super) fn progress(&self) -> f64 {
         Completion::of(&self.counters, ItemCount(self.total)).ratio()
     }
@@ -93,9 +93,9 @@ impl TaskSample {
         if let Some(rate) = run.rate {
             self.target_rate = Some(self.target_rate.unwrap_or(0.0) + rate.as_per_second());
         }
-        self.low_water = self.low_water.min(run.low_water.0);
+        self.watermark = self.watermark.min(run.watermark.0);
         self.window += u64::from(run.window);
-        self.window_used += run.high_water.0.saturating_sub(run.low_water.0);
+        self.window_used += run.high_water.0.saturating_sub(run.watermark.0);
         for (sum, time) in self.stalled.iter_mut().zip(run.stalled) {
             *sum += time;
         }
@@ -103,32 +103,32 @@ impl TaskSample {
     }
 }
 
-/// What is remembered of a task.
+/// Record of a task between looks.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) sample: TaskSample,
-    /// Attempts that it sends here each second, as every surface shows it; none while that isn't known.
+    /// Attempts sent from this node per second, as on all surfaces; `None` while unknown.
     pub(super) actual_rate: Option<f64>,
     pub(super) has_own: bool,
     pub(super) gone_at: Option<Moment>,
-    /// How the task stands, once it doesn't run and that was read.
+    /// Status of the task; set when it no longer runs and the store was read.
     pub(super) status: Option<Status>,
     pub(super) delays: Histogram,
-    pub(super) failed: FailedAttempts,
+    pub(super) failed_attempts: FailedAttempts,
 }
 
-/// Sums over tasks without series of their own; they only grow.
+/// Sums over tasks without their own series. They never decrease.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Others {
     pub(super) succeeded: u64,
     pub(super) skipped: u64,
-    pub(super) abandoned: u64,
+    pub(super) failed: u64,
     pub(super) stalled: [Duration; StallReason::ALL.len()],
     pub(super) delays: Histogram,
-    pub(super) failed: FailedAttempts,
+    pub(super) failed_attempts: FailedAttempts,
 }
 
-/// See the module.
+/// Last known state of all recent tasks.
 #[derive(Debug, Default)]
 pub(super) struct Board {
     pub(super) entries: BTreeMap<TaskId, Entry>,
@@ -138,14 +138,14 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// Takes in live runs, and runs as they ended; says of which tasks the end has to be read. What has ended meanwhile is
-    /// taken out of the live ones.
+    /// Records live runs and ended runs, and returns the tasks whose end must be read from the store. Runs that have
+    /// ended are removed from `live`.
     pub(super) fn take_in(&mut self, live: &mut Vec<RunView>, ended: &[RunView], now: Moment) -> Vec<TaskId> {
         let key = |run: &RunView| (run.shard, run.run);
         let over: BTreeSet<(ShardId, RunNo)> = ended.iter().map(key).collect();
         let seen: BTreeMap<ShardId, RunNo> = live.iter().map(key).collect();
         live.retain(|run| !over.contains(&key(run)));
-        // A shard that runs again shows its task as it is now.
+        // If a shard runs again, its new run shows the current state.
         let is_last = |run: &&RunView| seen.get(&run.shard).is_none_or(|live| *live == run.run);
         let newest: BTreeMap<ShardId, &RunView> =
             ended.iter().filter(is_last).map(|run| (run.shard, run)).collect();
@@ -156,7 +156,8 @@ impl Board {
         unknown
     }
 
-    /// Takes in what runs now, and what ended since the last look; says of which tasks the end has to be read.
+    /// Records the tasks that run now and those that ended since the last look. Returns the tasks whose end must be
+    /// read from the store.
     pub(super) fn look(
         &mut self,
         samples: Vec<TaskSample>,
@@ -182,7 +183,7 @@ impl Board {
         unknown.map(|entry| entry.sample.task).collect()
     }
 
-    /// What the store says of a task that no longer runs.
+    /// Records the stored state of a task that no longer runs.
     pub(super) fn settle(&mut self, task: TaskId, counters: Counters, status: Status) {
         if let Some(entry) = self.entries.get_mut(&task) {
             let mut sample = entry.sample.clone();
@@ -197,7 +198,7 @@ impl Board {
 
     fn see(&mut self, sample: TaskSample) {
         let before = self.entries.get(&sample.task);
-        // Of a task that is known it is decided: nothing is counted again and again.
+        // Decided once per task, so that nothing is counted twice.
         let has_room = || self.entries.values().filter(|entry| entry.has_own).count() < TASKS_MAX;
         let has_own = before.map_or_else(has_room, |entry| entry.has_own);
         if !has_own {
@@ -205,7 +206,7 @@ impl Board {
         }
         let before = self.entries.remove(&sample.task);
         let (delays, failed) = before
-            .map(|entry| (entry.delays, entry.failed))
+            .map(|entry| (entry.delays, entry.failed_attempts))
             .unwrap_or_default();
         let task = sample.task;
         let entry = Entry {
@@ -214,25 +215,25 @@ impl Board {
             gone_at: None,
             status: None,
             delays,
-            failed,
+            failed_attempts: failed,
             sample,
         };
         self.entries.insert(task, entry);
     }
 }
 
-/// Whether a task that no longer runs has this status for a moment only.
+/// Returns true if the status is transient for a task that no longer runs.
 fn is_passing(status: Status) -> bool {
     matches!(status, Status::Stopping | Status::Finalizing)
 }
 
 impl Others {
-    /// Adds what came since; of a task that was never seen, what its runs did: what was done before isn't new.
+    /// Adds the increase since the last look. For a new task, only counts since its runs began are added.
     fn add(&mut self, before: Option<&TaskSample>, now: &TaskSample) {
         let (old, new) = (before.map_or(now.began, |before| before.counters), now.counters);
         self.succeeded += new.succeeded.saturating_sub(old.succeeded);
         self.skipped += new.skipped.saturating_sub(old.skipped);
-        self.abandoned += new.abandoned.saturating_sub(old.abandoned);
+        self.failed += new.failed.saturating_sub(old.failed);
         for (at, sum) in self.stalled.iter_mut().enumerate() {
             let then = before.map_or(Duration::ZERO, |before| before.stalled[at]);
             *sum += now.stalled[at].saturating_sub(then);
@@ -256,7 +257,7 @@ mod tests {
             },
             total: 1000,
             target_rate: Some(10.0),
-            low_water: succeeded,
+            watermark: succeeded,
             window: 64,
             window_used: 0,
             stalled: [Duration::ZERO; StallReason::ALL.len()],

@@ -1,4 +1,4 @@
-//! Attempts, how long calls take, and how late items leave. Counted by the runs, taken in at each look.
+//! Attempts, call durations and dispatch delays. Counted by the runs and collected at each look.
 
 use std::collections::BTreeMap;
 
@@ -11,31 +11,32 @@ use windrow_core::ids::{RunNo, ShardId};
 use windrow_core::stats::histogram::Histogram;
 use windrow_core::stats::tally::Tally;
 
-/// Calls: 1 ms to a minute, fine where objectives are.
+/// Buckets for calls: 1 ms to 1 min, finer around common objectives.
 pub(super) const CALLS: &Bounds = &[
     1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 150_000, 200_000, 250_000, 300_000, 400_000,
     500_000, 750_000, 1_000_000, 1_500_000, 2_000_000, 2_500_000, 5_000_000, 7_500_000, 10_000_000,
     15_000_000, 30_000_000, 60_000_000,
 ];
-/// Delays, transactions and statements: 10 µs to half a minute.
+/// Buckets for delays, transactions and statements: 10 µs to 30 s.
 pub(super) const SHORT: &Bounds = &[
     10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 300_000,
     500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 30_000_000,
 ];
 
-/// What was taken in of runs so far.
+/// Call counts collected from runs.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// As each run that is live was seen last.
+    /// Last counts seen of each live run.
     seen: BTreeMap<(ShardId, RunNo), (Tally, FailedCalls)>,
-    /// By business and kind of handler. Businesses are registered by people: as many have series as tasks have.
+    /// Call durations by business and kind of handler. As businesses are registered by people, the number of series
+    /// is limited like that of tasks.
     by_business: BTreeMap<(String, &'static str), Histogram>,
-    /// Failed calls by business; as many of those have series.
+    /// Failed calls by business, with the same limit on series.
     failed: BTreeMap<String, FailedCalls>,
 }
 
 impl Board {
-    /// Takes in what a run counted since it was seen last; its task must have been looked at before.
+    /// Adds the counts of a run since it was last seen. Its task must be recorded first.
     pub(super) fn count(&mut self, run: &RunView, is_over: bool) {
         let key = (run.shard, run.run);
         let before = self.calls.seen.remove(&key).unwrap_or_default();
@@ -52,8 +53,8 @@ impl Board {
             .get_mut(&run.shard.task)
             .filter(|entry| entry.has_own)
         {
-            Some(entry) => (&mut entry.delays, &mut entry.failed),
-            None => (&mut self.others.delays, &mut self.others.failed),
+            Some(entry) => (&mut entry.delays, &mut entry.failed_attempts),
+            None => (&mut self.others.delays, &mut self.others.failed_attempts),
         };
         delays.add(&fresh.delays);
         failed.add(&fresh.failed);
@@ -61,7 +62,7 @@ impl Board {
 }
 
 impl Calls {
-    /// Forgets runs whose end was never seen: more ended between two looks than are kept.
+    /// Drops runs whose end was missed because more runs ended between two looks than are kept.
     pub(super) fn forget_all_but(&mut self, live: &BTreeMap<ShardId, RunNo>) {
         self.seen.retain(|(shard, run), _| live.get(shard) == Some(run));
     }
@@ -101,7 +102,7 @@ pub(super) fn write(page: &mut Page, board: &Board, own: &[(String, &Entry)]) {
     page.histograms(f::DISPATCH_DELAY, SHORT, all);
 }
 
-/// A good attempt settles its item, so those are counted already; the others have a code.
+/// Writes attempts. Successful ones equal the settled items, which are already counted; failed ones have a code.
 fn write_attempts(page: &mut Page, board: &Board, own: &[(String, &Entry)]) {
     let others = &board.others;
     let all = own.iter().map(|(task, entry)| {
@@ -109,26 +110,25 @@ fn write_attempts(page: &mut Page, board: &Board, own: &[(String, &Entry)]) {
             business, counters, ..
         } = &entry.sample;
         let good = [("ok", counters.succeeded), ("skip", counters.skipped)];
-        (business.as_str(), task.as_str(), good, &entry.failed)
+        (business.as_str(), task.as_str(), good, &entry.failed_attempts)
     });
     let good = [("ok", others.succeeded), ("skip", others.skipped)];
-    let samples =
-        all.chain([(OTHER, OTHER, good, &others.failed)])
-            .flat_map(|(business, task, good, failed)| {
-                let good = good.map(|(result, count)| (result, "", count)).into_iter();
-                let bad = failed.iter();
-                let bad = bad.flat_map(|(code, ended)| {
-                    [("retry", code, ended.retry), ("abandon", code, ended.abandon)]
-                });
-                good.chain(bad).map(move |(result, code, count)| {
-                    let labels = [
-                        ("business", business),
-                        ("task", task),
-                        ("result", result),
-                        ("code", code),
-                    ];
-                    (labels, count)
-                })
-            });
+    let samples = all
+        .chain([(OTHER, OTHER, good, &others.failed_attempts)])
+        .flat_map(|(business, task, good, failed)| {
+            let good = good.map(|(result, count)| (result, "", count)).into_iter();
+            let bad = failed.iter();
+            let bad =
+                bad.flat_map(|(code, ended)| [("retry", code, ended.retry), ("fail", code, ended.fail)]);
+            good.chain(bad).map(move |(result, code, count)| {
+                let labels = [
+                    ("business", business),
+                    ("task", task),
+                    ("result", result),
+                    ("code", code),
+                ];
+                (labels, count)
+            })
+        });
     page.all(f::ITEM_ATTEMPTS, samples);
 }

@@ -1,4 +1,4 @@
-//! What is published, what waits in open tasks, and which schedules make none.
+//! Metrics of datasets, open tasks and schedules that create no tasks.
 
 use super::families as f;
 use super::text::Page;
@@ -9,13 +9,13 @@ use windrow_engine::ports::datasets::store::Dataset;
 use windrow_engine::ports::schedules::store::{Schedule, ScheduleFilter};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Datasets that are told, in the order of their names.
+/// Most datasets reported, in name order.
 const DATASETS_MAX: u32 = 200;
 
-/// Schedules that are told, in the order of their numbers.
+/// Most schedules reported, in id order.
 const SCHEDULES_MAX: u32 = 200;
 
-/// Where datasets, open tasks and schedules stand, as far as the store can be read.
+/// State of datasets, open tasks and schedules, as far as the store can be read.
 #[derive(Default)]
 pub(super) struct Data {
     datasets: Vec<(Dataset, Option<f64>)>,
@@ -23,7 +23,7 @@ pub(super) struct Data {
     schedules: Vec<(Schedule, u64)>,
 }
 
-/// What waits in an open task.
+/// Unsettled items of an open task and the size of their rows.
 struct Backlog {
     task: TaskId,
     items: u64,
@@ -93,7 +93,7 @@ impl Data {
     }
 }
 
-/// Schedules that fire, each with its newest fires that made no task.
+/// Returns schedules with the number of their latest consecutive fires that created no task.
 async fn idle(app: &App) -> Result<Vec<(Schedule, u64)>, ServiceError> {
     let schedules = &app.service.schedules;
     let all = schedules
@@ -107,7 +107,7 @@ async fn idle(app: &App) -> Result<Vec<(Schedule, u64)>, ServiceError> {
     Ok(found)
 }
 
-/// Those that aren't settled, as far as is saved.
+/// Returns the number of unsettled items, as last saved.
 fn items_waiting(task: &TaskView) -> u64 {
     let gone = task.counters.settled() + task.counters.excluded;
     task.total.0.saturating_sub(gone)

@@ -1,14 +1,14 @@
-//! Ends of tasks that ran here last: each is counted once, as its row says.
+//! Outcomes of tasks that last ran on this node. Each is counted once, from its stored row.
 
 use super::families as f;
 use super::text::Page;
 use windrow_core::life::Life;
 use windrow_core::task::lifecycle::Ending;
 
-/// What was counted since the node began.
+/// Counts since the node started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ends {
-    /// In the order of [`Ending::SLUGS`].
+    /// Number of tasks per outcome, in the order of [`Ending::SLUGS`].
     by_slug: [u64; Ending::SLUGS.len()],
     withheld: u64,
 }

@@ -1,17 +1,17 @@
-//! Every family of `/metrics`, declared once.
+//! Declarations of all metric families of `/metrics`.
 
-/// What a family is.
+/// Type of a metric family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Only grows.
+    /// Value that only increases.
     Counter,
-    /// Goes up and down.
+    /// Value that goes up and down.
     Gauge,
-    /// Durations by size.
+    /// Durations counted by size.
     Histogram,
 }
 
-/// A name with what its samples are.
+/// Metric family: name, type and help text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Family {
     pub(super) name: &'static str,
@@ -19,12 +19,12 @@ pub(super) struct Family {
     pub(super) help: &'static str,
 }
 
-/// Declares families: a constant, the name, the kind, and what Prometheus shows as its help.
+/// Declares metric families: constant, name, type, and the help text shown by Prometheus.
 macro_rules! families {
     ($($family:ident, $name:literal, $kind:ident, $help:literal;)*) => {
         $(pub(super) const $family: Family = Family { name: $name, kind: Kind::$kind, help: $help };)*
 
-        /// All of them.
+        /// All declared families, for tests.
         #[cfg(test)]
         pub(super) const ALL: &[Family] = &[$($family,)*];
     };
@@ -45,11 +45,11 @@ families! {
     TASK_PROGRESS_RATIO, "windrow_task_progress_ratio", Gauge, "Settled items of those that are to be done";
     TASK_ACTUAL_RATE, "windrow_task_actual_rate", Gauge, "Item attempts sent per second here, over the last ten seconds";
     TASK_TARGET_RATE, "windrow_task_target_rate", Gauge, "Item attempts per second that may leave";
-    WINDOW_SIZE, "windrow_window_size", Gauge, "Items between low water and the highest that may leave";
-    WINDOW_USED, "windrow_window_used", Gauge, "Items between low water and the highest that left";
-    WINDOW_LOW_WATER, "windrow_window_low_water", Gauge, "Below it every item is settled or parked";
+    WINDOW_SIZE, "windrow_window_size", Gauge, "Items between watermark and the highest that may leave";
+    WINDOW_USED, "windrow_window_used", Gauge, "Items between watermark and the highest that left";
+    WINDOW_WATERMARK, "windrow_window_watermark", Gauge, "Below it every item is settled or parked";
     WINDOW_HEAD_AGE, "windrow_window_head_age_seconds", Gauge,
-        "How long the item at low water has held it there";
+        "How long the item at watermark has held it there";
     ERROR_BUDGET_REMAINING_RATIO, "windrow_error_budget_remaining_ratio", Gauge,
         "What is left of the tightest part of the error budget";
     CHECKPOINT_AGE, "windrow_checkpoint_age_seconds", Gauge, "How long completions have waited to be saved";

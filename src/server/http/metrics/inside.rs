@@ -1,4 +1,4 @@
-//! What the node counts of itself: checkpoints, leases, recoveries, lines, statements.
+//! Internal counters of the node: checkpoints, leases, recoveries, log lines, statements.
 
 use super::calls::SHORT;
 use super::families as f;
@@ -9,7 +9,7 @@ use windrow_engine::ports::handling::meters::{
 };
 use windrow_engine::ports::schedules::store::FireOutcome;
 
-/// Fires: 1 ms to five days.
+/// Buckets for late fires: 1 ms to about five days.
 pub(super) const LATE: &Bounds = &[
     1_000,
     10_000,
@@ -58,7 +58,7 @@ pub(super) fn write(page: &mut Page, meters: &Meters) {
         fires.map(|outcome| (outcome.as_str(), meters.fires(outcome))),
     );
     page.histograms(f::SCHEDULE_LATE, LATE, [([], &meters.fires_late())]);
-    // Only where this node copies: what always is 0 says nothing.
+    // Only on nodes that copy to a sink; elsewhere these would always be 0.
     if let Some((behind, lag)) = meters.sinks() {
         let copies = CopyFate::ALL.map(|fate| (fate.as_str(), meters.copies(fate)));
         page.by(f::SINK_COPIES, "outcome", copies);
@@ -74,7 +74,7 @@ pub(super) fn write(page: &mut Page, meters: &Meters) {
     let lines = LEVELS.map(|(word, level)| (word, meters.lines(level)));
     page.by(f::DATA_LOG_ENTRIES, "level", lines);
     page.by(f::DATA_LOG_DROPPED, "reason", meters.dropped());
-    // Only where Redis is used: what always is 0 says nothing.
+    // Only where Redis is used; elsewhere these would always be 0.
     if let Some(state) = meters.redis() {
         page.one(f::REDIS_UP, state.is_ok());
         let (trips, failures) = meters.lease_trips();

@@ -1,4 +1,4 @@
-//! Numbers of a node between two scrapes.
+//! Measurements that a node keeps between scrapes.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,17 +7,17 @@ use super::board::Board;
 use super::requests::Requests;
 use crate::service::node::actors::ActorView;
 
-/// Sums by kind, and the last number seen by path.
+/// Sums of restarts by kind, and the last number seen by path.
 type Restarts = (BTreeMap<&'static str, u64>, BTreeMap<String, u32>);
 
-/// Measures of a node, and what they were at the last look.
+/// Measurements of a node, with the state at the last look.
 #[derive(Default)]
 pub(crate) struct Meter {
     pub(super) requests: Requests,
     board: Mutex<Board>,
-    /// One look at a time: a run is taken in as it lives, and once more as it ended.
+    /// Serializes looks, so that a run is recorded first as live and then as ended.
     pub(super) looking: tokio::sync::Mutex<()>,
-    /// Restarts seen, by kind; and by path as they were last seen.
+    /// Restarts by kind, and by path as last seen.
     restarts: Mutex<Restarts>,
 }
 

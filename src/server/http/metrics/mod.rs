@@ -1,7 +1,7 @@
-//! `/metrics`: numbers for Prometheus.
+//! `/metrics` for Prometheus.
 //!
-//! What tasks do is looked at once a second from the live runs, never counted from items. Requests are counted as they
-//! are answered. The number of series has a bound whatever callers and tasks do.
+//! Task numbers are read once per second from the live runs, never counted per item. Requests are counted as they
+//! complete. The number of series is bounded, whatever callers and tasks do.
 
 mod board;
 mod calls;
@@ -39,10 +39,10 @@ use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Between two looks at the live runs.
+/// Time between two looks at the live runs.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Counts and times every request, by the route as it is written in the document.
+/// Counts and times every request, by the route as documented.
 pub(super) async fn measure(
     State(app): State<App>,
     route: Option<MatchedPath>,
@@ -61,7 +61,7 @@ pub(super) async fn measure(
     response
 }
 
-/// Looks at the live runs again and again, so that what tasks do between two scrapes is seen. Never ends.
+/// Looks at the live runs periodically, so that activity between two scrapes is counted. Never returns.
 pub async fn watch(app: App) {
     loop {
         look(&app).await;
@@ -73,7 +73,8 @@ async fn look(app: &App) {
     let _alone = app.front.meter.looking.lock().await;
     let now = app.service.node.clock.now();
     let supervisor = app.service.supervisor();
-    // In this order: what ends in between is seen twice and counted once; the other way round it would be missed.
+    // Keep this order: a run that ends in between is seen twice but counted once. In reverse order it would be
+    // missed.
     let mut live = supervisor.runs();
     let ended = supervisor.take_ended_runs();
     let over = {
@@ -94,13 +95,13 @@ async fn look(app: &App) {
             Ok(None) => {
                 app.front.meter.board().entries.remove(&task);
             }
-            // It is read at the next look.
+            // The next look reads it again.
             Err(error) => tracing::debug!(%task, %error, "the end of a task was not read for metrics"),
         }
     }
 }
 
-/// How the tasks stand that are under way; none when the store can't be read.
+/// Returns the unfinished tasks; empty if the store can't be read.
 async fn under_way(app: &App) -> Vec<TaskView> {
     let lists = &app.service.tasks.lists;
     let page = lists
@@ -112,7 +113,7 @@ async fn under_way(app: &App) -> Vec<TaskView> {
     })
 }
 
-/// Numbers for Prometheus
+/// Get metrics in Prometheus format
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "node", security((), ("bearer" = ["viewer"])),
     responses(
@@ -187,16 +188,16 @@ fn write_tasks(page: &mut Page, board: &Board, under_way: &[TaskView]) {
     let own = board.entries.values().filter(|entry| entry.has_own);
     let own: Vec<(String, &Entry)> = own.map(|entry| (entry.sample.task.to_string(), entry)).collect();
     let others = &board.others;
-    let rest = (OTHER, OTHER, [others.succeeded, others.skipped, others.abandoned]);
+    let rest = (OTHER, OTHER, [others.succeeded, others.skipped, others.failed]);
     let settled = own.iter().map(|(task, entry)| {
         let TaskSample {
             business, counters, ..
         } = &entry.sample;
-        let counts = [counters.succeeded, counters.skipped, counters.abandoned];
+        let counts = [counters.succeeded, counters.skipped, counters.failed];
         (business.as_str(), task.as_str(), counts)
     });
     let items = settled.chain([rest]).flat_map(|(business, task, counts)| {
-        let by_outcome = ["succeeded", "skipped", "abandoned"].into_iter().zip(counts);
+        let by_outcome = ["succeeded", "skipped", "failed"].into_iter().zip(counts);
         by_outcome.map(move |(outcome, count)| {
             (
                 [("business", business), ("task", task), ("outcome", outcome)],
@@ -223,15 +224,15 @@ fn write_tasks(page: &mut Page, board: &Board, under_way: &[TaskView]) {
     page.all(f::DISPATCH_STALL, stalls);
 }
 
-/// What a gauge of a task shows; none shows nothing.
+/// Value of a gauge for a task; `None` omits the sample.
 type Value = fn(&TaskSample) -> Option<f64>;
 
-/// The gauges of a task that runs.
+/// Gauges of running tasks.
 const GAUGES: [(Family, Value); 8] = [
     (f::TASK_TARGET_RATE, |task| task.target_rate),
     (f::WINDOW_SIZE, |task| Some(task.window as f64)),
     (f::WINDOW_USED, |task| Some(task.window_used as f64)),
-    (f::WINDOW_LOW_WATER, |task| Some(task.low_water as f64)),
+    (f::WINDOW_WATERMARK, |task| Some(task.watermark as f64)),
     (f::WINDOW_HEAD_AGE, |task| Some(task.head_age.as_secs_f64())),
     (f::ERROR_BUDGET_REMAINING_RATIO, |task| {
         task.budget_left_ppm.map(|ppm| f64::from(ppm) / 1e6)
@@ -248,7 +249,7 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
         let by_state = [
             ("succeeded", counters.succeeded),
             ("skipped", counters.skipped),
-            ("abandoned", counters.abandoned),
+            ("failed", counters.failed),
             ("parked", counters.parked),
             ("in_flight", counters.in_flight),
             ("pending", total.saturating_sub(counters.accounted())),
@@ -262,7 +263,7 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
         .iter()
         .map(|(task, entry)| (task.as_str(), entry.sample.progress()));
     page.by(f::TASK_PROGRESS_RATIO, "task", progress);
-    // A task that has ended has no window and no rate.
+    // An ended task has no window and no rate.
     let live = || own.iter().filter(|(_, entry)| entry.gone_at.is_none());
     let rates = live().filter_map(|(task, entry)| Some((task.as_str(), entry.actual_rate?)));
     page.by(f::TASK_ACTUAL_RATE, "task", rates);
@@ -284,7 +285,7 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
     page.by(f::TASK_RUNNING, "task", running);
 }
 
-/// Tasks that run here or did, and those that wait or run elsewhere: where each stands.
+/// Writes the status of tasks that run or ran on this node, and of those that wait or run elsewhere.
 fn write_statuses(page: &mut Page, own: &[(String, &Entry)], under_way: &[TaskView]) {
     let known = own.iter().filter_map(|(task, entry)| {
         let status = match entry.gone_at {
@@ -295,7 +296,7 @@ fn write_statuses(page: &mut Page, own: &[(String, &Entry)], under_way: &[TaskVi
     });
     let mut statuses: BTreeMap<String, Status> = known.collect();
     for task in under_way {
-        // The store's word is newer than a look; and of a task that waits there is no other.
+        // The stored status is newer than that of a look, and the only one for a waiting task.
         let name = task.id.to_string();
         if statuses.len() < board::TASKS_MAX || statuses.contains_key(&name) {
             statuses.insert(name, task.status);

@@ -1,11 +1,11 @@
-//! The process as its system sees it. (Prometheus's conventional names.)
+//! Process metrics from the operating system, under Prometheus's conventional names.
 
 use rustix::param::{clock_ticks_per_second, page_size};
 
 use super::families as f;
 use super::text::Page;
 
-/// Writes what can be read; a system without `/proc` has none of it.
+/// Writes the available process metrics; none on a system without `/proc`.
 pub(super) fn write(page: &mut Page) {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     if let Some(process) = Process::read(&stat) {
@@ -25,11 +25,11 @@ struct Process {
 }
 
 impl Process {
-    /// Reads the text of `/proc/self/stat`; the name in parentheses may hold blanks.
+    /// Parses `/proc/self/stat`; the name in parentheses may contain spaces.
     fn read(stat: &str) -> Option<Process> {
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<f64>().ok();
-        // Numbered from 3 in proc(5): utime 14, stime 15, num_threads 20, rss 24.
+        // Fields are numbered from 3 in proc(5): utime 14, stime 15, num_threads 20, rss 24.
         let ticks = number(11)? + number(12)?;
         Some(Process {
             cpu_seconds: ticks / clock_ticks_per_second() as f64,

@@ -1,4 +1,4 @@
-//! How many requests were answered and how long they took, by method, route and status.
+//! Number and duration of requests by method, route and status.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,16 +11,16 @@ use super::board::OTHER;
 use super::families::{HTTP_SERVER_REQUEST_DURATION, HTTP_SERVER_REQUESTS};
 use super::text::Page;
 
-/// Unit: seconds.
+/// Bucket bounds of request durations, in seconds.
 const BOUNDS: [f64; 14] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.3, 0.5, 1.0, 2.5, 5.0, 30.0,
 ];
 
-/// Requests by method, route and status.
+/// Request durations by method, route and status.
 #[derive(Debug, Default)]
 pub(super) struct Requests(RwLock<HashMap<(&'static str, String, u16), Durations>>);
 
-/// Durations by the first bound that they don't exceed; the last are longer than any.
+/// Durations counted by the first bound they don't exceed; the last entry counts those above all bounds.
 #[derive(Debug, Default)]
 struct Durations {
     counts: [AtomicU64; BOUNDS.len() + 1],
@@ -37,7 +37,7 @@ impl Durations {
 }
 
 impl Requests {
-    /// Counts a request.
+    /// Counts a completed request.
     pub(super) fn answered(&self, method: &Method, route: &str, status: u16, took: Duration) {
         let labels = (known(method), route.to_owned(), status);
         if let Some(seen) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&labels) {
@@ -76,7 +76,7 @@ impl Requests {
     }
 }
 
-/// A method that clients can't make up.
+/// Maps a method to a fixed set, as clients can invent methods.
 fn known(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     KNOWN

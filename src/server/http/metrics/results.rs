@@ -1,4 +1,4 @@
-//! What the results of tasks take and will take, and how much room there is.
+//! Stored and projected size of task results, and the free space.
 
 use super::families as f;
 use super::text::Page;
@@ -6,7 +6,7 @@ use crate::http::front::App;
 use crate::service::results::Room;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// The room of the tasks that are under way and keep results; those whose results can't be read are left out.
+/// Returns the space used by unfinished tasks that keep results. Tasks whose results can't be read are left out.
 pub(super) async fn rooms(app: &App, under_way: &[TaskView]) -> Vec<(String, Room)> {
     let mut rooms = Vec::new();
     for task in under_way {

@@ -24,7 +24,7 @@ fn board_of(tasks: i64) -> Board {
         },
         total: 10,
         target_rate: Some(5.0),
-        low_water: 3,
+        watermark: 3,
         window: 64,
         window_used: 2,
         stalled: [Duration::from_millis(1500); StallReason::ALL.len()],

@@ -1,4 +1,4 @@
-//! Prometheus's text format: families with HELP and TYPE, samples below them.
+//! Prometheus's text format: families with HELP and TYPE, followed by their samples.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::families::{Family, Kind};
 use windrow_core::stats::histogram::Histogram;
 
-/// Which bounds of a histogram are shown, in ascending order. Each is a bound of its buckets. Unit: microseconds.
+/// Bucket bounds to show, ascending, in microseconds. Each must be a bound of the histogram itself.
 pub(super) type Bounds = [u64];
 
-/// What a sample says.
+/// Value of a sample, as a float.
 pub(super) trait Number {
     fn number(self) -> f64;
 }
@@ -32,17 +32,17 @@ impl Number for bool {
     }
 }
 
-/// A page under construction.
+/// Metrics page under construction.
 #[derive(Debug, Default)]
 pub(super) struct Page(String);
 
 impl Page {
-    /// A family of one sample without labels.
+    /// Writes a family with one sample and no labels.
     pub(super) fn one(&mut self, family: Family, value: impl Number) {
         self.all(family, [([], value)]);
     }
 
-    /// A family whose samples differ in one label.
+    /// Writes a family whose samples differ in one label.
     pub(super) fn by<'a, V: Number>(
         &mut self,
         family: Family,
@@ -53,7 +53,7 @@ impl Page {
         self.all(family, samples.map(|(value, number)| ([(label, value)], number)));
     }
 
-    /// A family of samples with their labels.
+    /// Writes a family of samples with their labels.
     pub(super) fn all<'a, const N: usize, V: Number>(
         &mut self,
         family: Family,
@@ -65,7 +65,7 @@ impl Page {
         }
     }
 
-    /// A family of histograms with their labels, each with buckets up to these bounds.
+    /// Writes a family of histograms with their labels, with buckets up to these bounds.
     pub(super) fn histograms<'a, const N: usize>(
         &mut self,
         family: Family,
@@ -81,18 +81,18 @@ impl Page {
         }
     }
 
-    /// Begins a family; its samples follow at once.
+    /// Begins a family; its samples must follow immediately.
     pub(super) fn begin(&mut self, Family { name, kind, help }: Family) {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
             Kind::Histogram => "histogram",
         };
-        // A String takes whatever is written.
+        // Writing to a String never fails.
         write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n").ok();
     }
 
-    /// Adds a histogram to the family that was begun: its buckets by bound, its sum and its count.
+    /// Adds a histogram to the current family: cumulative buckets, sum and count.
     pub(super) fn histogram(
         &mut self,
         family: Family,
@@ -132,7 +132,7 @@ impl Page {
         writeln!(self.0, "{name}{end}{labels} {}", value.number()).ok();
     }
 
-    /// The page.
+    /// Returns the finished page as text.
     pub(super) fn finish(self) -> String {
         self.0
     }

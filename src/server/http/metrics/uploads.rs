@@ -1,13 +1,13 @@
-//! What businesses store as uploads, and may store.
+//! Upload storage used by businesses, and the quota.
 
 use super::families as f;
 use super::text::Page;
 use crate::http::front::App;
 
-/// Businesses whose uploads are told.
+/// Most businesses reported with their uploads.
 const UPLOADERS_MAX: u32 = 100;
 
-/// What businesses store; none when the store can't be read.
+/// Returns the upload storage used per business; empty if the store can't be read.
 pub(super) async fn stored(app: &App) -> Vec<(String, u64)> {
     app.service
         .sources

@@ -1,4 +1,4 @@
-//! The tree of actors, as text for people and as JSON: `/actors`, `/v1/nodes/{node}/actors`.
+//! Actor tree as text or JSON: `/actors`, `/v1/nodes/{node}/actors`.
 
 use axum::extract::{Path, State};
 use axum::http::header;
@@ -18,10 +18,10 @@ use windrow_engine::ports::ownership::peers::{ActorsQuery, PeerReply};
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ActorsParams {
-    /// `text` or `json`; without it `/actors` is text and the other JSON
+    /// `text` or `json`; default: text for `/actors`, JSON for the other route
     #[param(inline)]
     format: Option<Format>,
-    /// Levels below the root
+    /// Maximum depth below the root
     #[param(minimum = 0, maximum = 16)]
     depth: Option<u32>,
     /// Only the actors of this task
@@ -52,7 +52,7 @@ impl Of<ActorNode> for api::Actor {
     }
 }
 
-/// The tree of this node's actors
+/// Get the actor tree of this node
 #[utoipa::path(
     get, path = "/actors", operation_id = "own_actors", tag = "node", params(ActorsParams),
     security((), ("bearer" = ["viewer"])),
@@ -64,7 +64,7 @@ pub(crate) async fn local(State(app): State<App>, Params(params): Params<ActorsP
     Ok(answer(&app, &params, Format::Text)?)
 }
 
-/// The tree of a node's actors
+/// Get the actor tree of a node
 #[utoipa::path(
     get, path = "/v1/nodes/{node}/actors", operation_id = "node_actors", tag = "node",
     security(("bearer" = ["viewer"])), params(ActorsParams),
@@ -119,7 +119,7 @@ fn typed(format: Format, text: String) -> Response {
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 
-/// The tree of this node's actors, written out.
+/// Returns the formatted actor tree of this node.
 pub(crate) fn written(app: &App, query: &ActorsQuery) -> PeerReply {
     let depth = query.depth.map_or(usize::MAX, |depth| depth as usize);
     let nodes = app.service.node.actors(query.task, depth);

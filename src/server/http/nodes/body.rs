@@ -1,4 +1,4 @@
-//! A node as people see it: what its session's row says, and what it says itself where it can be asked.
+//! API view of a node: the stored session, combined with the node's own reply if it can be reached.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn run(shard: ShardId, run: u32) -> api::NodeRun {
     }
 }
 
-/// What this node says of itself.
+/// Returns the state that this node advertises.
 pub(in crate::http) async fn face(app: &App) -> NodeFace {
     let (config, supervisor) = (app.service.config(), app.service.supervisor());
     let room = supervisor.room();
@@ -51,7 +51,7 @@ fn drained_word(runs: usize) -> &'static str {
     if runs == 0 { "drained" } else { "draining" }
 }
 
-/// What the state would be after a wish.
+/// Returns the state the node would have after a drain or undrain.
 pub(super) fn wished(node: &api::Node, drained: bool) -> String {
     let word = if drained {
         drained_word(node.runs.len())
@@ -61,7 +61,7 @@ pub(super) fn wished(node: &api::Node, drained: bool) -> String {
     word.to_owned()
 }
 
-/// The node that answers.
+/// Returns this node, which handles the request.
 pub(crate) async fn here(app: &App) -> api::Node {
     let config = app.service.config();
     let face = face(app).await;
@@ -97,7 +97,7 @@ pub(crate) async fn here(app: &App) -> api::Node {
     }
 }
 
-/// Another node.
+/// Returns another node, from its stored session and its reply.
 pub(crate) fn there(app: &App, row: &NodeRow, face: Result<NodeFace, Unreachable>) -> api::Node {
     let session = &row.session;
     let now = app.service.now();
@@ -147,7 +147,7 @@ pub(crate) fn there(app: &App, row: &NodeRow, face: Result<NodeFace, Unreachable
     }
 }
 
-/// The numbers that move, for streams.
+/// Returns the live numbers, for event streams.
 pub(in crate::http) fn numbers(node: &api::Node) -> Value {
     json!({
         "id": node.id,
@@ -160,7 +160,7 @@ pub(in crate::http) fn numbers(node: &api::Node) -> Value {
     })
 }
 
-/// Puts what may have been changed into what a node says of itself.
+/// Applies the possibly changed settings of a node to its advertised state.
 pub(in crate::http) fn overlay(node: &api::Node, face: &mut NodeFace) {
     face.capacity_rate.clone_from(&node.capacity_rate);
     if let Some(filter) = &node.log_filter {
@@ -172,7 +172,7 @@ fn state(row: &NodeRow, face: Option<&NodeFace>) -> String {
     let session = &row.session;
     match face {
         _ if session.fenced => "fenced".to_owned(),
-        // It hears of the wish with its next heartbeat, and may claim until then.
+        // The node learns of the drain request with its next heartbeat, and may claim shards until then.
         Some(face) if session.drain && face.state == "serving" => "draining".to_owned(),
         Some(face) => face.state.clone(),
         None if row.is_silent() => "silent".to_owned(),

@@ -1,4 +1,4 @@
-//! `/v1/cluster`: all nodes together, and whether they are well.
+//! `/v1/cluster`: all nodes and the health of the cluster.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ impl Of<ShardCounts> for api::ClusterShards {
     }
 }
 
-/// See the whole cluster
+/// Get the state of the whole cluster
 #[utoipa::path(
     get, path = "/v1/cluster", operation_id = "show_cluster", tag = "node", security(("bearer" = ["viewer"])),
     responses((status = 200, body = api::Cluster))
@@ -38,7 +38,7 @@ pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<api::Clus
     let config = app.service.config();
     let reasons = reasons(&nodes, counts.orphaned, &config.cluster);
     let mut versions: BTreeMap<String, u64> = BTreeMap::new();
-    // One that is gone runs no version any more.
+    // A fenced node no longer runs any version.
     for node in nodes.iter().filter(|node| node.judged().1 != "fenced") {
         *versions.entry(node.version.clone()).or_default() += 1;
     }
@@ -66,7 +66,8 @@ pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<api::Clus
     }))
 }
 
-/// What isn't well. What is promised of others (that they take something over) rests on whether they can do so.
+/// Lists the reasons why the cluster is degraded. A takeover by other nodes is announced only if they are able to do
+/// it.
 fn reasons(nodes: &[api::Node], orphaned: u64, cluster: &Cluster) -> Vec<api::ClusterReason> {
     let lost = Lost::of(nodes.iter().map(face));
     let is_lost = lost.as_ref().is_some_and(|lost| lost.is_everywhere);
@@ -92,7 +93,7 @@ fn reasons(nodes: &[api::Node], orphaned: u64, cluster: &Cluster) -> Vec<api::Cl
     reasons
 }
 
-/// The name of a node, whether it was asked, and why it can't reach Redis, if so.
+/// Name of a node, whether it was reached, and the reason why it can't reach Redis, if any.
 type Face<'a> = (&'a str, bool, Option<&'a str>);
 
 fn face(node: &api::Node) -> Face<'_> {
@@ -100,12 +101,12 @@ fn face(node: &api::Node) -> Face<'_> {
     (name, is_asked, node.redis_fault.as_deref())
 }
 
-/// Who can't reach the Redis of leases.
+/// Nodes that can't reach the Redis used for leases.
 struct Lost<'a> {
     nodes: Vec<&'a str>,
-    /// As the first of them says.
+    /// Error reported by the first of them.
     fault: &'a str,
-    /// Whether no node that was asked reaches it.
+    /// True if none of the reached nodes can reach Redis.
     is_everywhere: bool,
 }
 
@@ -140,7 +141,7 @@ impl<'a> Lost<'a> {
     }
 }
 
-/// What becomes of what a silent node has.
+/// Describes the fate of the shards of a silent node.
 fn prospect(is_lost: bool, cluster: &Cluster) -> String {
     match (is_lost, cluster.takeover_without_redis) {
         (false, _) => "after its time others take over what it has".to_owned(),
@@ -174,7 +175,7 @@ fn reason(node: &api::Node, prospect: &str) -> Option<api::ClusterReason> {
     })
 }
 
-/// That people drained every node that would take tasks: nothing runs then, and nothing but this looks wrong.
+/// Reports that every node able to run tasks is drained by people: nothing runs, and nothing else looks wrong.
 fn none_takes_tasks(nodes: &[api::Node]) -> Option<api::ClusterReason> {
     let drained: Vec<&str> = nodes
         .iter()

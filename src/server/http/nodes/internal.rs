@@ -1,5 +1,5 @@
-//! What other nodes ask: one route that is no part of the API. Whoever can't prove to be a node of this store is told
-//! that there is no such path.
+//! Endpoint for requests between nodes, which isn't part of the API. A caller that can't prove to be a node of this
+//! store gets a 404.
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -20,7 +20,7 @@ use windrow_engine::ports::ownership::peers::{
 };
 use windrow_engine::ports::tasks::store::{Actor, Write};
 
-/// The route.
+/// Returns the router with the peer endpoint.
 pub(crate) fn router() -> Router<App> {
     Router::new().route(PATH, any(ask))
 }
@@ -50,7 +50,7 @@ async fn ask(State(app): State<App>, request: Request) -> Response {
         Ok(false) => return nowhere(),
         Err(error) => return Problem::from(ServiceError::from(error)).into_response(),
     }
-    // From here on it is a node that asks.
+    // From here on, the caller is known to be a node.
     let Ok(question) = serde_json::from_slice::<Question>(&body) else {
         return Problem::new(Slug::InvalidRequest, "a question of another version").into_response();
     };
@@ -103,7 +103,7 @@ async fn answer(app: &App, question: &Question) -> PeerReply {
     }
 }
 
-/// Changes this node as a person asked another node for; kept in the audit with the person's name.
+/// Applies a change that was requested through another node; the audit log names the person who requested it.
 async fn change(app: &App, wish: &NodeChangeRequest) -> PeerReply {
     if app.front.is_ending() {
         return PeerReply::Failed(ServiceError::Draining.to_string());

@@ -1,4 +1,4 @@
-//! `/v1/nodes`: the nodes of the store, what runs on each, and how they are steered. Any of them answers for all.
+//! `/v1/nodes`: the nodes of the store, their runs and their settings. Any node answers for all.
 
 pub(crate) mod actors;
 pub(in crate::http) mod body;
@@ -22,10 +22,10 @@ use windrow_core::settings::RateLimit;
 use windrow_engine::ports::ownership::peers::NodeChangeRequest;
 use windrow_engine::ports::tasks::store::Write;
 
-/// The longest filter of the log. Unit: characters.
+/// Longest log filter, in characters.
 const FILTER_MAX: usize = 1024;
 
-/// Every node, this one first.
+/// Returns all nodes, this one first.
 pub(super) async fn all(app: &App) -> Result<Vec<api::Node>, ServiceError> {
     let rows = app.service.cluster.other_nodes().await?;
     let faces = app.service.cluster.faces(&rows).await;
@@ -34,7 +34,7 @@ pub(super) async fn all(app: &App) -> Result<Vec<api::Node>, ServiceError> {
     Ok(nodes)
 }
 
-/// A node by its name.
+/// Returns a node by name.
 pub(super) async fn one(app: &App, name: &str) -> Result<api::Node, ServiceError> {
     if name == app.front.node {
         return Ok(here(app).await);
@@ -49,7 +49,7 @@ pub(super) async fn one(app: &App, name: &str) -> Result<api::Node, ServiceError
 
 /// List nodes
 ///
-/// The one that answers comes first. What only a node itself knows is null while it can't be asked.
+/// The node that responds comes first. Members that only the node itself knows are null while it can't be reached.
 #[utoipa::path(
     get, path = "/v1/nodes", operation_id = "list_nodes", tag = "node", security(("bearer" = ["viewer"])),
     responses((status = 200, body = api::Page<api::Node>))
@@ -61,7 +61,7 @@ pub(crate) async fn list(State(app): State<App>) -> HttpResult<Json<api::Page<ap
     }))
 }
 
-/// One node
+/// Get a node by name
 #[utoipa::path(
     get, path = "/v1/nodes/{node}", operation_id = "show_node", tag = "node",
     security(("bearer" = ["viewer"])), responses((status = 200, body = api::Node))
@@ -72,7 +72,8 @@ pub(crate) async fn show(State(app): State<App>, Path(name): Path<String>) -> Ht
 
 /// Change a node until its next restart
 ///
-/// Another node is asked to change itself; it keeps that in the audit with the caller's name.
+/// A request for another node is forwarded to it. That node records the change in the audit log with the caller's
+/// name.
 #[utoipa::path(
     patch, path = "/v1/nodes/{node}", operation_id = "change_node", tag = "node",
     security(("bearer" = ["admin"])), params(DryRunQuery), request_body = api::EditNode,
@@ -103,10 +104,10 @@ pub(crate) async fn change(
     Ok(call.changed(body, |body| body)?)
 }
 
-/// Changes this node.
+/// Changes the settings of this node.
 ///
 /// # Errors
-/// What can be refused is refused before anything is changed.
+/// The log filter is checked before anything is changed.
 pub(super) async fn apply(
     app: &App,
     capacity_rate: Option<RateLimit>,
@@ -149,11 +150,11 @@ fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
         .map_err(|why| ServiceError::unprocessable("/log_filter", why))
 }
 
-/// Take no new tasks
+/// Drain a node: accept no new tasks
 ///
-/// Where other nodes share the store, what runs is handed over to them, and the node takes nothing until it is undrained;
-/// that it can't be asked now is no hindrance. A node alone has nobody to hand anything to: what runs goes on to its end.
-/// `/readyz` answers 503.
+/// If other nodes share the store, running tasks are handed over to them, even if the node can't be reached right
+/// now. A node on its own finishes its running tasks. The node accepts no tasks until it is undrained. `/readyz`
+/// returns 503.
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/drain", operation_id = "drain_node", tag = "node",
     security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<api::Reason>,
@@ -163,7 +164,7 @@ pub(crate) async fn drain(call: Call, Path(name): Path<String>, Body(body): Body
     set_drained(&call, &name, &call.write(body.reason), true).await
 }
 
-/// Take tasks again
+/// Undrain a node: accept tasks again
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/undrain", operation_id = "undrain_node", tag = "node",
     security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<api::Reason>,
@@ -181,7 +182,7 @@ async fn set_drained(call: &Call, name: &str, write: &Write, drained: bool) -> H
     let (app, cluster) = (&call.app, &call.service.cluster);
     let mut node = one(app, name).await?;
     if cluster.parts.is_shared {
-        cluster.wish_drain(name, drained, write).await?;
+        cluster.request_drain(name, drained, write).await?;
     } else if app.front.is_drained() != drained {
         let shown = |drained: bool| json!({ "drained": drained }).to_string();
         let action = if drained { "node.drain" } else { "node.undrain" };

@@ -1,4 +1,4 @@
-//! Errors as RFC 9457 problems: what, why, what to try, and a page each at `/problems/{slug}`.
+//! Errors as RFC 9457 problems: cause, reason and advice, with a page for each kind at `/problems/{slug}`.
 
 pub(crate) mod pages;
 
@@ -13,26 +13,25 @@ use crate::service::{FieldFault, ServiceError};
 use windrow_core::text::{QUOTE_CHARS_MAX, cut};
 use windrow_engine::ports::StoreError;
 
-/// The number of a request, in its answer and in the node's log.
+/// Request id, as found in the response and in the node's log.
 #[derive(Clone, Debug)]
 pub struct RequestId(pub String);
 
-/// What a handler answers.
+/// Result of a request handler.
 pub(crate) type HttpResult<T = Response> = Result<T, Problem>;
 
-/// Declares the kinds of problems: a variant, the last part of its `type`, its status, its title, and what to try when
-/// the problem itself doesn't know.
+/// Declares the kinds of problems: variant, slug, status, title, and default advice.
 macro_rules! kinds {
     ($($(#[$about:meta])* $kind:ident, $slug:literal, $status:ident, $title:literal, $advice:literal;)*) => {
-        /// Every kind of problem, by the last part of its `type`.
+        /// Kind of a problem, identified by the last segment of its `type`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Slug { $($(#[$about])* $kind,)* }
 
         impl Slug {
-            /// All of them.
+            /// All kinds, in order of declaration.
             pub const ALL: &[Slug] = &[$(Slug::$kind,)*];
 
-            /// The last part of the `type`, the status, the title, and what to try when the problem itself doesn't know.
+            /// Returns the slug, the status, the title, and the default advice.
             pub fn facts(self) -> (&'static str, StatusCode, &'static str, &'static str) {
                 match self {
                     $(Slug::$kind => ($slug, StatusCode::$status, $title, $advice),)*
@@ -43,105 +42,105 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// The request can't be understood.
+    /// The request can't be parsed or is invalid.
     InvalidRequest, "invalid-request", BAD_REQUEST, "Invalid request", "look at `errors`";
-    /// The caller isn't known.
+    /// The caller is not authenticated.
     Unauthenticated, "unauthenticated", UNAUTHORIZED, "Authentication required",
         "send `Authorization: Bearer wrk_…` with a token that is neither expired nor revoked";
-    /// The caller may not.
+    /// The caller lacks the required role.
     Forbidden, "forbidden", FORBIDDEN, "Permission denied", "ask an administrator for a token with the role";
-    /// The node is called by a name that it doesn't have.
+    /// The `Host` header isn't a name of this node.
     ForeignHost, "foreign-host", FORBIDDEN, "Host not allowed",
         "call the node by an address that it listens on, or add the name to `http.allowed_hosts`";
-    /// A browser asks for a page of somebody else.
+    /// A browser sent the request for a foreign page.
     ForeignPage, "foreign-page", FORBIDDEN, "Cross-origin request refused",
         "ask from the node's own pages or from a program; behind a proxy, set `http.public_url`";
-    /// No such thing.
+    /// The object doesn't exist.
     NotFound, "not-found", NOT_FOUND, "Not found",
         "GET the list of its kind, such as `/v1/tasks`, for what there is";
-    /// The path is there, the method isn't.
+    /// The path exists, but not with this method.
     MethodNotAllowed, "method-not-allowed", METHOD_NOT_ALLOWED, "Method not allowed",
         "look at `/openapi.json` for the methods of this path";
-    /// Nothing is recorded of this item.
+    /// No record exists for this item.
     ItemNotRecorded, "item-not-recorded", NOT_FOUND, "No record of this item",
         "items that went well have no row; the task's counters say how many did";
-    /// Not in this state.
+    /// The action isn't allowed in the current state.
     WrongState, "wrong-state", CONFLICT, "Not allowed in this state", "one of the `allowed` actions";
-    /// It contradicts what there is.
+    /// The request conflicts with existing objects.
     Conflict, "conflict", CONFLICT, "Conflict", "change what stands in the way";
-    /// The name belongs to another.
+    /// The name is already in use.
     NameTaken, "name-taken", CONFLICT, "Name already taken", "another name";
-    /// It doesn't fit on the node.
+    /// The task doesn't fit on the node.
     NoCapacity, "no-capacity", CONFLICT, "Not enough node capacity",
         "a rate of at most `max_rate`, or stop another task";
     /// The token belongs to an earlier start.
     StaleStart, "stale-start", CONFLICT, "The start is over", "use the token and number of the present start";
-    /// Changed since the caller looked.
+    /// The object was changed since the caller read it.
     EtagMismatch, "etag-mismatch", PRECONDITION_FAILED, "Changed since it was read",
         "read it again, then change what you see";
-    /// Understood, but can't be done.
+    /// The request is well-formed but can't be fulfilled.
     ValidationFailed, "validation-failed", UNPROCESSABLE_ENTITY, "Validation failed", "look at `errors`";
-    /// The business said no.
+    /// The business rejected the request.
     BusinessRejected, "business-rejected", UNPROCESSABLE_ENTITY, "Rejected by the business",
         "do what the business says in `detail`, or ask its owner";
-    /// The handler breaks the contract.
+    /// The handler violates the contract.
     CheckFailed, "check-failed", UNPROCESSABLE_ENTITY, "Handler breaks the contract",
         "look at `check_report`; `?check=skip` registers it all the same";
-    /// The key was used for another request.
+    /// The idempotency key was used for another request.
     IdempotencyKeyReused, "idempotency-key-reused", UNPROCESSABLE_ENTITY, "Idempotency key reused",
         "a new Idempotency-Key for a new request";
-    /// A request with this key is being answered.
+    /// A request with the same key is in progress.
     IdempotencyInProgress, "idempotency-in-progress", CONFLICT, "Same request in progress",
         "send it again soon";
-    /// A create needs a key.
+    /// Creating this requires an idempotency key.
     IdempotencyKeyRequired, "idempotency-key-required", BAD_REQUEST, "Idempotency key required",
         "send `Idempotency-Key` with a value of your own, such as a UUID";
-    /// Too many bytes.
+    /// The body exceeds its size limit.
     PayloadTooLarge, "payload-too-large", PAYLOAD_TOO_LARGE, "Payload too large",
         "a smaller body; items belong in an upload";
-    /// Compressed data that can't be unpacked.
+    /// The compressed data can't be decompressed.
     NotUnpacked, "not-unpacked", UNPROCESSABLE_ENTITY, "Compressed data can't be unpacked",
         "compress it again and send it again; `reason` says what is wrong";
-    /// A body of another type than the route takes.
+    /// The route doesn't accept this content type.
     UnsupportedMediaType, "unsupported-media-type", UNSUPPORTED_MEDIA_TYPE, "Unsupported media type",
         "send `Content-Type: application/json`, or what `/openapi.json` says of this route";
-    /// Too many requests.
+    /// The caller has used up its share of requests.
     TooManyRequests, "too-many-requests", TOO_MANY_REQUESTS, "Too many requests",
         "wait as `Retry-After` says";
-    /// All that there is, is taken.
+    /// The node's capacity for this is used up.
     Overloaded, "overloaded", SERVICE_UNAVAILABLE, "Node overloaded",
         "send it again as `Retry-After` says, or to another node";
-    /// An open task takes no more items.
+    /// The open task is sealed and accepts no more items.
     TaskSealed, "task-sealed", CONFLICT, "Task is sealed",
         "append to another task: windrow task create BUSINESS --open";
-    /// Too many items of an open task wait.
+    /// Too many items of the open task are waiting.
     BacklogFull, "backlog-full", TOO_MANY_REQUESTS, "Too many items wait",
         "send them again when some are settled, as `Retry-After` says, or raise the rate of the task";
-    /// A business has stored as much as it may.
+    /// The business has used up its upload quota.
     UploadQuota, "upload-quota", CONFLICT, "Upload quota exceeded",
         "DELETE uploads and tasks that nobody needs any more, or ask for a higher http.upload_quota";
-    /// The store can't be reached.
+    /// The database can't be reached.
     StoreUnavailable, "store-unavailable", SERVICE_UNAVAILABLE, "Database unavailable",
         "send it again as `Retry-After` says; nothing that was acknowledged is lost";
-    /// A task can't be archived before it is deleted.
+    /// The task can't be archived, so it isn't deleted.
     ArchiveFails, "archive-fails", SERVICE_UNAVAILABLE, "Task can't be archived",
         "have an operator look whether the folder is mounted and has room, then send it again";
-    /// Another node, which alone can do this, gave no answer.
+    /// Another node, which alone can do this, didn't respond.
     NodeSilent, "node-silent", BAD_GATEWAY, "Node did not answer",
         "ask that node itself, or look at it with `windrow node list`; what it was asked for may have been done";
-    /// The node ends.
+    /// The node is shutting down.
     Draining, "draining", SERVICE_UNAVAILABLE, "Node is shutting down", "ask another node";
-    /// A bug.
+    /// An internal error, caused by a bug.
     Internal, "internal", INTERNAL_SERVER_ERROR, "Internal error",
         "report it with the `request_id`; the node's log says more";
 }
 
-/// The largest problem as JSON. Unit: bytes.
+/// Largest problem as JSON, in bytes.
 const PROBLEM_BYTES_MAX: usize = 16 << 10;
-/// The longest text of a problem, and of a fault in it: each character may take six bytes as JSON. Unit: characters.
+/// Longest text in a problem, in characters. Each character may take six bytes in JSON.
 const TEXT_CHARS_MAX: usize = 800;
 const FIELD_CHARS_MAX: usize = 400;
-/// The longest path or pointer. Unit: characters.
+/// Longest path or pointer, in characters.
 const PLACE_CHARS_MAX: usize = 200;
 
 fn shorten(text: &mut String, most: usize) {
@@ -150,17 +149,17 @@ fn shorten(text: &mut String, most: usize) {
     }
 }
 
-/// A problem on its way to an answer.
+/// Problem to be sent as a response.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The body.
+    /// Response body of the problem.
     pub body: api::Problem,
-    /// What a bug came from: for the node's log, which has it with the request's number, and for nobody else.
+    /// Cause of an internal error. Written only to the node's log, together with the request id.
     pub(super) cause: Option<String>,
 }
 
 impl Problem {
-    /// A problem of a kind.
+    /// Creates a problem of a kind.
     pub fn new(slug: Slug, detail: impl Into<String>) -> Problem {
         let (name, status, title, advice) = slug.facts();
         let body = api::Problem {
@@ -184,7 +183,7 @@ impl Problem {
         self
     }
 
-    /// That it is refused for nothing but names of what isn't there: the first one.
+    /// Sets the first missing name, if all errors are about names that don't exist.
     fn with_missing(mut self, faults: &[FieldFault]) -> Problem {
         let is_all = faults.iter().all(|fault| fault.missing.is_some());
         let first = faults.first().filter(|_| is_all);
@@ -192,8 +191,8 @@ impl Problem {
         self
     }
 
-    /// The same in at most [`PROBLEM_BYTES_MAX`] bytes as JSON. Texts are cut, and what doesn't fit at the end is left out,
-    /// whoever made the problem: what it quotes may come from anywhere.
+    /// Limits the problem to [`PROBLEM_BYTES_MAX`] bytes of JSON: shortens texts and drops trailing errors. Needed
+    /// because quoted text may come from anywhere.
     #[must_use]
     pub(super) fn bounded(mut self) -> Problem {
         let body = &mut self.body;
@@ -299,13 +298,13 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.body.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(())).into_response();
-        // The body is written by `answer::response`, which knows the request's number.
+        // The body is written by `answer::response`, which knows the request id.
         response.extensions_mut().insert(self);
         response
     }
 }
 
-/// No route has this path.
+/// Returns the problem for an unknown path.
 pub async fn no_such_route(request: Request) -> Problem {
     let path = request.uri().path();
     let problem = Problem::new(
@@ -321,7 +320,7 @@ pub async fn no_such_route(request: Request) -> Problem {
     problem.advise(meant.to_owned())
 }
 
-/// The path has other methods.
+/// Returns the problem for a method that the path doesn't have.
 pub async fn no_such_method(request: Request) -> Problem {
     Problem::new(
         Slug::MethodNotAllowed,
@@ -333,7 +332,7 @@ pub async fn no_such_method(request: Request) -> Problem {
     )
 }
 
-/// A handler panicked: a bug, told as a problem, and with that to the log.
+/// Turns a panic of a handler into an internal error, which is also logged.
 pub fn on_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text

@@ -1,5 +1,5 @@
-//! `/problems`: a page for each kind of problem, each reason to stop or wait, and each alert: what, why, how to fix.
-//! The texts are `problems.md` beside this file.
+//! `/problems`: a page for each kind of problem, each reason to stop or wait, and each alert, with meaning, cause and
+//! fix. The texts come from `problems.md` in this folder.
 
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
@@ -12,7 +12,7 @@ use crate::http::problem::{HttpResult, Problem, Slug};
 
 const TEXTS: &str = include_str!("problems.md");
 
-/// Where the dashboard shows what a page is about, and what is found there.
+/// Dashboard pages linked from problem pages: path, description, slugs.
 const PLACES: [(&str, &str, &[&str]); 8] = [
     (
         "/nodes",
@@ -89,7 +89,7 @@ const PLACES: [(&str, &str, &[&str]); 8] = [
     ),
 ];
 
-/// One page.
+/// Page about a problem, a reason or an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Topic {
     slug: &'static str,
@@ -105,19 +105,19 @@ fn topics() -> impl Iterator<Item = Topic> {
     })
 }
 
-/// The slug under which people find a status's or stop's reason: words are joined by dashes in addresses.
+/// Finds a page by slug. Status and stop reasons have underscores, slugs have dashes.
 fn topic(slug: &str) -> Option<Topic> {
     let slug = slug.replace('_', "-");
     topics().find(|topic| topic.slug == slug)
 }
 
-/// Where the dashboard shows what a page is about; none where it shows nothing of it.
+/// Returns the dashboard page about a topic, `None` if there isn't any.
 fn place_of(slug: &str) -> Option<(&'static str, &'static str)> {
     let place = PLACES.iter().find(|(.., slugs)| slugs.contains(&slug));
     place.map(|(path, what, _)| (*path, *what))
 }
 
-/// Every kind of problem
+/// List all kinds of problems
 #[utoipa::path(
     get, path = "/problems", tag = "node", operation_id = "problems", security(()),
     responses(
@@ -142,7 +142,7 @@ pub(crate) async fn list(headers: HeaderMap) -> Response {
     html::page("Problems", &format!("<h1>Problems</h1>\n<ul>\n{lines}</ul>"))
 }
 
-/// What a problem means, why it happens, how to fix it
+/// Explain a problem: meaning, cause and fix
 #[utoipa::path(
     get, path = "/problems/{slug}", tag = "node", operation_id = "problem", security(()),
     params(("slug" = String, Path, description = "The last part of a problem's `type`, or a reason to stop or wait", max_length = 64)),
@@ -183,7 +183,7 @@ pub(crate) async fn show(State(app): State<App>, Path(slug): Path<String>, heade
     Ok(html::page(topic.title, &body))
 }
 
-/// Markdown for who asks for it, HTML for everybody else.
+/// Returns true if the client asks for Markdown; everybody else gets HTML.
 fn wants_markdown(headers: &HeaderMap) -> bool {
     let accepted = text(headers, header::ACCEPT);
     let mut kinds = accepted.split(',').filter_map(|kind| kind.split(';').next());

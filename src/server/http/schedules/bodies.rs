@@ -1,4 +1,4 @@
-//! What is sent of schedules, and what is answered.
+//! Request and response bodies of schedules.
 
 use serde_json::value::RawValue;
 

@@ -1,4 +1,4 @@
-//! `/v1/schedules/{schedule}/…`: fires that people order, those that were, and those to come.
+//! `/v1/schedules/{schedule}/…`: manual, past and future fires.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,13 +19,13 @@ use crate::service::schedules::NEXT_MAX;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::schedules::store::FireOutcome;
 
-/// Fires that `next` tells unless it is asked for another number.
+/// Default number of fires returned by `next`.
 const NEXT_DEFAULT: usize = 10;
 
-/// Fire a schedule now, also a paused one.
+/// Fire a schedule now, even if it is paused.
 ///
-/// What runs stands in its way as `overlap` says: with `skip` it is refused. Its task is waited for, 10 seconds at most; where
-/// the schedule's name is that of all fires of a minute or a day, it has the time behind it.
+/// Follows `overlap`: with `skip`, it is refused while a task runs. Waits up to 10 seconds for the task. If the
+/// schedule gives all fires of a minute or day the same task name, the time is appended.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/trigger", operation_id = "trigger_schedule", tag = "schedules",
     params(DryRunQuery), request_body = Option<api::Reason>, security(("bearer" = ["operator", "business"])),
@@ -41,10 +41,10 @@ pub(crate) async fn trigger(
     Ok(call.made(None, None, show_fire(&schedule, &fire))?)
 }
 
-/// Order the fires that a schedule names within a time that is over, 1000 at most.
+/// Backfill the fires of a past time range, at most 1,000.
 ///
-/// They go one after the other, unless the schedule lets its tasks overlap. Times that have a fire which was not missed,
-/// skipped or failed are left out. Their tasks publish nothing unless `publish` is set.
+/// They run one after the other unless the schedule allows overlap. Times that already have a fire are left out,
+/// unless it was missed, skipped or failed. The tasks publish nothing unless `publish` is set.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/backfill", operation_id = "backfill_schedule", tag = "schedules",
     params(DryRunQuery), request_body = api::Backfill, security(("bearer" = ["operator", "business"])),
@@ -67,10 +67,10 @@ pub(crate) async fn backfill(
     Ok(call.made(None, None, page)?)
 }
 
-/// Give up fires that are not settled: those that wait, and those whose task is being made or tried again.
+/// Skip unsettled fires: those that wait, and those whose task is being made or retried.
 ///
-/// They are skipped, with the name of who gave them up. With `time` it is the fire of that time, else all of them; the schedule
-/// goes on with its next one, and tasks that were made stay.
+/// They become `skipped`, with the name of the caller. `time` selects one fire; without it, all are skipped. The
+/// schedule continues with its next fire, and existing tasks remain.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/skip", operation_id = "skip_fires", tag = "schedules",
     params(DryRunQuery), request_body = Option<api::SkipFires>, security(("bearer" = ["operator", "business"])),
@@ -90,18 +90,18 @@ pub(crate) async fn skip(
     Ok(call.changed(page, |page| page)?)
 }
 
-/// Which fires a list shows.
+/// Filter for the list of fires.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct FiresQuery {
-    /// With one outcome: `pending`, `queued`, `made`, `skipped`, `missed` or `failed`.
+    /// Only fires with this outcome: `pending`, `queued`, `made`, `skipped`, `missed` or `failed`.
     #[param(pattern = "^(pending|queued|made|skipped|missed|failed)$")]
     outcome: Option<String>,
 }
 
-/// List the fires of a schedule, the newest first.
+/// List the fires of a schedule, newest first.
 ///
-/// They outlive their tasks, and are kept for `retention.fires`, the newest 10000 of a schedule.
+/// Fires outlive their tasks. They are kept for `retention.fires`, but at most the newest 10,000 per schedule.
 #[utoipa::path(
     get, path = "/v1/schedules/{schedule}/fires", operation_id = "list_fires", tag = "schedules",
     params(FiresQuery, PageQuery), security(("bearer" = ["viewer", "business"])),
@@ -123,19 +123,19 @@ pub(crate) async fn fires(
     Ok(paging.answer(page.map(|fire| show_fire(&schedule, &fire))))
 }
 
-/// Which fires to come are told.
+/// Range of the future fires to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct NextQuery {
-    /// How many.
+    /// Number of fires to return.
     #[param(minimum = 1, maximum = 100, default = 10)]
     count: Option<u32>,
-    /// Those after this time; without it the next ones.
+    /// Only fires after this time; default: now.
     #[param(format = "date-time")]
     after: Option<String>,
 }
 
-/// List the next fires of a schedule; of a paused one, those that it would have.
+/// List the next fires of a schedule; for a paused one, the fires it would have.
 #[utoipa::path(
     get, path = "/v1/schedules/{schedule}/next", operation_id = "next_fires", tag = "schedules", params(NextQuery),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::NextFires))

@@ -1,4 +1,4 @@
-//! Makes the tasks of fires, as if their schedule's template had been sent now.
+//! Creates the tasks of fires, as if the schedule's template had been submitted at that moment.
 
 use std::sync::Weak;
 
@@ -16,17 +16,18 @@ use windrow_engine::ports::schedules::maker::{FireFault, FireMaker};
 use windrow_engine::ports::schedules::store::TakenFire;
 use windrow_engine::ports::tasks::store::FireKey;
 
-/// What would do where a fire finds the name of its task taken.
+/// Advice for a fire whose task name is already taken.
 const FINER: &str =
     "with {fire_time:unix} in the name each fire has its own, with {fire_time:time} each minute";
 
-/// See the module. It doesn't keep the service: the node's actors, which the service has, have it.
+/// Creator of tasks for fires. Holds the service weakly, because the node's actors, which the service owns, hold
+/// this.
 pub struct Maker {
     service: Weak<Service>,
 }
 
 impl Maker {
-    /// Makes tasks as long as there is the service.
+    /// Creates a maker that works as long as the service exists.
     pub fn new(service: Weak<Service>) -> Maker {
         Maker { service }
     }
@@ -61,7 +62,7 @@ async fn made(service: &Service, fire: &TakenFire) -> Result<TaskId, ServiceErro
         now: service.now(),
     };
     let mut request = request(&schedule.template, &filling)?;
-    // What is made up for would have the highest number, and the past become current.
+    // Backfilled tasks normally don't publish: they would get the highest number, so old data would become current.
     let publish = request.plan.publish.filter(|_| fire.publishes);
     request.plan.spec.name = Some(names::of_task(schedule, fire.kind, &times));
     request.plan = TaskPlan {
@@ -74,7 +75,7 @@ async fn made(service: &Service, fire: &TakenFire) -> Result<TaskId, ServiceErro
     Ok(task.id)
 }
 
-/// Who the audit names: the schedule; where a business made it, with no more rights than that.
+/// Returns the author for the audit log: the schedule, limited to the rights of a business if a business wrote it.
 fn author(fire: &TakenFire) -> Actor {
     let schedule = &fire.schedule;
     Actor {

@@ -1,4 +1,4 @@
-//! `/v1/schedules`: work that recurs. A business has schedules of its own, and sees no others.
+//! `/v1/schedules`: recurring tasks. A business sees only its own schedules.
 
 mod bodies;
 pub(crate) mod fires;
@@ -32,12 +32,12 @@ use windrow_core::schedule::placeholders::FireTimes;
 use windrow_engine::ports::schedules::store::{OpenFires, Schedule, ScheduleFilter};
 use windrow_engine::ports::tasks::store::Write;
 
-/// What the audit calls a business as the source of a change.
+/// Source of a change made by a business, as in the audit log.
 const BUSINESS: &str = "business";
-/// How often a change of the task of fires is merged anew because another change came first.
+/// Attempts to merge a patch of the task template when concurrent changes interfere.
 const MERGES_MAX: u32 = 4;
 
-/// The schedule that `{schedule}` names. To a business the schedules of others aren't there.
+/// Schedule named by `{schedule}` in the path. A business gets a 404 for schedules of others.
 pub(crate) struct PathSchedule(Schedule);
 
 impl FromRequestParts<App> for PathSchedule {
@@ -54,7 +54,8 @@ impl FromRequestParts<App> for PathSchedule {
     }
 }
 
-/// Whether tasks could be made of a template, for now and a minute later: a guarded one with no more rights than its business.
+/// Checks that a template yields valid tasks for two different fires. A guarded template has only the rights of its
+/// business.
 async fn check_template(
     call: &Call,
     (business, is_guarded): (&str, bool),
@@ -85,7 +86,7 @@ async fn check_template(
     checked.map_err(beneath_task)
 }
 
-/// Faults of the task lie in the member that describes it.
+/// Moves the error pointers of a task below `/task`.
 fn beneath_task(error: ServiceError) -> ServiceError {
     let beneath = |mut faults: Vec<crate::service::FieldFault>| {
         for fault in &mut faults {
@@ -105,7 +106,7 @@ fn beneath_task(error: ServiceError) -> ServiceError {
     }
 }
 
-/// What its next task would not come to. What can't be looked up now isn't told.
+/// Returns warnings about the next task. Whatever can't be checked right now is left out.
 async fn warnings_of_tasks(app: &App, schedule: &Schedule) -> Vec<Warning> {
     let now = app.service.now();
     let filling = Filling {
@@ -156,10 +157,10 @@ async fn ahead(app: &App, schedule: &Schedule, open: OpenFires) -> Result<api::S
     })
 }
 
-/// Make a schedule.
+/// Create a schedule.
 ///
-/// Its task is tried first, as a dry run of a create, but for an address, which is fetched with each fire. A dry run lists
-/// the next fires.
+/// The task is first checked like a dry run of a create, except for a URL source, which is fetched at each fire. A
+/// dry run returns the next fires.
 #[utoipa::path(
     post, path = "/v1/schedules", operation_id = "create_schedule", tag = "schedules", params(DryRunQuery),
     request_body = api::CreateSchedule, security(("bearer" = ["operator", "business"])),
@@ -193,19 +194,19 @@ pub(crate) async fn create(call: Call, Body(body): Body<api::CreateSchedule>) ->
     Ok(call.made(format!("/v1/schedules/{}", made.id), Some(made.revision), shown)?)
 }
 
-/// Which schedules a list shows.
+/// Filter for the list of schedules.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
-    /// Of one business.
+    /// Only schedules of this business.
     #[param(pattern = "^[a-z0-9-]{1,40}$")]
     business: Option<String>,
-    /// Of one name.
+    /// Only schedules with this name.
     #[param(max_length = 40)]
     name: Option<String>,
 }
 
-/// List schedules in the order of their numbers.
+/// List schedules by id.
 #[utoipa::path(
     get, path = "/v1/schedules", operation_id = "list_schedules", tag = "schedules", params(ListQuery, PageQuery),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::Page<api::Schedule>))
@@ -246,7 +247,7 @@ pub(crate) async fn list(
     Ok(paging.answer(api::Page { items, next_cursor }))
 }
 
-/// Look at a schedule and its next fires.
+/// Get a schedule and its next fires.
 #[utoipa::path(
     get, path = "/v1/schedules/{schedule}", operation_id = "show_schedule", tag = "schedules",
     security(("bearer" = ["viewer", "business"])),
@@ -260,8 +261,8 @@ pub(crate) async fn read(State(app): State<App>, PathSchedule(schedule): PathSch
 
 /// Change a schedule.
 ///
-/// Its next fire is computed anew where when it fires is another. With `If-Match` it is refused when the schedule was
-/// changed meanwhile. A dry run lists the next fires.
+/// If the timing changes, the next fire is recomputed. With `If-Match`, fails if the schedule was changed in the
+/// meantime. A dry run returns the next fires.
 #[utoipa::path(
     patch, path = "/v1/schedules/{schedule}", operation_id = "change_schedule", tag = "schedules", params(DryRunQuery),
     request_body = api::EditSchedule, security(("bearer" = ["operator", "business"])),
@@ -292,8 +293,8 @@ pub(crate) async fn edit(
     shown(&call, &done).await
 }
 
-/// Changes a schedule and the task of its fires. What was merged and checked is what is stored: where another change came first,
-/// it is merged and checked anew.
+/// Changes a schedule together with its task template. Exactly the merged and checked template is stored: after a
+/// concurrent change, it is merged and checked again.
 async fn retasked(
     call: &Call,
     mut schedule: Schedule,
@@ -306,7 +307,7 @@ async fn retasked(
     loop {
         tries += 1;
         let (template, is_source_new) = patched(&schedule.template, patch)?;
-        // What a business wrote keeps a business's rights, whoever changes the rest.
+        // Content written by a business keeps the rights of a business, whoever changes the rest.
         let is_guarded = call.caller.role == Role::Business || (schedule.is_guarded && !is_source_new);
         let zone = spec
             .zone
@@ -347,9 +348,9 @@ async fn shown(call: &Call, schedule: &Schedule) -> HttpResult {
     Ok(call.changed(shown, |shown| ([tag], shown))?)
 }
 
-/// Delete a schedule with what is known of its fires.
+/// Delete a schedule with the records of its fires.
 ///
-/// The tasks that it made stay and go on.
+/// Existing tasks remain and continue.
 #[utoipa::path(
     delete, path = "/v1/schedules/{schedule}", operation_id = "delete_schedule", tag = "schedules",
     params(ReasonQuery, DryRunQuery), security(("bearer" = ["operator", "business"])),
@@ -365,9 +366,9 @@ pub(crate) async fn delete(
     Ok(call.deleted()?)
 }
 
-/// Pause a schedule: it fires no more by itself, and what waits stays.
+/// Pause a schedule: no more automatic fires; those that wait remain.
 ///
-/// What would have fired meanwhile is not missed: a backfill makes up for it.
+/// Fires that would have occurred during the pause don't count as missed; a backfill makes up for them.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/pause", operation_id = "pause_schedule", tag = "schedules",
     params(DryRunQuery), request_body = Option<api::Reason>, security(("bearer" = ["operator", "business"])),
@@ -381,7 +382,7 @@ pub(crate) async fn pause(
     changed(&call, &schedule, true, body.reason).await
 }
 
-/// Let a paused schedule fire again, from its next time on.
+/// Resume a paused schedule from its next time on.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/resume", operation_id = "resume_schedule", tag = "schedules",
     params(DryRunQuery), request_body = Option<api::Reason>, security(("bearer" = ["operator", "business"])),

@@ -1,5 +1,5 @@
-//! What the tasks of a schedule are made from: the body of a create, without what a fire says itself. Kept as it was sent,
-//! and read again with each fire, its placeholders filled in.
+//! Task template of a schedule: the body of a create request, without the members that a fire sets. Stored as
+//! submitted; parsed with its placeholders filled in at each fire.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,23 +20,23 @@ use windrow_engine::ports::sources::resolver::SourceRequest;
 
 pub(crate) use api::Template;
 
-/// What a template is filled in with.
+/// Values for filling in a template.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Filling<'a> {
-    /// The business's slug.
+    /// Slug of the business, which owns the schedule.
     pub(crate) business: &'a str,
-    /// Whether only as the business itself may.
+    /// True if the task has only the rights of the business itself.
     pub(crate) is_guarded: bool,
-    /// The times of the fire.
+    /// Times of the fire, for the placeholders.
     pub(crate) times: FireTimes<'a>,
-    /// When the task is made.
+    /// Creation time of the task.
     pub(crate) now: WallMs,
 }
 
-/// The request for a task that a template is with a fire.
+/// Builds the task request of a fire from a template.
 ///
 /// # Errors
-/// `Invalid` or `Unprocessable` with what is wrong.
+/// `Invalid` or `Unprocessable` with the errors in the template.
 pub(crate) fn request(template: &str, filling: &Filling<'_>) -> Result<TaskRequest, ServiceError> {
     if template.len() > TEMPLATE_BYTES_MAX {
         let text = format!("the description of its tasks has more than {TEMPLATE_BYTES_MAX} bytes");
@@ -99,11 +99,12 @@ fn span(text: &str) -> Result<Duration, ServiceError> {
     parse_span(text).map_err(|error| ServiceError::invalid("/task/deadline_after", error.to_string()))
 }
 
-/// What the task of each fire is once a patch was merged into it (RFC 7396), but that one source takes the place of another: what
-/// the one has means nothing to the other. What isn't named stays as it was written. With it comes whether the source is the patch's.
+/// Merges a patch into a task template (RFC 7396). A `source` in the patch replaces the old one entirely, since
+/// members of one source mean nothing to another. Unnamed members keep their text. Also returns true if the patch
+/// sets the source.
 ///
 /// # Errors
-/// `Invalid` or `Unprocessable` where the patch is no object that can be merged.
+/// `Invalid` or `Unprocessable` if the patch isn't an object that can be merged.
 pub(crate) fn patched(before: &str, patch: &RawValue) -> Result<(String, bool), ServiceError> {
     check_depth("/task", patch.get())?;
     let read = |text: &str| serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(text);
@@ -118,10 +119,10 @@ pub(crate) fn patched(before: &str, patch: &RawValue) -> Result<(String, bool), 
     Ok((merged.get().to_owned(), is_source_new))
 }
 
-/// A name that is the same with each fire is taken by the first task.
+/// Rejects a task name that is the same for each fire, because the first task would take it.
 ///
 /// # Errors
-/// `Unprocessable` where it has no placeholder.
+/// `Unprocessable` if the name has no placeholder.
 pub(crate) fn refuse_same_name(first: &TaskRequest, second: &TaskRequest) -> Result<(), ServiceError> {
     match &first.plan.spec.name {
         Some(Some(name)) if second.plan.spec.name.as_ref() == Some(&Some(name.clone())) => {

@@ -1,4 +1,4 @@
-//! A request's body that fails when its client stalls, or drips.
+//! Request body that fails if its client stalls or sends too slowly.
 
 use std::io;
 use std::pin::Pin;
@@ -12,16 +12,16 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
-/// What must arrive within the patience for it to begin anew. Unit: bytes.
+/// Amount that must arrive within the timeout to restart it, in bytes.
 const STEP: usize = 16 << 10;
 
-/// See the module. Time counts only while somebody waits for the client.
+/// Body with a timeout, which counts only while someone waits for the client.
 pub(super) struct BodyTimeout<B> {
     inner: B,
     patience: Duration,
-    /// Waited for the present step already.
+    /// Time already waited in the current step.
     waited: Duration,
-    /// Arrived of the present step. Unit: bytes.
+    /// Bytes received in the current step.
     arrived: usize,
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
     /// Set once the body is read to its end.

@@ -1,4 +1,4 @@
-//! Sources of connections: a port, a socket in the file system, this process.
+//! Sources of connections: TCP port, Unix socket, in-process channel.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -9,20 +9,20 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 
-/// The address of whoever comes from this machine without one.
+/// Peer address reported for local connections that have none.
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// See the module.
+/// Source of incoming connections.
 pub enum Listener {
-    /// A port, over TLS where there is an acceptor.
+    /// TCP port, with TLS if there is an acceptor.
     Tcp(TcpListener, Option<TlsAcceptor>),
-    /// A socket in the file system. Connections of other users are closed.
+    /// Unix socket. Connections of other users are closed.
     Unix(UnixListener),
-    /// This process: each message is the server's end of a connection.
+    /// In-process connections: each message is the server's end of one.
     Memory(mpsc::Receiver<DuplexStream>),
 }
 
-/// A connection.
+/// Accepted connection with its peer.
 pub(super) enum Accepted {
     Tcp(TcpStream, SocketAddr, Option<TlsAcceptor>),
     Unix(UnixStream),
@@ -39,10 +39,10 @@ impl Accepted {
 }
 
 impl Listener {
-    /// The next connection. Cancel safe.
+    /// Accepts the next connection. Cancel safe.
     ///
     /// # Errors
-    /// As the kernel has it.
+    /// If the operating system reports one.
     pub(super) async fn accept(&mut self) -> io::Result<Accepted> {
         match self {
             Listener::Tcp(listener, tls) => {
@@ -59,7 +59,7 @@ impl Listener {
             },
             Listener::Memory(connections) => match connections.recv().await {
                 Some(stream) => Ok(Accepted::Memory(stream)),
-                // Nobody can come any more; the server still waits for its end.
+                // No more connections can arrive, but the server still waits for its shutdown.
                 None => std::future::pending().await,
             },
         }

@@ -1,9 +1,9 @@
-//! Serves the façade's router on a listener: bounded in every direction, so that slow or hostile clients cost a
-//! connection and nothing else.
+//! HTTP server for the API router, bounded in every respect, so that a slow or hostile client costs no more than a
+//! connection.
 //!
-//! One address has a share of the connections. Whoever gets none is not left in the backlog: a few more connections are
-//! kept, on which the node tells of its health, and refuses all else with 503. A client that doesn't finish a request's head
-//! in time, stalls in its body or doesn't read its answer is cut off.
+//! Each address has a share of the connections. Surplus clients aren't left in the backlog: a few reserve connections
+//! serve the health endpoints and respond 503 to everything else. A client that doesn't finish a request head in
+//! time, stalls in its body or doesn't read its response is disconnected.
 
 mod body_timeout;
 mod listener;
@@ -40,23 +40,23 @@ pub use self::tls::{BadTls, acceptor};
 use self::write_timeout::WriteTimeout;
 use windrow_core::business::network::Network;
 
-/// What clients may take of the node.
+/// Limits on the resources that clients may use.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at once.
+    /// Maximum number of connections.
     pub connections: u32,
-    /// Those of one address.
+    /// Maximum number of connections per address.
     pub per_peer: u32,
-    /// Proxies, whose connections are many people's: their addresses have no share.
+    /// Proxies, whose connections belong to many people, so that the limit per address doesn't apply to them.
     pub proxies: Vec<Network>,
-    /// From the end of one request, or the first byte of the connection, to the end of the next head. An idle
-    /// connection is closed after it.
+    /// Time from the end of one request, or the first byte of the connection, to the end of the next head. Idle
+    /// connections are closed after it.
     pub head_patience: Duration,
-    /// How long one may wait for 16 KiB of a body, or its end.
+    /// Longest wait for 16 KiB of a body, or for its end.
     pub body_patience: Duration,
-    /// How long a client may not read its answer.
+    /// Longest time in which a client doesn't read its response.
     pub write_patience: Duration,
-    /// How long requests may take to end when the server does.
+    /// Time that requests have to finish when the server shuts down.
     pub end_patience: Duration,
 }
 
@@ -75,45 +75,45 @@ impl Default for Limits {
     }
 }
 
-/// Headers of a request.
+/// Most headers per request.
 const HEADERS_MAX: usize = 100;
-/// All headers of a request. Unit: bytes.
+/// Largest head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Requests at once on a connection of HTTP/2.
+/// Most concurrent requests per HTTP/2 connection.
 const STREAMS_MAX: u32 = 64;
-/// What is answered on the connections that are kept for health.
+/// Paths served on the reserve connections for health checks.
 const HEALTH: [&str; 3] = ["/healthz", "/readyz", "/version"];
-/// How long such a connection may say nothing.
+/// Idle timeout of a reserve connection.
 const BRIEF: Duration = Duration::from_secs(2);
-/// After an error of the listener (no more file descriptors).
+/// Pause after an error of the listener, such as running out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A façade on a port, on a socket of this machine, or in this process alone.
+/// API server on a TCP port, on a Unix socket, or within this process only.
 pub struct Server {
-    /// Where it listens.
+    /// Source of its connections.
     pub listener: Listener,
-    /// What it serves.
+    /// Router that serves the requests.
     pub router: Router,
-    /// What clients may take.
+    /// Limits for its clients.
     pub limits: Limits,
 }
 
-/// Marks a request for which the node has no connection: its peer, or all of them, have too many.
+/// Marks a request on a surplus connection: its address or the server has too many.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crowded;
 
-/// What each connection is given.
+/// State shared by all connections.
 struct Serving {
     router: Router,
     limits: Limits,
     builder: Builder<TokioExecutor>,
-    /// Of connections that are kept for health.
+    /// Builder for the reserve connections.
     brief: Builder<TokioExecutor>,
 }
 
 impl Server {
-    /// Serves until `ending` is over; then takes no connection any more, lets requests end, and says whether all did
-    /// in time. Streams without an end must hear of the end by themselves.
+    /// Serves until `ending` resolves. Then accepts no more connections, lets requests finish, and returns true if
+    /// all did so in time. Endless streams must detect the shutdown themselves.
     pub async fn serve(self, ending: impl Future<Output = ()>) -> bool {
         let Server {
             mut listener,
@@ -182,7 +182,7 @@ fn builder(head_patience: Duration) -> Builder<TokioExecutor> {
 impl Serving {
     async fn connection(self: Arc<Self>, accepted: Accepted, watcher: Watcher, place: Place) {
         let peer = accepted.peer();
-        // The version is not guessed: a client that says nothing would keep the guess waiting for ever.
+        // Don't detect the HTTP version: a silent client would keep the detection waiting forever.
         let (stream, tls) = match accepted {
             Accepted::Tcp(stream, _, Some(tls)) => (stream, tls),
             Accepted::Tcp(stream, _, None) => return self.serve(stream, peer, watcher, place, false).await,
@@ -240,14 +240,14 @@ impl Serving {
     }
 }
 
-/// What is known of a request beside itself.
+/// Facts about a request's connection.
 struct RequestContext {
     peer: SocketAddr,
     patience: Duration,
     is_http2: bool,
-    /// Whether its connection is kept for health.
+    /// True if the connection is a reserve slot for health checks.
     is_for_health: bool,
-    /// Says to the connection that a request's body was not read to its end.
+    /// Tells the connection that a request's body wasn't read to its end.
     unread: Arc<AtomicBool>,
 }
 
@@ -265,7 +265,7 @@ impl RequestContext {
         if is_cut {
             self.unread.store(true, Ordering::Release);
         }
-        // Said, or the client sends its next request into a connection that ends.
+        // Announce the close, or the client sends its next request into a closing connection.
         if (is_cut || self.is_for_health) && !self.is_http2 {
             response
                 .headers_mut()

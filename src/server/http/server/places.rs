@@ -1,5 +1,4 @@
-//! Who may have a connection: so many in all, a share for each address, and a few more for whoever asks for the node's
-//! health.
+//! Connection limits: a total, a share for each address, and a small reserve for health checks.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,26 +7,26 @@ use super::Limits;
 use crate::http::guard::shares::{Share, Shares};
 use windrow_core::business::network::Network;
 
-/// Connections beside the others, for health.
+/// Reserve connections for health checks.
 const HEALTH_CONNECTIONS: u64 = 64;
-/// Those of one address.
+/// Reserve connections per address.
 const HEALTH_PER_PEER: u64 = 8;
 
-/// See the module.
+/// Connection slots that are shared out by address.
 pub(super) struct Places {
     common: Arc<Shares<IpAddr>>,
     health: Arc<Shares<IpAddr>>,
     proxies: Vec<Network>,
 }
 
-/// A connection's place, until it is dropped.
+/// Slot of a connection, released on drop.
 pub(super) struct Place {
     _share: Share<IpAddr>,
     is_for_health: bool,
 }
 
 impl Place {
-    /// Whether it is one of those that are kept for health.
+    /// Returns true if this is a reserve slot for health checks.
     pub(super) fn is_for_health(&self) -> bool {
         self.is_for_health
     }
@@ -42,7 +41,7 @@ impl Places {
         }
     }
 
-    /// A place for a connection of this address; none when it, or everybody, has too many.
+    /// Takes a slot for a connection of this address; `None` if the address or the server has too many.
     pub(super) fn take(&self, peer: IpAddr) -> Option<Place> {
         let is_proxy = self
             .proxies
@@ -60,7 +59,7 @@ impl Places {
     }
 }
 
-/// What one client has: an IPv4 address, or a network of IPv6 addresses.
+/// Returns the unit that counts as one client: an IPv4 address, or a /64 network of IPv6.
 fn household(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),

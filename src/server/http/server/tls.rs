@@ -1,4 +1,4 @@
-//! The façade's certificate and key.
+//! TLS certificate and key of the API server.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// A certificate or key can't be used.
+/// Error for an unusable certificate or key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {} can't be used: {cause}", path.display())]
 pub struct BadTls {
-    /// The key of the configuration.
+    /// Configuration key that names the file.
     pub key: &'static str,
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What is wrong; never what the file holds.
+    /// Reason, which never contains file contents.
     pub cause: String,
 }
 
-/// Takes connections over TLS 1.2 or 1.3, with HTTP/2 where the client offers it.
+/// Builds an acceptor for TLS 1.2 and 1.3, with HTTP/2 if the client offers it.
 ///
 /// # Errors
-/// When a file can't be read, holds no PEM, or the two don't belong together.
+/// If a file can't be read or isn't PEM, or if the two don't belong together.
 pub fn acceptor(certificates: &Path, key: &Path) -> Result<TlsAcceptor, BadTls> {
     let fault = |name: &'static str, path: &Path, cause: String| BadTls {
         key: name,

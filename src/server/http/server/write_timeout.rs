@@ -1,7 +1,8 @@
-//! A connection that ends when its client doesn't read what is written, and doesn't end before its client could read it.
+//! Connection that times out if its client doesn't read, and that isn't closed before the client could read the
+//! response.
 //!
-//! A socket that is closed with unread bytes is reset, and what was written may be lost with it. So after an answer to a
-//! request whose body was not read, what still comes is read and thrown away, for a while.
+//! Closing a socket with unread input resets it, which may destroy the response. After a response to a request with
+//! an unread body, further input is therefore read and discarded for a while.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -14,20 +15,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// How long a client that was refused may go on to send. Cut off after it, whatever it does.
+/// Longest time a rejected client may continue to send; after it, the connection is closed.
 const LINGER: Duration = Duration::from_secs(5);
-/// Read and thrown away before others have their turn. Unit: bytes.
+/// Bytes discarded before the task yields.
 const THROWN_AT_ONCE: usize = 64 << 10;
 
-/// See the module.
+/// Connection with a write timeout and a lingering close.
 pub(super) struct WriteTimeout<S> {
     stream: S,
     patience: Duration,
-    /// Runs while a write waits.
+    /// Write timeout; set while a write is pending.
     waiting: Option<Pin<Box<Sleep>>>,
-    /// Whether a request's body was not read to its end.
+    /// True while a request body isn't read to its end.
     unread: Arc<AtomicBool>,
-    /// Runs once the client was told that nothing follows.
+    /// Linger timeout; set once the write side is shut down.
     lingering: Option<Pin<Box<Sleep>>>,
 }
 
@@ -42,7 +43,7 @@ impl<S> WriteTimeout<S> {
         }
     }
 
-    /// What a write came to, with the wait that it began or ended.
+    /// Returns the outcome of a write; starts, checks or clears the write timeout.
     fn watch<T>(&mut self, outcome: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if outcome.is_ready() {
             self.waiting = None;
@@ -60,7 +61,7 @@ impl<S> WriteTimeout<S> {
 }
 
 impl<S: AsyncRead + Unpin> WriteTimeout<S> {
-    /// Reads what nobody wants any more, until the client ends or has had its time.
+    /// Discards input until the client closes or the linger timeout expires.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self
             .lingering

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Conversion of request bodies for tasks.
 
 use crate::http::datasets::PublishMembers;
 use crate::http::tasks::source::read_source;
@@ -13,7 +13,7 @@ pub(crate) type CreateBody = api::Body<api::CreateTask>;
 pub(crate) type CloneBody = api::Body<api::CloneTask>;
 pub(crate) type EditBody = api::Body<api::EditTask>;
 
-/// Where its items come from: a source, or what is appended.
+/// Takes the item source out of a body: a given source, or later appends.
 pub(crate) fn take_source(body: &mut api::CreateTask) -> Result<SourceRequest, ServiceError> {
     match (body.source.take(), body.open.unwrap_or(false)) {
         (Some(source), false) => read_source(source),
@@ -29,7 +29,7 @@ pub(crate) fn take_source(body: &mut api::CreateTask) -> Result<SourceRequest, S
     }
 }
 
-/// The plan; the source is read apart.
+/// Builds the plan of a new task. The source is read separately.
 pub(super) fn plan(body: &CreateBody, key: Option<String>) -> Result<TaskPlan, ServiceError> {
     let publish = PublishMembers {
         publish: body.publish.as_ref(),
@@ -48,7 +48,7 @@ pub(super) fn plan(body: &CreateBody, key: Option<String>) -> Result<TaskPlan, S
     })
 }
 
-/// The plan.
+/// Builds the plan of a clone.
 pub(super) fn clone_plan(body: &CloneBody, key: Option<String>) -> Result<TaskPlan, ServiceError> {
     let publish = PublishMembers {
         publish: body.publish.as_ref(),
@@ -66,7 +66,7 @@ pub(super) fn clone_plan(body: &CloneBody, key: Option<String>) -> Result<TaskPl
     })
 }
 
-/// The change, and why.
+/// Splits a change request into the change and its reason.
 pub(super) fn change_of(body: EditBody) -> Result<(TaskChange, Option<String>), ServiceError> {
     let api::Body { own, spec, tuning } = body;
     let edit = TaskEdit {

@@ -1,4 +1,4 @@
-//! Making, cloning, changing and deleting tasks.
+//! Creating, cloning, changing and deleting tasks.
 
 use axum::Extension;
 use axum::http::HeaderMap;
@@ -20,9 +20,10 @@ pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
     taken.map(|Extension(TakenKey(key))| key)
 }
 
-/// Make a task.
+/// Create a task.
 ///
-/// Its source is counted first; the business may refuse it or set its total. With `start` it starts at once.
+/// Counts its source first; the business may reject the task or set its total. With `start`, the task starts
+/// immediately.
 #[utoipa::path(
     post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", params(DryRunQuery, StrictQuery),
     request_body = CreateBody, security(("bearer" = ["operator", "business"])),
@@ -59,9 +60,9 @@ pub(crate) async fn create(
     made(&call, task).await
 }
 
-/// Make a task like another one.
+/// Clone a task.
 ///
-/// A new task with new keys, nothing done yet; what is named here is as it is said here.
+/// Creates a new task with new keys and no progress. Members given here override those of the original.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/clone", tag = "tasks", operation_id = "clone_task",
     request_body = Option<CloneBody>, params(DryRunQuery, StrictQuery), security(("bearer" = ["operator", "business"])),
@@ -89,8 +90,9 @@ pub(crate) async fn clone(
 
 /// Change a task.
 ///
-/// Settings, name, labels, priority and deadline change within a second, also while it runs; its meaning only while it
-/// doesn't. With `If-Match` it is refused when the task was changed meanwhile.
+/// Settings, name, labels, priority and deadline take effect within a second, even while the task runs. Anything that
+/// changes its meaning requires that it isn't running. With `If-Match`, fails if the task was changed in the
+/// meantime.
 #[utoipa::path(
     patch, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "change_task", params(DryRunQuery, StrictQuery),
     request_body = EditBody, security(("bearer" = ["operator", "business"])),
@@ -126,7 +128,7 @@ pub(crate) async fn edit(
 
 /// Delete a task that has ended.
 ///
-/// Its items, runs, lines and undelivered calls go with it; the audit stays.
+/// Also deletes its items, runs, log lines and undelivered calls. The audit log remains.
 #[utoipa::path(
     delete, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "delete_task", params(DryRunQuery),
     request_body = Option<api::Reason>, security(("bearer" = ["operator"])),

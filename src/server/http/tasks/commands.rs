@@ -1,4 +1,5 @@
-//! The verbs of a task's life. A command that changes something is 202, one whose end is reached already 200.
+//! Lifecycle commands of tasks. A command returns 202 if it changed something, 200 if the task was already in the
+//! requested state.
 
 use super::commanded;
 use super::path::{PathTask, StartToken};
@@ -11,9 +12,9 @@ use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_core::life::TaskEdit;
 use windrow_core::task::spec::{JsonText, SpecPatch};
 
-/// Start a task, or let it go on.
+/// Start or resume a task.
 ///
-/// After `canary_done` it goes on with the rest. A business that prepares itself is asked first.
+/// After `canary_done`, continues with the remaining items. A business with a `prepare` hook is called first.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task",
     request_body = Option<api::StartTask>, params(DryRunQuery, StrictQuery), security(("bearer" = ["operator", "business"])),
@@ -50,7 +51,7 @@ pub(crate) async fn start(
 
 /// Stop a task.
 ///
-/// Nothing is dispatched any more; calls in flight may finish. A start lets it go on where it was.
+/// No more calls are dispatched; calls in flight may finish. A start resumes the task where it stopped.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/stop", tag = "tasks", operation_id = "stop_task",
     request_body = Option<api::StopTask>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
@@ -74,7 +75,7 @@ pub(crate) async fn stop(
     commanded(&call, told).await
 }
 
-/// End a task for good.
+/// Cancel a task permanently.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/cancel", tag = "tasks", operation_id = "cancel_task",
     request_body = Option<api::Reason>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
@@ -96,7 +97,7 @@ pub(crate) async fn cancel(
 
 /// Finish a task early.
 ///
-/// What was dispatched, and what lies below, still settles.
+/// Items already dispatched, and all items before them, still settle.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/finish", tag = "tasks", operation_id = "finish_task",
     request_body = Option<api::FinishTask>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
@@ -116,10 +117,10 @@ pub(crate) async fn finish(
     commanded(&call, told).await
 }
 
-/// Try a recovering task now.
+/// Retry a recovering task now.
 ///
-/// Of a task that stays `finalizing` since its end doesn't add up, the end is proved again: once what its `status_text` names
-/// was mended.
+/// For a task that stays in `finalizing` because its final counts don't add up, repeats the check. Fix what
+/// `status_text` names first.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/recover", tag = "tasks", operation_id = "recover_task",
     request_body = Option<api::Reason>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
@@ -141,8 +142,8 @@ pub(crate) async fn recover(
 
 /// Move a running task to another node.
 ///
-/// Its owners let calls in flight end, save, and give their shards back; the node takes them. Nothing is done twice. If it
-/// hasn't taken them within 30 s, any node may.
+/// The owners let calls in flight finish, save, and release their shards; the target node takes them over. Nothing is
+/// done twice. If the target hasn't taken them within 30 s, any node may.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/move", tag = "tasks", operation_id = "move_task", request_body = api::MoveTask,
     params(DryRunQuery), security(("bearer" = ["operator"])),
@@ -159,16 +160,16 @@ pub(crate) async fn relocate(
     let write = call.write(body.reason);
     let tasks = &call.service.tasks;
     if body.to == call.service.cluster.parts.node {
-        // Of another node it isn't known which key it has.
+        // Only this node can check its own encryption key; the key of another node isn't known.
         call.service.businesses.can_open(&task.business).await?;
     }
     let (task, _) = tasks.move_shards(task.id, body.shard, &body.to, &write).await?;
     commanded(&call, CommandOutcome { task, is_new: true }).await
 }
 
-/// The business is ready for a start.
+/// Report that the business is ready for a start.
 ///
-/// For a business that has a `prepare` hook and answered it with 202. An answer to an earlier start is refused.
+/// For a business whose `prepare` hook returned 202. Rejected if it refers to an earlier start.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/ready", tag = "tasks", operation_id = "ready_task",
     request_body = Option<api::Ready>, params(DryRunQuery), security(("bearer" = ["business"])),

@@ -1,4 +1,4 @@
-//! Items of open tasks: `POST /v1/tasks/{task}/items` and `/seal`.
+//! Appending to and sealing open tasks: `POST /v1/tasks/{task}/items` and `/seal`.
 
 use std::fmt;
 
@@ -22,9 +22,9 @@ use windrow_engine::ports::sources::append::{Appended, NewBlock};
 
 /// Append items to an open task.
 ///
-/// All of them or none. What is acknowledged is processed, also if this node or the run's dies now. With an
-/// `Idempotency-Key` the same items are appended once, however often they are sent: each key is remembered for a week at
-/// least, for its task. Too many items that wait are refused with 429.
+/// Appends all items or none. Acknowledged items are processed even if this node or the running node crashes.
+/// Repeated requests with the same `Idempotency-Key` append the items once; each key is remembered per task for at
+/// least a week. Returns 429 if too many items are waiting.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/items", tag = "tasks", operation_id = "append_items", request_body = api::AppendItems,
     params(DryRunQuery), security(("bearer" = ["operator", "business"])),
@@ -79,7 +79,7 @@ fn fate(added: &Result<Appended, ServiceError>) -> AppendFate {
 
 /// Seal an open task.
 ///
-/// It takes no more items, and finishes by itself once those that it has are settled.
+/// The task accepts no more items and finishes once all of them are settled.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/seal", tag = "tasks", operation_id = "seal_task",
     request_body = Option<api::Reason>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
@@ -95,7 +95,7 @@ pub(crate) async fn seal(call: Call, PathTask(task): PathTask, Body(body): Body<
     commanded(&call, told).await
 }
 
-/// The items of a list, as they were written; none is a value of its own, however many there are.
+/// Splits a list into items, each kept as raw text. Items aren't parsed into values, so a long list stays cheap.
 fn block(items: &RawValue, key: Option<String>) -> Result<NewBlock, ServiceError> {
     let inner = items
         .get()
@@ -118,7 +118,7 @@ impl<'de> Visitor<'de> for Rows {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<NewBlock, A::Error> {
         while let Some(item) = list.next_element::<&'de RawValue>()? {
-            // One too many says all: the rest is only read over.
+            // The first item above a limit is enough to reject the list; skip the rest.
             if self.0.items() <= APPEND_ITEMS_MAX && self.0.bytes() <= APPEND_BYTES_MAX {
                 self.0.push(item.get());
             }

@@ -1,4 +1,4 @@
-//! `/v1/tasks`: one pass of a business over its items. Operators steer all tasks, a business its own.
+//! `/v1/tasks`: runs of a business over its items. Operators control all tasks, a business only its own.
 
 pub(crate) mod bodies;
 pub(crate) mod changes;
@@ -38,16 +38,16 @@ use crate::service::tasks::show::TaskPicture;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// How far tasks of one status are counted: a number for people, never a walk over all tasks.
+/// Limit of the count per status, so that counting never walks over all tasks.
 const COUNTED_UP_TO: u32 = 10_000;
 
-/// A task with its version as the tag.
+/// Builds the response for a task, with its version as the ETag.
 async fn shown(app: &App, status: StatusCode, task: TaskView) -> Response {
     let tag = headers::tag(task.version);
     (status, [tag], Json(whole(app, task).await)).into_response()
 }
 
-/// The answer to a command: 202 where it changed something, 200 where its end was reached already.
+/// Builds the response to a command: 202 if it changed something, 200 if the task was already in that state.
 async fn commanded(call: &Call, told: CommandOutcome) -> HttpResult {
     let tag = headers::tag(told.task.version);
     let status = match told.is_new {
@@ -57,13 +57,13 @@ async fn commanded(call: &Call, told: CommandOutcome) -> HttpResult {
     Ok(call.changed(whole(&call.app, told.task).await, |task| (status, [tag], task))?)
 }
 
-/// The answer to what makes a task.
+/// Builds the 201 response for a new task.
 async fn made(call: &Call, task: TaskView) -> HttpResult {
     let (place, version) = (format!("/v1/tasks/{}", task.id), task.version);
     Ok(call.made(place, Some(version), whole(&call.app, task).await)?)
 }
 
-/// A task with its live progress, and what it would not come to.
+/// Builds the full API form of a task, with live progress and warnings.
 async fn whole(app: &App, task: TaskView) -> api::Task {
     let picture = app.service.tasks.picture(task).await;
     let warnings = app.service.tasks.warnings(&picture.task).await;
@@ -78,14 +78,14 @@ async fn whole(app: &App, task: TaskView) -> api::Task {
     task
 }
 
-/// A task as every surface shows it.
+/// Builds the API form of a task, the same on all surfaces.
 pub(super) fn body(app: &App, picture: TaskPicture) -> api::Task {
     show_task(picture, app.service.config().cluster.restore_max)
 }
 
 /// List tasks.
 ///
-/// Newest first unless `sort=id`. A page may be short although more follow: go on until `next_cursor` is null.
+/// Newest first unless `sort=id`. A page may be short even if more follow; continue until `next_cursor` is null.
 #[utoipa::path(
     get, path = "/v1/tasks", tag = "tasks", operation_id = "list_tasks", params(ListQuery, PageQuery),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::Page<api::Task>))
@@ -98,7 +98,7 @@ pub(crate) async fn list(
 ) -> HttpResult {
     let mut filter = query.filter()?;
     if let Some(own) = caller.business {
-        // A business has its own tasks and no others, whatever it asks for.
+        // A business sees only its own tasks, whatever it asks for.
         if filter.business.as_ref().is_some_and(|asked| *asked != own) {
             return Ok(paging.answer(paging.page(Vec::<api::Task>::new(), |_| ())));
         }
@@ -123,7 +123,7 @@ pub(crate) async fn list(
 
 /// Count tasks by status.
 ///
-/// Each number is counted up to `counted_up_to`.
+/// Each count stops at `counted_up_to`.
 #[utoipa::path(
     get, path = "/v1/tasks/counts", tag = "tasks", operation_id = "count_tasks",
     security(("bearer" = ["viewer"])), responses((status = 200, body = api::TaskNumbers))
@@ -133,9 +133,9 @@ pub(crate) async fn counts(State(app): State<App>) -> HttpResult<Json<api::TaskN
     Ok(Json(show_numbers(COUNTED_UP_TO, &counts)))
 }
 
-/// Look at a task.
+/// Get a task.
 ///
-/// With `wait` and `unless` the answer comes as soon as the task's tag is another one, or when the time is over.
+/// With `wait` and `unless`, responds as soon as the task's ETag changes, or when the time is up.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "show_task", params(ShowQuery),
     security(("bearer" = ["viewer", "business"])),
@@ -151,7 +151,7 @@ pub(crate) async fn read(
         Some(version) if version == task.version && patience > Duration::ZERO => {
             tokio::select! {
                 changed = app.service.tasks.await_change(task.id, version, patience) => changed?,
-                // Whoever waits would hold up the end of the node, and then hear nothing.
+                // Otherwise a waiting client would delay the shutdown and then get no response.
                 () = app.front.ended() => task,
             }
         }

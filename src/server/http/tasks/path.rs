@@ -1,4 +1,4 @@
-//! The task of a path, which is there and which the caller may see.
+//! Extractors for the task in a path, which must exist and be visible to the caller.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::header::AUTHORIZATION;
@@ -11,7 +11,7 @@ use crate::service::ServiceError;
 use crate::service::access::tokens::START_TOKEN_PREFIX;
 use windrow_engine::ports::tasks::store::{TaskView, TokenStart};
 
-/// The start of a task that the caller's token is for, if it is such a token.
+/// Task start that the caller's token belongs to; `None` for any other token.
 pub(crate) struct StartToken(pub(crate) Option<TokenStart>);
 
 impl FromRequestParts<App> for StartToken {
@@ -29,7 +29,8 @@ impl FromRequestParts<App> for StartToken {
     }
 }
 
-/// The task that `{task}` names. To a business the tasks of others aren't there, to a start token all but its own.
+/// Task named by `{task}` in the path. A business gets a 404 for tasks of others, a start token for any task but its
+/// own.
 pub(crate) struct PathTask(pub(crate) TaskView);
 
 impl FromRequestParts<App> for PathTask {
@@ -50,7 +51,7 @@ impl FromRequestParts<App> for PathTask {
     }
 }
 
-/// A parameter of the path, decoded.
+/// Returns a decoded parameter of the path.
 pub(crate) async fn path_param(parts: &mut Parts, app: &App, name: &str) -> Result<String, Problem> {
     let found = RawPathParams::from_request_parts(parts, app).await;
     let found = found.map_err(|_| ServiceError::invalid("path", "the path is not UTF-8"))?;

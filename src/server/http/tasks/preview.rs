@@ -1,4 +1,4 @@
-//! Previews: the handler is called with some items, nothing is recorded.
+//! Previews: real calls with a few items, without recording anything.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,10 +14,10 @@ use crate::service::tasks::preview::{ITEMS_MAX, PreviewedItem};
 use windrow_core::ids::ItemIndex;
 use windrow_core::text::quoted;
 
-/// Items of a preview that names none.
+/// Default number of items in a preview.
 const ITEMS_DEFAULT: u64 = 3;
 
-/// The longest list of indexes: a hundred of the largest. Unit: bytes.
+/// Longest list of indexes, in bytes: room for one hundred of the largest.
 const INDEXES_BYTES_MAX: usize = 4000;
 
 impl Of<PreviewedItem> for api::PreviewedItem {
@@ -37,9 +37,9 @@ impl Of<PreviewedItem> for api::PreviewedItem {
     }
 }
 
-/// Call the handler with some items of a task.
+/// Preview some items of a task.
 ///
-/// The handler is told that it is a preview. Nothing is recorded and nothing is tried again.
+/// Calls the handler with them, marked as a preview. Nothing is recorded and nothing is retried.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/preview", tag = "tasks", operation_id = "preview_task",
     request_body = Option<api::PreviewTask>, security(("bearer" = ["operator", "business"])),
@@ -60,7 +60,7 @@ pub(crate) async fn preview(
     Ok(Json(api::Preview { items, warnings }))
 }
 
-/// The indexes that a text names, in its order.
+/// Parses a list of indexes and keeps their order.
 fn chosen(text: &str) -> Result<Vec<ItemIndex>, ServiceError> {
     let refuse = |why: String| ServiceError::invalid("/indexes", why);
     if text.len() > INDEXES_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! What is asked in the query of a GET, and counts.
+//! Query parameters for reading tasks, and status counts.
 
 use std::time::Duration;
 
@@ -14,44 +14,44 @@ use windrow_core::text::likeness::nearest;
 use windrow_core::text::quoted;
 use windrow_engine::ports::tasks::list::TaskFilter;
 
-/// The longest wait for a change. (Proxies cut what takes longer.)
+/// Longest wait for a change. Proxies close slower requests.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// Which tasks, and which page of them.
+/// Filters and order of the task list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
-    /// Of this business.
+    /// Only tasks of this business.
     #[param(pattern = "^[a-z0-9-]{1,40}$")]
     business: Option<String>,
-    /// Of this name.
+    /// Only tasks with this name.
     #[param(max_length = 128)]
     name: Option<String>,
-    /// Of one of these statuses, separated by commas.
+    /// Only tasks with one of these statuses, separated by commas.
     #[param(max_length = 200)]
     status: Option<String>,
-    /// With this label, `key:value`.
+    /// Only tasks with this label, `key:value`.
     #[param(max_length = 400, pattern = "^[^:]+:")]
     label: Option<String>,
-    /// Whose name or business contains this.
+    /// Only tasks whose name or business contains this text.
     #[param(max_length = 128)]
     q: Option<String>,
-    /// Made at or after.
+    /// Only tasks created at or after this time.
     #[param(format = "date-time")]
     created_after: Option<String>,
-    /// Made before.
+    /// Only tasks created before this time.
     #[param(format = "date-time")]
     created_before: Option<String>,
-    /// Redrives of this task.
+    /// Only redrives of this task.
     #[param(pattern = "^t[1-9][0-9]{0,17}$")]
     parent: Option<String>,
-    /// `-id` is the newest first, `id` the oldest.
+    /// `-id` for newest first (default), `id` for oldest first.
     #[param(pattern = "^-?(id|created)$")]
     sort: Option<String>,
 }
 
 impl ListQuery {
-    /// Which tasks.
+    /// Converts the parameters to a task filter.
     pub(super) fn filter(&self) -> Result<TaskFilter, ServiceError> {
         let status = |word: &str| {
             Status::parse(word.trim()).ok_or_else(|| {
@@ -102,7 +102,7 @@ impl ListQuery {
     }
 }
 
-/// The tasks that are on their way to an end: queued, running, or waiting for something.
+/// Returns a filter for tasks in progress: queued, running, or waiting for something.
 pub(in crate::http) fn under_way() -> TaskFilter {
     let waits =
         |status: &Status| !status.is_terminal() && !matches!(status, Status::Created | Status::Stopped);
@@ -112,27 +112,27 @@ pub(in crate::http) fn under_way() -> TaskFilter {
     }
 }
 
-/// How long to wait for a change of which tag.
+/// Parameters for waiting until a task changes.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ShowQuery {
-    /// Wait so long, at most `60s`, for another tag than `unless`.
+    /// Time to wait for an ETag other than `unless`, at most `60s`.
     #[param(pattern = "^[0-9]{1,5}(ms|s)$")]
     wait: Option<String>,
-    /// The tag that is known already.
+    /// ETag that the caller already has.
     #[param(max_length = 40)]
     unless: Option<String>,
 }
 
 impl ShowQuery {
-    /// The patience, and the version that is known.
+    /// Returns the time to wait and the version the caller already has.
     pub(super) fn read(&self) -> Result<(Duration, Option<u64>), ServiceError> {
         let wait = match self.wait.as_deref().map(parse_span) {
             None => Duration::ZERO,
             Some(Ok(span)) => span.min(WAIT_MAX),
             Some(Err(error)) => return Err(ServiceError::invalid("wait", error.to_string())),
         };
-        // A tag that no answer had is simply another one: the answer comes at once.
+        // A foreign ETag never matches, so the response is immediate.
         let version = self
             .unless
             .as_deref()
@@ -141,7 +141,7 @@ impl ShowQuery {
     }
 }
 
-/// The numbers.
+/// Converts status counts to their API form.
 pub(crate) fn show_numbers(counted_up_to: u32, counts: &[(Status, u64)]) -> api::TaskNumbers {
     let counts = counts
         .iter()

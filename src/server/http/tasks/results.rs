@@ -1,4 +1,4 @@
-//! `/v1/tasks/{task}/results`: what items came to, in index order, while the task runs and after.
+//! `/v1/tasks/{task}/results`: outputs of items in index order, during the run and after it.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -22,38 +22,39 @@ use windrow_engine::ports::tasks::store::TaskView;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ResultParams {
-    /// How they are written; else as `Accept` says, NDJSON without.
+    /// Output format; default: from `Accept`, otherwise NDJSON.
     #[param(inline)]
     format: Option<Format>,
-    /// CSV only: whether texts are kept from being formulas of a spreadsheet, `on` without.
+    /// CSV only: protect text cells from being read as spreadsheet formulas; default `on`.
     #[param(inline)]
     csv_guard: Option<CsvGuard>,
-    /// Only what follows the item of this index (of a redrive: of this position): where an earlier answer ended.
+    /// Only rows after the item with this index (for a redrive: this position), to continue where an earlier response
+    /// ended.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     after: Option<u64>,
-    /// At most so many rows; without it all that there are.
+    /// Maximum number of rows; default: all.
     #[param(minimum = 1, maximum = 9223372036854775807_u64)]
     limit: Option<u64>,
-    /// For each item that failed what a redrive of the task made of it, if one did: its newest output.
+    /// For each failed item, include the newest output from a redrive of the task, if there is one.
     with_redrives: Option<bool>,
-    /// With what each item carries, looked up in the task's source: `*` is all of it, else these members separated by
-    /// commas, in a CSV a column each.
+    /// Include each item's data from the task's source: `*` for all of it, or a comma-separated list of members,
+    /// which become columns in CSV.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
-    /// CSV only: a column for each of these members of the outputs, separated by commas; else one column with the JSON.
+    /// CSV only: comma-separated members of the outputs, one column each; default: one column with the whole JSON.
     #[param(max_length = 500, example = "id,status")]
     columns: Option<String>,
 }
 
-/// Results.
+/// List results.
 ///
-/// What items came to: the `output` of each success, in index order, of a task with `results = keep`. While the task runs
-/// they end before the first item that is not settled; what was given never changes, and `after` with the last index
-/// received goes on. An item that was settled without an output has no row. The rows of a redrive have the indexes of the
-/// task that failed, in the order of their `position`s in the redrive, which `after` means there.
+/// Returns the `output` of each successful item in index order, for a task with `results = keep`. While the task
+/// runs, the results end before the first unsettled item. Rows never change, and `after` with the last index received
+/// continues from there. An item that settled without an output has no row. Rows of a redrive have the indexes of the
+/// original task and are ordered by their `position` in the redrive, to which `after` then refers.
 ///
-/// `with_redrives` joins the results of a task's redrives, and of theirs, in the task's own order: one row for each item.
-/// While a redrive runs, what it comes to is found by reading again.
+/// `with_redrives` merges the results of the task's redrives, and of their redrives, in the task's own order: one row
+/// per item. While a redrive runs, read again to get its new results.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/results", tag = "tasks", operation_id = "list_results",
     security(("bearer" = ["viewer", "business"])), params(ResultParams),
@@ -111,7 +112,7 @@ pub(crate) async fn results(
     Ok(answer(name, format, head, begin, pages).await?)
 }
 
-/// What is read.
+/// Source of the rows: the task's own results, or those joined with its redrives.
 enum Outputs {
     Own(Reader),
     Joined(Box<Joined>),
@@ -126,7 +127,7 @@ impl Outputs {
     }
 }
 
-/// The first index that is wanted.
+/// Returns the first index to read.
 pub(crate) fn first_of(after: Option<u64>) -> Result<ItemIndex, ServiceError> {
     match after {
         None => Ok(ItemIndex(0)),
@@ -138,7 +139,7 @@ pub(crate) fn first_of(after: Option<u64>) -> Result<ItemIndex, ServiceError> {
     }
 }
 
-/// How many rows are wanted at most.
+/// Returns the maximum number of rows to read.
 fn limit_of(limit: Option<u64>) -> Result<u64, ServiceError> {
     match limit {
         Some(0) => Err(ServiceError::invalid("limit", "must be at least 1")),
@@ -146,7 +147,7 @@ fn limit_of(limit: Option<u64>) -> Result<u64, ServiceError> {
     }
 }
 
-/// The columns that are asked for.
+/// Parses the requested columns, which only CSV has.
 pub(crate) fn columns(names: &str, format: Format) -> Result<Columns, ServiceError> {
     match format {
         Format::Ndjson => Err(ServiceError::invalid(

@@ -1,4 +1,4 @@
-//! Skipping items of a task because people say so: `POST /v1/tasks/{task}/skips`.
+//! Skipping items on request: `POST /v1/tasks/{task}/skips`.
 
 use axum::http::StatusCode;
 
@@ -13,7 +13,7 @@ use windrow_core::explain::counted;
 use windrow_core::items::stretches::{StretchFault, Stretches};
 use windrow_core::life::SKIPPED_BY_OPERATOR;
 
-/// None where nothing was ever named.
+/// Returns the skipped ranges, `None` if there aren't any.
 pub(crate) fn show_skips(skips: &Stretches) -> Option<api::TaskSkips> {
     (!skips.is_empty()).then(|| api::TaskSkips {
         indexes: skips.to_string(),
@@ -22,7 +22,7 @@ pub(crate) fn show_skips(skips: &Stretches) -> Option<api::TaskSkips> {
     })
 }
 
-/// For people, of a task that goes on: behind what is said of it otherwise.
+/// Returns a clause about skipped items, to append to an explanation of an unfinished task.
 pub(crate) fn clause(skips: &api::TaskSkips) -> String {
     format!(
         "{} are skipped without a call, as people asked (see its revisions)",
@@ -46,10 +46,10 @@ impl Of<Skipping> for api::Skipping {
 
 /// Skip items.
 ///
-/// Items that aren't settled are settled as skipped, with the code `skipped_by_operator`, and are not called any more: those
-/// that wait within a second where the task runs, the others when their turn comes, and without a run as soon as there is one.
-/// A call that is out is awaited: where it succeeds the item has succeeded, else it is skipped. What is settled stays as it is.
-/// It can't be taken back. A task keeps up to 1,000 ranges.
+/// Unsettled items are settled as skipped with the code `skipped_by_operator` and are no longer called. In a running
+/// task this takes a second for items that wait; the others follow when their turn comes. In a task without a run, it
+/// happens as soon as there is one. A call in flight is awaited: if it succeeds the item has succeeded, otherwise it
+/// is skipped. Settled items stay unchanged. Skipping can't be undone. A task keeps up to 1,000 ranges.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/skips", tag = "tasks", operation_id = "skip_items",
     request_body = api::SkipItems, params(DryRunQuery), security(("bearer" = ["operator", "business"])),

@@ -1,4 +1,4 @@
-//! Where a task's items come from, as a request says it and as a task shows it.
+//! Item sources in requests and in tasks.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -8,7 +8,7 @@ use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{INDEX_MAX, ItemCount};
 use windrow_engine::ports::sources::resolver::{INLINE_BYTES_MAX, RowFormat, SourceRequest};
 
-/// The request; members of another type are refused.
+/// Reads a source; members that belong to another type are rejected.
 pub(crate) fn read_source(body: api::NewSource) -> Result<SourceRequest, ServiceError> {
     refuse_foreign(&body)?;
     let missing = |member: &str| {
@@ -39,7 +39,7 @@ pub(crate) fn read_source(body: api::NewSource) -> Result<SourceRequest, Service
         api::SourceKind::Url => {
             let format = row_format(&body)?;
             let url = body.url.ok_or_else(|| missing("url"))?;
-            // Until it is known that no business asks.
+            // Guarded until the caller is known not to be a business.
             Ok(SourceRequest::Url {
                 url,
                 format,
@@ -108,7 +108,7 @@ fn refuse_foreign(body: &api::NewSource) -> Result<(), ServiceError> {
     }
 }
 
-/// A list of items, while it is one text still: millions of items are not made before somebody has looked how long it is.
+/// Keeps a list of items as a single text, so that millions of items aren't created before the size is checked.
 fn list(items: Box<RawValue>) -> Result<SourceRequest, ServiceError> {
     let (text, fault) = (items.get(), |what| {
         Err(ServiceError::invalid("/source/items", what))

@@ -1,15 +1,15 @@
-//! What a task would not come to as it was wished, beside the task; and `?strict=true`, which refuses it instead.
+//! Warnings about a task whose goals can't be met, returned with the task; `?strict=true` turns them into errors.
 
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::service::tasks::outlook::Warning;
 
-/// What is asked of a write that plans something.
+/// Query parameters of writes that plan or start a task.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct StrictQuery {
-    /// With `true` what would only be warned of is refused, such as a deadline that can't be met.
+    /// With `true`, reject the request instead of returning a warning, such as for a deadline that can't be met.
     strict: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! `/v1/tokens`: who may call. For administrators only.
+//! `/v1/tokens`: access tokens. Only for administrators.
 
 pub(crate) mod session;
 pub(crate) mod sessions;
@@ -35,7 +35,7 @@ impl Of<TokenView> for api::Token {
     }
 }
 
-/// Make a token. The reply holds it, once.
+/// Create a token. The response contains it, which is the only time it is shown.
 #[utoipa::path(
     post, path = "/v1/tokens", operation_id = "create_token", tag = "access", params(DryRunQuery),
     request_body = api::CreateToken, security(("bearer" = ["admin"])), responses((status = 201, body = api::Token))
@@ -51,7 +51,7 @@ pub(crate) async fn create(call: Call, Body(body): Body<api::CreateToken>) -> Ht
     let made = call.service.access.create(wish, &write).await?;
     let mut json = api::Token::of(made.view);
     if call.is_dry {
-        // The token that was drawn is none, so nobody is shown it.
+        // A dry run creates no token, so not even its prefix is shown.
         json.prefix = TOKEN_PREFIX.to_owned();
     } else {
         json.token = Some(made.token);
@@ -59,7 +59,7 @@ pub(crate) async fn create(call: Call, Body(body): Body<api::CreateToken>) -> Ht
     Ok(call.made(None, None, json)?)
 }
 
-/// List tokens, revoked ones too, in the order in which they were made.
+/// List tokens in order of creation, including revoked ones.
 #[utoipa::path(
     get, path = "/v1/tokens", operation_id = "list_tokens", tag = "access", params(PageQuery),
     security(("bearer" = ["admin"])), responses((status = 200, body = api::Page<api::Token>))
@@ -70,7 +70,7 @@ pub(crate) async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpRes
     Ok(paging.answer(paging.page(found, |token| token.id).map(api::Token::of)))
 }
 
-/// Take a token's validity away, at once.
+/// Revoke a token immediately.
 #[utoipa::path(
     delete, path = "/v1/tokens/{id}", operation_id = "revoke_token", tag = "access",
     params(("id" = i64, Path, description = "Its number", minimum = 1), ReasonQuery, DryRunQuery),

@@ -1,5 +1,6 @@
-//! `/v1/session`: a browser's own sign-in, begun with a token and ended. The cookie can't be read by pages, isn't sent along
-//! with what pages of others ask for, and writes nothing for them ([`visitor`](crate::http::guard::visitor)).
+//! `/v1/session`: browser sign-in with a token, and sign-out. Pages can't read the cookie, browsers don't send it
+//! with requests from other sites, and it allows no writes from foreign pages
+//! ([`visitor`](crate::http::guard::visitor)).
 
 use std::net::SocketAddr;
 
@@ -13,13 +14,13 @@ use crate::http::guard::Body;
 use crate::http::guard::headers::text;
 use crate::http::problem::{HttpResult, RequestId};
 
-/// The cookie's name.
+/// Name of the session cookie.
 pub(in crate::http) const COOKIE: &str = "windrow_session";
 
 /// Sign a browser in
 ///
-/// The answer sets a cookie that stands for the token, until it is ended, the token is revoked or has expired, or
-/// `auth.session_life` is over. Writes with the cookie are taken from the node's own pages only.
+/// The response sets a cookie in place of the token. It is valid until the session ends, the token is revoked or
+/// expires, or `auth.session_life` is over. Writes with the cookie are accepted only from the node's own pages.
 #[utoipa::path(
     post, path = "/v1/session", operation_id = "sign_in", tag = "access", security(()), request_body = api::SignInRequest,
     responses(
@@ -53,7 +54,7 @@ pub(crate) async fn sign_in(
 
 /// Sign this browser out
 ///
-/// Its session is ended, if it has one, and its cookie is taken away.
+/// Ends its session, if there is one, and removes the cookie.
 #[utoipa::path(
     delete, path = "/v1/session", operation_id = "sign_out", tag = "access", security(()),
     responses(
@@ -76,10 +77,10 @@ fn number(id: Option<Extension<RequestId>>) -> String {
     id.map(|Extension(id)| id.0).unwrap_or_default()
 }
 
-/// The answer that gives a browser its cookie for so many seconds.
+/// Builds the response that sets the cookie for a number of seconds.
 fn with_cookie(app: &App, asked: &HeaderMap, value: &str, seconds: i64) -> Response {
     let is_tls = app.service.config().http.tls_cert_file.is_some()
-        // A proxy in front may speak TLS for the node; the browser says by which scheme it asks.
+        // A proxy in front may terminate TLS for the node; the browser's `Origin` states the scheme it uses.
         || text(asked, header::ORIGIN).starts_with("https://");
     let secure = if is_tls { "; Secure" } else { "" };
     let cookie = format!("{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
@@ -90,7 +91,8 @@ fn with_cookie(app: &App, asked: &HeaderMap, value: &str, seconds: i64) -> Respo
     response
 }
 
-/// What the browser's cookie holds; none where there is none, or more than one (whom to believe?).
+/// Returns the value of the session cookie; `None` if it is missing or repeated, as it's unclear which value to
+/// trust.
 pub(in crate::http) fn cookie(headers: &HeaderMap) -> Option<&str> {
     let all = headers.get_all(header::COOKIE).iter();
     let all = all

@@ -1,4 +1,4 @@
-//! `/v1/sessions`: which browsers are signed in. For administrators only.
+//! `/v1/sessions`: browsers that are signed in. Only for administrators.
 
 use axum::extract::{Path, State};
 use windrow_core::text::quoted;
@@ -26,7 +26,7 @@ impl Of<SignInView> for api::SignIn {
     }
 }
 
-/// List the browsers that are signed in, in the order in which they did.
+/// List browser sessions in order of sign-in.
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "access", params(PageQuery),
     security(("bearer" = ["admin"])), responses((status = 200, body = api::Page<api::SignIn>))
@@ -38,12 +38,12 @@ pub(crate) async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpRes
         mut items,
         next_cursor,
     } = paging.page(found, |one| one.id);
-    // What is over has a row until its token is next signed in with.
+    // An expired session keeps its row until the next sign-in with its token.
     items.retain(|one| one.is_live(app.service.now()));
     Ok(paging.answer(api::Page { items, next_cursor }.map(api::SignIn::of)))
 }
 
-/// Sign a browser out, at once.
+/// Sign a browser out immediately.
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}", operation_id = "end_session", tag = "access",
     params(("id" = i64, Path, description = "Its number", minimum = 1), ReasonQuery, DryRunQuery),

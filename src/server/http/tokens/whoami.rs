@@ -1,4 +1,4 @@
-//! `GET /v1/whoami`: who the node takes the caller for, and which node that is.
+//! `GET /v1/whoami`: identity of the caller and of the node.
 
 use axum::Json;
 use axum::extract::State;
@@ -18,7 +18,7 @@ impl Of<SignIn> for api::OwnSession {
     }
 }
 
-/// Who am I?
+/// Get the caller's identity
 #[utoipa::path(
     get, path = "/v1/whoami", tag = "access", security(("bearer" = ["viewer", "business", "reader"])),
     responses((status = 200, body = api::Whoami))

@@ -1,4 +1,4 @@
-//! Who a caller is.
+//! Identity and authentication of callers.
 
 pub mod sign_ins;
 pub(crate) mod start_tokens;
@@ -21,24 +21,24 @@ use windrow_engine::ports::access::sign_in_store::SignInStore;
 use windrow_engine::ports::access::token_store::{TokenStore, TokenView};
 use windrow_engine::ports::tasks::store::TaskStore;
 
-/// The longest name that a proxy may give. Unit: characters. (The audit's column.)
+/// Longest user name accepted from a proxy, in characters; the width of the audit log's column.
 const PROXY_NAME_MAX: usize = 190;
 
-/// Who a caller is, as their token says.
+/// Authenticated identity of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Their name, for the audit.
+    /// Name of the caller, for the audit log.
     pub name: String,
-    /// Which caller of that name: the token's number, the proxy's person, the start. What one caller did is never
-    /// answered to another of the same name.
+    /// Unique identity behind the name: the token's id, the proxy's user, or the start. Responses stored for one
+    /// caller are never replayed to another of the same name.
     pub subject: String,
-    /// What they may do.
+    /// Role that decides what the caller may do.
     pub role: Role,
-    /// The business that they are, for [`Role::Business`].
+    /// For [`Role::Business`], the caller's own business.
     pub business: Option<String>,
-    /// The only task that they may touch, for a start token.
+    /// For a start token, the only task it may access.
     pub task: Option<TaskId>,
-    /// The sign-in by which a browser is known.
+    /// Browser session, if the caller signed in.
     pub sign_in: Option<SignIn>,
 }
 
@@ -62,41 +62,42 @@ impl Identity {
     }
 }
 
-/// The identity of every caller with `auth.mode = "off"`.
+/// Identity of every caller if `auth.mode = "off"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Everybody {
-    /// Their name, for the audit.
+    /// Name of the caller, for the audit log.
     pub name: String,
-    /// The role, for every route.
+    /// Role for all routes.
     pub role: Role,
 }
 
-/// What a caller brings.
+/// Credentials sent with a request.
 #[derive(Clone, Copy, Default)]
 pub struct Credentials<'a> {
-    /// The bearer token.
+    /// Bearer token of the request.
     pub token: Option<&'a str>,
-    /// What the browser's cookie holds; not looked at where there is a token.
+    /// Value of the session cookie; ignored if there is a token.
     pub cookie: Option<&'a str>,
-    /// The address that the connection comes from.
+    /// Peer address of the connection.
     pub peer: Option<IpAddr>,
-    /// The text of `auth.proxy_header`.
+    /// Value of the header named by `auth.proxy_header`.
     pub proxy_user: Option<&'a str>,
 }
 
-/// How long the store may take to say who calls. Nothing was done yet, so that whoever calls is told and may ask again.
+/// Longest wait for the store during authentication. At this point nothing was done yet, so the caller can safely
+/// retry.
 const STORE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Who may call: by tokens, by proxies, by the start of a task.
+/// Authentication by tokens, browser sessions, proxies and start tokens.
 pub struct Access {
     pub(super) node: Arc<ThisNode>,
-    /// The tokens.
+    /// Store of access tokens.
     pub tokens: Arc<dyn TokenStore>,
-    /// Sign-ins of browsers.
+    /// Store of browser sessions.
     pub sign_ins: Arc<dyn SignInStore>,
     pub(super) businesses: Arc<dyn BusinessStore>,
     pub(super) tasks: Arc<dyn TaskStore>,
-    /// Every caller where nobody is asked who calls.
+    /// Identity of all callers while authentication is off.
     everybody: Everybody,
 }
 
@@ -115,13 +116,13 @@ impl Access {
         }
     }
 
-    /// Identifies a caller. With `auth.mode = "off"` everybody is the same; with `"proxy"` a caller from a
-    /// trusted address is the operator that the header names. Otherwise their token decides, or the cookie that stands for
-    /// one, and the store is asked each time, so that a revocation holds at once.
+    /// Identifies a caller. With `auth.mode = "off"`, everybody has the same identity. With `"proxy"`, a request from
+    /// a trusted address is the operator named in the header. Otherwise the token decides, or the cookie that stands
+    /// for it. The store is queried each time, so that a revocation takes effect immediately.
     ///
     /// # Errors
-    /// `Unauthenticated` without a token, or with one that is unknown, expired or revoked; `StaleStart` with the token
-    /// of an earlier start; `StoreUnavailable` soon, where a lost connection would be waited for much longer.
+    /// `Unauthenticated` if the token is missing, unknown, expired or revoked; `StaleStart` for the token of an
+    /// earlier start; `StoreUnavailable` after a short time if the store doesn't respond.
     pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Identity, ServiceError> {
         let known = tokio::time::timeout(STORE_PATIENCE, self.identify(credentials)).await;
         known.unwrap_or(Err(ServiceError::StoreUnavailable))
@@ -146,7 +147,7 @@ impl Access {
         self.live_token(token).await.map(Identity::of_token)
     }
 
-    /// What is known of a token that is believed now.
+    /// Returns a token that is known, not revoked and not expired.
     async fn live_token(&self, token: &str) -> Result<TokenView, ServiceError> {
         let found = self.tokens.token(&hash(token)).await?;
         let view = found.ok_or_else(|| refuse("unknown token"))?;
@@ -164,12 +165,12 @@ fn refuse(text: &str) -> ServiceError {
     ServiceError::Unauthenticated(text.to_owned())
 }
 
-/// The person that a trusted proxy names; none when there is no such proxy, or it names nobody.
+/// Returns the user named by a trusted proxy; `None` if the peer isn't one or names nobody.
 fn behind_proxy(auth: &Auth, credentials: Credentials<'_>) -> Option<Identity> {
     if auth.mode != AuthMode::Proxy {
         return None;
     }
-    // An IPv4 peer of a socket that serves both families.
+    // On a dual-stack socket, IPv4 peers appear as mapped IPv6 addresses.
     let peer = credentials.peer?.to_canonical();
     let is_trusted = auth.proxy_trust.iter().any(|network| network.contains(peer));
     let name = credentials

@@ -1,5 +1,5 @@
-//! Sign-ins of browsers: a person gives their token once, and has a cookie that stands for it. The cookie is a secret of its
-//! own: it ends by itself and with its token, can be ended alone, and the token can't be read out of it.
+//! Browser sessions. A person enters their token once and gets a cookie that stands for it. The cookie is a separate
+//! secret: it expires on its own and together with its token, can be revoked alone, and doesn't reveal the token.
 
 use crate::service::ServiceError;
 use crate::service::access::tokens::{TOKEN_PREFIX, hash, make};
@@ -8,32 +8,32 @@ use windrow_core::ids::WallMs;
 use windrow_engine::ports::access::sign_in_store::{NewSignIn, SignInView};
 use windrow_engine::ports::tasks::store::{Actor, Write};
 
-/// The beginning of what every cookie holds.
+/// Prefix of every session cookie.
 pub const COOKIE_PREFIX: &str = "wss_";
 
-/// A sign-in that was made, and its cookie, which only the browser has from now on.
+/// New session with its cookie, which from now on only the browser knows.
 #[derive(Clone)]
 pub struct SignedIn {
-    /// What is known of it.
+    /// Stored data of the session.
     pub view: SignInView,
-    /// `wss_…`
+    /// Text of the cookie, `wss_…`
     pub cookie: String,
 }
 
-/// The sign-in by which a caller is known.
+/// Session that identifies a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignIn {
-    /// Its number.
+    /// Id of the session.
     pub id: i64,
-    /// Not believed from then on.
+    /// End of the session's validity.
     pub expires_at: WallMs,
 }
 
 impl Access {
-    /// Gives a cookie for a token; not for a start token, which is a program's.
+    /// Creates a session for a token, but not for a start token, which is meant for programs.
     ///
     /// # Errors
-    /// `Unauthenticated` where the token is unknown, expired or revoked.
+    /// `Unauthenticated` if the token is unknown, expired or revoked.
     pub async fn sign_in(
         &self,
         token: &str,
@@ -63,10 +63,10 @@ impl Access {
         Ok(SignedIn { view, cookie })
     }
 
-    /// Ends the sign-in of a cookie; one that there is none of is over already.
+    /// Ends the session of a cookie; does nothing if there is none.
     ///
     /// # Errors
-    /// Only what the store says.
+    /// If the store can't be read or written.
     pub async fn sign_out(&self, cookie: &str, request_id: String) -> Result<(), ServiceError> {
         let Some(found) = self.sign_ins.sign_in(&hash(cookie)).await? else {
             return Ok(());
@@ -77,7 +77,7 @@ impl Access {
         Ok(())
     }
 
-    /// Ends a sign-in of anybody.
+    /// Ends any session by its id.
     ///
     /// # Errors
     /// `NotFound`.
@@ -88,7 +88,7 @@ impl Access {
         Ok(found)
     }
 
-    /// Who holds a cookie: whoever its token says.
+    /// Returns the identity behind a cookie, which is that of its token.
     pub(super) async fn by_cookie(&self, cookie: &str) -> Result<Identity, ServiceError> {
         let found = self.sign_ins.sign_in(&hash(cookie)).await?;
         let found = found.filter(|found| found.is_live(self.node.now()));

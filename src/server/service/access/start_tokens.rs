@@ -1,4 +1,4 @@
-//! Start tokens: a business that was asked to prepare a start acts with its token, for that start of that task only.
+//! Start tokens: they let a business that prepares a start act for this one start of this one task.
 
 use crate::service::ServiceError;
 use crate::service::access::Access;
@@ -7,10 +7,10 @@ use windrow_core::business::access::Role;
 use windrow_engine::ports::tasks::store::TokenStart;
 
 impl Access {
-    /// The start that a token belongs to.
+    /// Returns the start that a token belongs to.
     ///
     /// # Errors
-    /// `Unauthenticated` for a text that never was a start token; `StaleStart` when its start is over.
+    /// `Unauthenticated` if the text was never a start token; `StaleStart` if the start is over.
     pub async fn start_of_token(&self, token: &str) -> Result<TokenStart, ServiceError> {
         let found = self.tasks.start_of_token(token).await?;
         let unknown = || ServiceError::Unauthenticated("unknown start token".to_owned());
@@ -24,10 +24,10 @@ impl Access {
         )))
     }
 
-    /// Who holds a start token: the business of its task.
+    /// Returns the identity behind a start token: the business of its task.
     ///
     /// # Errors
-    /// As [`Access::start_of_token`].
+    /// Same as [`Access::start_of_token`].
     pub async fn identity_of_start(&self, token: &str) -> Result<Identity, ServiceError> {
         let start = self.start_of_token(token).await?;
         let business = self

@@ -1,4 +1,4 @@
-//! Tokens of the façade: made, listed, revoked. A token is shown once; its SHA-256 is what is stored.
+//! Access tokens: creation and revocation. A token is shown only once; the store keeps its SHA-256.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,31 +13,31 @@ use windrow_engine::ports::access::actor::NODE_ACTOR;
 use windrow_engine::ports::access::token_store::{NewToken, TokenGrant, TokenView};
 use windrow_engine::ports::tasks::store::Write;
 
-/// The beginning of every token of a caller.
+/// Prefix of every access token.
 pub const TOKEN_PREFIX: &str = "wrk_";
-/// The beginning of every start token: the right of a business to one start of one task.
+/// Prefix of every start token, which authorizes a business for one start of one task.
 pub const START_TOKEN_PREFIX: &str = "wst_";
-/// The longest name of a token. Unit: characters.
+/// Longest token name, in characters.
 pub const TOKEN_NAME_MAX: usize = 100;
-/// What is shown of a token so that people can tell tokens apart: the prefix and 32 of its 256 bits. Unit: bytes.
+/// Leading part of a token that is shown to tell tokens apart, in bytes: the prefix, and 24 of its 256 random bits.
 const SHOWN: usize = 8;
-/// A token: the prefix and 32 bytes in base64url. Unit: bytes.
+/// Length of an access token in bytes: the prefix, and 32 bytes in base64url.
 const TOKEN_LENGTH: usize = 4 + 43;
 
-/// A token that was made, and its text, which is shown this one time.
+/// New token with its text, which is shown only this once.
 #[derive(Clone)]
 pub struct MadeToken {
-    /// What is known of it from now on.
+    /// Stored data of the token.
     pub view: TokenView,
-    /// `wrk_…`
+    /// Text of the token, `wrk_…`
     pub token: String,
 }
 
 impl Access {
-    /// Makes a token.
+    /// Creates a token.
     ///
     /// # Errors
-    /// `Unprocessable` when name, role, business and expiry don't go together.
+    /// `Unprocessable` if name, role, business and expiry don't fit together.
     pub async fn create(&self, grant: TokenGrant, write: &Write) -> Result<MadeToken, ServiceError> {
         let now = self.node.now();
         check_grant(&grant, now)?;
@@ -63,7 +63,8 @@ impl Access {
         Ok(MadeToken { view, token })
     }
 
-    /// Takes a token's validity away, at once: every request asks the store. A revoked one is left as it is.
+    /// Revokes a token, effective immediately because every request queries the store. Does nothing if it is already
+    /// revoked.
     ///
     /// # Errors
     /// `NotFound`.
@@ -73,9 +74,9 @@ impl Access {
     }
 }
 
-/// The name of the administrator's token that a node makes at its first start.
+/// Name of the administrator token that a node creates at its first start.
 pub const BOOTSTRAP: &str = "bootstrap";
-/// Names that no token of people has: the audit would not tell them from a node.
+/// Names reserved for the node, so that the audit log can tell people's tokens from it.
 const RESERVED: [&str; 2] = [BOOTSTRAP, NODE_ACTOR];
 
 fn check_grant(grant: &TokenGrant, now: WallMs) -> Result<(), ServiceError> {
@@ -118,7 +119,7 @@ fn check_grant(grant: &TokenGrant, now: WallMs) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// A token as it is stored.
+/// Builds the stored form of a token.
 pub fn new_token(token: &str, grant: TokenGrant) -> NewToken {
     NewToken {
         hash: hash(token),
@@ -127,15 +128,15 @@ pub fn new_token(token: &str, grant: TokenGrant) -> NewToken {
     }
 }
 
-/// A new token: the prefix and 256 random bits.
+/// Generates a token: the prefix and 256 random bits.
 ///
 /// # Errors
-/// When the operating system gives no random bytes.
+/// If the operating system provides no random bytes.
 pub fn make(prefix: &str) -> Result<String, ServiceError> {
     Ok(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(random()?)))
 }
 
-/// SHA-256 of a token, hexadecimal. A token has 256 random bits: nobody finds one from its hash.
+/// Returns the SHA-256 of a token in hexadecimal. Its 256 random bits can't be recovered from the hash.
 pub fn hash(token: &str) -> String {
     Sha256::digest(token.as_bytes())
         .iter()
@@ -143,7 +144,7 @@ pub fn hash(token: &str) -> String {
         .collect()
 }
 
-/// Whether a text has the form of a caller's token.
+/// Returns true if a text has the form of an access token.
 pub fn is_token(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     text.len() == TOKEN_LENGTH && text.starts_with(TOKEN_PREFIX) && text.chars().all(is_plain)

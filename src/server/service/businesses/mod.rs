@@ -1,8 +1,8 @@
-//! Businesses: register, look, edit, archive, rotate the secret, look back.
+//! Businesses: registration, changes, archiving, secret rotation, and history.
 //!
-//! - What is stored was validated as a whole, whatever small part of it was changed.
-//! - A secret is shown once, when it is made; after that only the vault and the calls know it.
-//! - Every change carries the revision that it was made from: two at once can't undo one another.
+//! - The stored business is always validated as a whole, however small the change.
+//! - A secret is shown once, when it is created; afterwards only the vault and the calls know it.
+//! - Each change names the revision it is based on, so that concurrent changes can't undo each other.
 
 mod revisions;
 mod secrets;
@@ -33,22 +33,22 @@ use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerChecker};
 use windrow_engine::ports::tasks::store::Write;
 
-/// How often a change without an expected revision is made again because another one came first.
+/// Attempts at a change without an expected revision when concurrent changes interfere.
 const TRIES: u32 = 4;
 
-/// A business, and its new signing secret, which is shown this one time.
+/// Business with its new signing secret, which is shown only this once.
 #[derive(Clone)]
 pub struct WithSecret {
-    /// The business.
+    /// Business after the change.
     pub business: Business,
-    /// `whsec_…`; none where none was made.
+    /// Signing secret, `whsec_…`; `None` if no new one was created.
     pub secret: Option<String>,
 }
 
-/// The businesses of this node's store.
+/// Businesses in this node's store.
 pub struct Businesses {
     pub(super) node: Arc<ThisNode>,
-    /// Where they are kept.
+    /// Store that keeps the businesses.
     pub store: Arc<dyn BusinessStore>,
     pub(super) limits: Arc<Limits>,
     pub(super) vault: Arc<dyn Vault>,
@@ -72,11 +72,10 @@ impl Businesses {
         }
     }
 
-    /// Registers a business. Unless `skip_check`, its handler is called with pings first, but not in a
-    /// dry run.
+    /// Registers a business. Pings its handler first, except with `skip_check` or in a dry run.
     ///
     /// # Errors
-    /// `Unprocessable` with every fault; `CheckFailed` with the report; `NameTaken`.
+    /// `Unprocessable` with all errors found; `CheckFailed` with the report; `NameTaken`.
     pub async fn register(
         &self,
         body: &BusinessBody,
@@ -102,7 +101,7 @@ impl Businesses {
         Ok(WithSecret { business, secret })
     }
 
-    /// A business by its slug.
+    /// Returns a business by its slug.
     ///
     /// # Errors
     /// `NotFound`.
@@ -111,15 +110,16 @@ impl Businesses {
         found.ok_or_else(|| BusinessError::NotFound(slug.to_owned()).into())
     }
 
-    /// A business by its slug; none where none was registered, as for jobs, whose process makes their handlers.
+    /// Returns a business by its slug; `None` if it isn't registered, as for jobs, whose process provides their
+    /// handlers.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub(super) async fn find(&self, slug: &str) -> Result<Option<Business>, ServiceError> {
         Ok(self.store.business(slug).await?)
     }
 
-    /// A business that may have new tasks.
+    /// Returns a business that accepts new tasks.
     pub(super) async fn open(&self, slug: &str) -> Result<Business, ServiceError> {
         let fault = match self.store.business(slug).await? {
             Some(business) if business.archived_at.is_none() => return Ok(business),
@@ -139,11 +139,11 @@ impl Businesses {
         Err(ServiceError::from(fault))
     }
 
-    /// Changes a business by a merge-patch over its written form; with `expected` only while it has that revision.
-    /// A patch that changes nothing makes no revision. A business whose calls are signed from now on gets a secret.
+    /// Applies a merge patch to the API form of a business; with `expected`, only at that revision. A patch without
+    /// effect creates no revision. If calls become signed by the change, a secret is created.
     ///
     /// # Errors
-    /// `Invalid` for members that don't exist, `Unprocessable` with every fault, `EtagMismatch`, `NotFound`.
+    /// `Invalid` for unknown members, `Unprocessable` with all errors found, `EtagMismatch`, `NotFound`.
     pub async fn edit(
         &self,
         slug: &str,
@@ -197,8 +197,8 @@ impl Businesses {
         Ok(WithSecret { business, secret })
     }
 
-    /// Hides a business, or shows it again; one that is so already is left as it is. An archived business takes no
-    /// new tasks; those it has go on.
+    /// Archives or unarchives a business; does nothing if it already is in that state. An archived business accepts
+    /// no new tasks; existing ones continue.
     ///
     /// # Errors
     /// `NotFound`.
@@ -217,10 +217,10 @@ impl Businesses {
         self.change_latest(slug, change, action, write).await
     }
 
-    /// Gives a business a new signing secret; the one before it stays valid for a day.
+    /// Creates a new signing secret; the previous one stays valid for a day.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` where no call is signed.
+    /// `NotFound`; `Conflict` if no calls are signed.
     pub async fn rotate_secret(&self, slug: &str, write: &Write) -> Result<WithSecret, ServiceError> {
         let secret = signing_secret()?;
         let change = |before: &Business| {
@@ -241,7 +241,8 @@ impl Businesses {
         })
     }
 
-    /// Changes a business as it is; anew where another change came first. One without a change is left as it is.
+    /// Changes the current revision of a business and retries after concurrent changes. Does nothing if `change`
+    /// returns `None`.
     async fn change_latest(
         &self,
         slug: &str,
@@ -262,7 +263,7 @@ impl Businesses {
         Err(changing_too_fast(slug))
     }
 
-    /// Calls a business with pings and says how it keeps to the contract.
+    /// Pings a handler and reports on how it follows the contract.
     ///
     /// # Errors
     /// `NotFound`.
@@ -271,7 +272,7 @@ impl Businesses {
         Ok(self.handlers.check(&business).await)
     }
 
-    /// What was changed of a business, newest first.
+    /// Returns the changes of a business, newest first.
     ///
     /// # Errors
     /// `NotFound`.
@@ -331,7 +332,7 @@ impl Businesses {
     }
 }
 
-/// The business after a merge-patch, as it would be written.
+/// Applies a merge patch to the API form of a business.
 fn patched(before: &Business, patch: &Value) -> Result<BusinessBody, ServiceError> {
     let mut value = BusinessBody::of(&before.slug, &before.spec).to_json();
     if !patch.is_object() {
@@ -354,7 +355,7 @@ fn signs_nothing(slug: &str) -> ServiceError {
     ServiceError::conflict(detail, "a business with a url, or with hooks, has one")
 }
 
-/// A business that isn't stored yet, for a check.
+/// Builds an unsaved business to check its handler.
 fn tentative(slug: &str, spec: BusinessSpec, sealed: Vec<u8>, now: WallMs) -> Business {
     Business {
         id: 0,

@@ -1,4 +1,4 @@
-//! What was changed of a business, member by member.
+//! History of a business, as differences between members.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,29 +7,29 @@ use super::written::BusinessBody;
 use windrow_core::business::BusinessSpec;
 use windrow_engine::ports::tasks::store::AuditEntry;
 
-/// One change of a business.
+/// Single change of a business.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Revision {
-    /// The row of the audit; grows.
+    /// Id of the audit entry; increases.
     pub id: i64,
-    /// The revision that the change made; none where the entry doesn't tell.
+    /// Revision created by the change; `None` if the entry doesn't contain it.
     pub revision: Option<u64>,
-    /// Who did what, from where, when and why.
+    /// Audit entry with actor, time and reason.
     pub entry: AuditEntry,
-    /// Each member that changed.
+    /// Differences of all changed members.
     pub diff: Vec<Difference>,
-    /// Whether a secret changed.
+    /// True if a secret changed.
     pub secrets_changed: bool,
 }
 
-/// A member that changed.
+/// Changed member with its old and new value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Which, as a JSON pointer into the written form.
+    /// JSON pointer to the member in the API form.
     pub pointer: String,
-    /// What it was; none where it wasn't there.
+    /// Old value; `None` if the member was added.
     pub from: Option<Value>,
-    /// What it is; none where it is gone.
+    /// New value; `None` if the member was removed.
     pub to: Option<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! What a business keeps secret: its signing secrets and the values of secret headers, sealed where they are stored.
+//! Secrets of a business: signing secrets and the values of secret headers, stored encrypted.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ impl Businesses {
             .seal(&BusinessSecrets::place(slug), &secrets.to_bytes())
     }
 
-    /// Looks whether this node can open what a business keeps secret.
+    /// Checks that this node can decrypt the secrets of a business.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` with both keys where another one sealed it.
+    /// `NotFound`; `Conflict` that names both keys if they were encrypted with another one.
     pub async fn can_open(&self, slug: &str) -> Result<(), ServiceError> {
         self.unseal(&self.get(slug).await?).map(drop)
     }
@@ -42,8 +42,8 @@ impl Businesses {
     }
 }
 
-/// The secrets with the values of secret headers and of the request's secrets: those given, and for a [`MASK`] the one that
-/// is stored, which belongs to the origin that it was given for.
+/// Adds the given values of secret headers and request secrets. A [`MASK`] keeps the stored value, which stays bound
+/// to the origin it was given for.
 pub(super) fn given(
     body: &BusinessBody,
     known: &BusinessSecrets,
@@ -99,7 +99,7 @@ fn values(
     Ok(values)
 }
 
-/// The secrets with one that signs, where calls are signed and there is none yet; that one too, to be shown.
+/// Adds a signing secret if calls are signed and there is none yet; also returns the new secret, to be shown.
 pub(super) fn signing(
     spec: &BusinessSpec,
     known: BusinessSecrets,
@@ -112,7 +112,7 @@ pub(super) fn signing(
     Ok((known.rotated(secret.clone(), now), Some(secret)))
 }
 
-/// `whsec_` and 32 random bytes.
+/// Generates a signing secret: `whsec_` and 32 random bytes.
 pub(super) fn signing_secret() -> Result<String, ServiceError> {
     Ok(format!(
         "whsec_{}",

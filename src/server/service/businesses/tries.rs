@@ -1,8 +1,9 @@
-//! One call of a business, without a task: with data that somebody typed, in mode `preview`.
+//! Test call of a business without a task: with data entered by a person, in mode `preview`.
 //!
-//! - It leaves as a call of a run would: signed, along the same ways out, under the same rules for addresses.
-//! - Nothing counts it: no task, no limit, no outage of the business. The audit says that it was made, before it is.
-//! - A caller has one at a time on a node, so that nobody drives a business by hand.
+//! - It is sent like a call of a run: signed, through the same proxies, with the same address rules.
+//! - It doesn't count towards a task, a limit or the handler's circuit breaker. The audit log records it before it is
+//!   sent.
+//! - Each caller can run one at a time per node, so that nobody drives a business by hand.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,41 +31,41 @@ use windrow_engine::ports::sources::provision::BusinessHandlers;
 use windrow_engine::ports::sources::source::RowChunk;
 use windrow_engine::ports::tasks::store::Write;
 
-/// The longest data of an item that is tried: what a person types or pastes. Unit: bytes of JSON.
+/// Largest item data of a test call, in bytes of JSON: as much as a person types or pastes.
 pub const DATA_MAX: usize = 64 << 10;
-/// How long a call may take at most: somebody waits for it.
+/// Longest timeout of a test call, because a person waits for it.
 pub const TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
-/// What is to be called.
+/// Parameters of a test call.
 #[derive(Debug)]
 pub struct Wanted {
-    /// The number of the item.
+    /// Index of the item.
     pub index: ItemIndex,
-    /// What it carries, any JSON; none as of an item of a range.
+    /// Data of the item as JSON; `None` for an item of a range, which has no data.
     pub data: Option<Box<RawValue>>,
-    /// How long the call may take; none is as long as a call of its tasks.
+    /// Timeout of the call; `None` for the usual timeout of the business's tasks.
     pub timeout: Option<Duration>,
 }
 
-/// How a call went.
+/// Outcome of a test call.
 #[derive(Debug)]
 pub struct Tried {
-    /// The key that the handler was given.
+    /// Idempotency key sent to the handler.
     pub item_key: String,
-    /// The verdict.
+    /// Verdict on the item.
     pub item: PreviewedItem,
-    /// What the item came to, as JSON text.
+    /// Output of the item as JSON text.
     pub output: Option<Output>,
-    /// What the handler wrote beside.
+    /// Log lines returned by the handler.
     pub logs: Vec<LogLine>,
 }
 
-/// Calls businesses once.
+/// Service that makes test calls.
 pub struct Tries {
     businesses: Arc<Businesses>,
     handlers: Arc<dyn BusinessHandlers>,
     audit: Arc<dyn NodeAudit>,
-    /// Callers of whom one is under way.
+    /// Callers with a test call in progress.
     busy: Arc<Mutex<HashSet<String>>>,
 }
 
@@ -82,11 +83,12 @@ impl Tries {
         }
     }
 
-    /// Calls a business once for `caller`.
+    /// Makes a test call on behalf of `caller`.
     ///
     /// # Errors
-    /// `NotFound`; `Unprocessable` for what can't be asked, and where the handler can't be called at all; `Conflict` while
-    /// another one of the caller is under way; `StoreUnavailable` when it can't be kept in the audit: nobody is called then.
+    /// `NotFound`; `Unprocessable` for invalid parameters or a handler that can't be called at all; `Conflict` while
+    /// the caller has another test call in progress; `StoreUnavailable` if the audit log can't be written, in which
+    /// case no call is made.
     pub async fn once(
         &self,
         slug: &str,
@@ -116,7 +118,7 @@ impl Tries {
             object: AuditObject::new(ObjectKind::Business, slug),
             business: Some(slug.to_owned()),
             before: None,
-            // What is typed may be of a person: the audit says how much it was.
+            // The data may be personal, so the audit log records only its size.
             after: json!({"index": wanted.index.0, "data_bytes": bytes}).to_string(),
         };
         Ok(self
@@ -132,7 +134,7 @@ impl Tries {
 
     async fn call(&self, handler: &dyn Handler, wanted: &Wanted, limit: Duration) -> (Reply, Duration) {
         let mut slots = handler.slots();
-        // A handler that takes nothing says by its answer why.
+        // If no slot becomes free, call anyway: the handler's reply gives the reason.
         timeout(READY_WITHIN, slots.wait_for(|slots| *slots != Some(0)))
             .await
             .ok();
@@ -151,7 +153,7 @@ impl Tries {
     }
 }
 
-/// One caller's turn; over when it is dropped.
+/// Permit for a caller's test call, released on drop.
 struct Turn {
     busy: Arc<Mutex<HashSet<String>>>,
     caller: String,
@@ -207,7 +209,7 @@ fn refuse_faults(wanted: &Wanted) -> Result<(), ServiceError> {
     }
 }
 
-/// What a handler is told of a run that there isn't.
+/// Builds the context of a run that doesn't exist, for the handler.
 fn context(business: &Business) -> RunContext {
     RunContext {
         shard: ShardId {
@@ -220,7 +222,7 @@ fn context(business: &Business) -> RunContext {
         params: None,
         run: RunNo(0),
         epoch: Epoch(0),
-        // Of no store: no item of a task has such a key.
+        // No real store has this id, so the key differs from every item key of a task.
         store: StoreId("try".to_owned()),
         keys_of: None,
         is_proven: false,
@@ -234,7 +236,7 @@ fn rows(wanted: &Wanted) -> CallRows {
     let mut rows = CallRows::default();
     if let Some(data) = &wanted.data {
         let text = data.get();
-        // `DATA_MAX` fits.
+        // Never overflows, as the data has at most `DATA_MAX` bytes.
         let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
         let bytes = Bytes::from(text.to_owned());
         rows.chunks
@@ -254,7 +256,7 @@ fn told(item_key: String, index: ItemIndex, reply: Reply, took: Duration) -> Tri
     }
     let missing = || PreviewedItem {
         index,
-        result: "failed",
+        result: "broken",
         failure: Some(Failure::new("BAD_REPLY", "the answer says nothing of the item")),
         took,
     };

@@ -1,4 +1,4 @@
-//! What a business must fulfil before it is stored. All faults at once.
+//! Validation of a business before it is stored. Reports all errors at once.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::text::names;
 use windrow_engine::ports::handling::hook::HandlerChecker;
 
-/// The longest display name. Unit: characters. (The column's width.)
+/// Longest display name, in characters; the width of the column.
 pub const DISPLAY_NAME_MAX: usize = 190;
-/// The longest that a hook may be waited for: longer than any download that a `prepare` may stand for.
+/// Longest timeout of a hook, beyond any download that a `prepare` may wait for.
 pub const HOOK_TIMEOUT_MAX: Duration = Duration::from_secs(7 * 86_400);
 
-/// Every fault of a business; none when it is sound.
+/// Returns all errors of a business; empty if it is valid.
 pub(super) fn faults(
     body: &BusinessBody,
     secrets: &BusinessSecrets,
@@ -63,7 +63,7 @@ fn check_handler(
     handlers: &dyn HandlerChecker,
     faults: &mut Vec<FieldFault>,
 ) {
-    // An empty one can't be called.
+    // An empty URL can't be called.
     let has_none = body.url.as_deref().is_none_or(str::is_empty);
     match (&body.url, &body.command, &body.request) {
         (_, None, None) if has_none => {
@@ -88,7 +88,7 @@ fn check_handler(
     }
 }
 
-/// A templated request is made for one item.
+/// Checks the batch size, since a templated request carries only one item.
 fn check_batch(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFault>) {
     let tuning = body.defaults.apply(&config.task_defaults.tuning);
     if tuning.batch != NonZeroU32::MIN {
@@ -133,7 +133,7 @@ fn check_command(
     faults.push(FieldFault::new("/command", what).advise(advice));
 }
 
-/// What says how a URL is called means nothing for a command; of a request its connections are the same.
+/// Rejects URL settings for a command or request; a request may still have the connection settings.
 fn check_no_http(body: &BusinessBody, kind: &str, faults: &mut Vec<FieldFault>) {
     let connects = kind == "request";
     for (pointer, is_said) in [
@@ -189,7 +189,7 @@ fn check_defaults(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFa
     }
 }
 
-/// A task that says nothing must fit: limits are at least what its tasks begin with.
+/// Checks that a task with default settings fits within the limits.
 fn check_limits(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFault>) {
     let tuning = body.defaults.apply(&config.task_defaults.tuning);
     if let Some(limit) = body.limits.rate {

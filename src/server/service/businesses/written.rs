@@ -1,4 +1,4 @@
-//! A business as people write and see it: one flat object. Values of secret headers are never in it once stored.
+//! API form of a business: one flat object. Contains no values of secret headers once stored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,61 +14,61 @@ use windrow_core::business::{
 use windrow_core::settings::table::TuningPatch;
 use windrow_engine::ports::handling::hook::CheckLine;
 
-/// What is shown instead of a secret; sent back, it leaves the secret as it is.
+/// Placeholder for a secret in responses; when sent back, it keeps the stored secret.
 pub const MASK: &str = "***";
 
-/// A business as people write it.
+/// Business in its API form.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BusinessBody {
-    /// Its slug.
+    /// Slug of the business.
     pub name: String,
-    /// A name for people.
+    /// Display name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// The nodes that run its tasks.
+    /// Pool of nodes that run its tasks.
     #[serde(default = "pool")]
     pub pool: String,
-    /// What is called; this, `command` or `request`.
+    /// URL to call; exactly one of `url`, `command` and `request` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// What is started, by its name in the configuration.
+    /// Command to start, by its name in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What is made for each item.
+    /// Template of the request to send for each item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestSpec>,
-    /// Names and values of the request's secrets; stored ones are shown as [`MASK`].
+    /// Names and values of the request's secrets; stored values are shown as [`MASK`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub request_secrets: BTreeMap<String, String>,
-    /// See [`HttpHandlerSpec::headers`].
+    /// Headers sent with each call, see [`HttpHandlerSpec::headers`].
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Names and values of secret headers; stored ones are shown as [`MASK`].
+    /// Names and values of secret headers; stored values are shown as [`MASK`].
     #[serde(default)]
     pub secret_headers: BTreeMap<String, String>,
-    /// See [`HttpHandlerSpec::response_pointer`].
+    /// JSON pointer to the result in a response, see [`HttpHandlerSpec::response_pointer`].
     #[serde(default)]
     pub response_pointer: String,
-    /// See [`HttpHandlerSpec::require_signature`].
+    /// Required check of signatures by the handler, see [`HttpHandlerSpec::require_signature`].
     #[serde(default)]
     pub require_signature: bool,
-    /// See [`HttpHandlerSpec::proxy`].
+    /// Forward proxy for calls, see [`HttpHandlerSpec::proxy`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
-    /// See [`HttpHandlerSpec::ca_pem`].
+    /// Trusted certificates, see [`HttpHandlerSpec::ca_pem`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_pem: Option<String>,
-    /// See [`HttpHandlerSpec::insecure_skip_verify`].
+    /// Disables certificate checks, see [`HttpHandlerSpec::insecure_skip_verify`].
     #[serde(default)]
     pub insecure_skip_verify: bool,
-    /// See [`Hooks`].
+    /// Hooks to call, see [`Hooks`].
     #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     pub hooks: Hooks,
-    /// What its tasks begin with.
+    /// Default settings of its tasks.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     pub defaults: TuningPatch,
-    /// What all its tasks may have together.
+    /// Limits shared by all its tasks.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     pub limits: BusinessLimits,
 }
@@ -86,7 +86,7 @@ impl fmt::Debug for BusinessBody {
 }
 
 impl BusinessBody {
-    /// How a stored business is written.
+    /// Converts a stored business to its API form.
     pub fn of(slug: &str, spec: &BusinessSpec) -> BusinessBody {
         let (mut command, mut request, mut request_secrets) = (None, None, Vec::new());
         let http = match &spec.handler {
@@ -127,7 +127,7 @@ impl BusinessBody {
         }
     }
 
-    /// The description, without the values of secret headers. Whether it is sound is for `validate` to say.
+    /// Returns the specification, without the values of secret headers. Not validated; that is the job of `validate`.
     pub fn spec(&self) -> BusinessSpec {
         let handler = match (&self.command, &self.request, &self.url) {
             (Some(command), None, None) => HandlerSpec::Command(command.clone()),
@@ -167,15 +167,15 @@ impl BusinessBody {
         }
     }
 
-    /// As JSON.
+    /// Converts the business to JSON.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).expect("texts, numbers and flags are always JSON")
     }
 
-    /// Reads JSON.
+    /// Parses a business from JSON.
     ///
     /// # Errors
-    /// `Invalid`, with where the fault is.
+    /// `Invalid`, with a pointer to the error.
     pub fn from_json(value: Value) -> Result<BusinessBody, ServiceError> {
         serde_path_to_error::deserialize(value).map_err(|error| {
             let pointer = pointer(error.path());
@@ -196,7 +196,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
     path.iter().map(part).collect()
 }
 
-/// A report as the API has it.
+/// Converts a check report to its API form.
 pub fn report_body(report: &[CheckLine]) -> Vec<api::Check> {
     let body = |line: &CheckLine| api::Check {
         check: line.check.to_owned(),

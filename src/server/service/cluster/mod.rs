@@ -1,7 +1,7 @@
-//! The other nodes of the store: who they are, which of them lives, who owns what, and what they say when asked.
+//! The other nodes that share the store: their sessions, their shards, and their replies.
 //!
-//! What is stored is true everywhere. What moves is asked of its owner; an owner that is silent makes an answer poorer,
-//! and the answer says so.
+//! Stored data is valid everywhere. Live data is requested from its owner. If an owner doesn't respond, the response
+//! has less data, and says so.
 
 pub mod nodes;
 mod this;
@@ -24,56 +24,56 @@ use windrow_engine::ports::ownership::session_store::{SessionStore, SessionView}
 use windrow_engine::ports::tasks::list::{RunRecord, TaskList};
 use windrow_engine::ports::tasks::shard_map::{ShardMap, StoredShard};
 
-/// How long what was read of the sessions is good for. (They beat once a second.)
+/// Time for which the list of sessions is cached; sessions have a heartbeat once a second.
 const ROSTER_FRESH: Duration = Duration::from_secs(1);
-/// A session that isn't known is looked for again, not more often than this.
+/// Minimum interval between lookups of an unknown session.
 const ROSTER_AGAIN: Duration = Duration::from_millis(100);
-/// Runs of a task that are looked at for nodes which may know its past.
+/// Number of past runs of a task searched for nodes with its history.
 pub(super) const RUNS_MAX: u32 = 100;
 
-/// What the service needs to know other nodes.
+/// Everything the service needs to work with other nodes.
 pub struct ClusterParts {
-    /// This node's name.
+    /// Name of this node.
     pub node: String,
-    /// When this process began: a session of this name that began earlier is another one's.
+    /// Start time of this process. An earlier session with this node's name belongs to another process.
     pub began: WallMs,
-    /// Whether other nodes can share the store; a store in this node's own directory has none.
+    /// True if other nodes can share the store; false for a store in this node's own directory.
     pub is_shared: bool,
-    /// The base of this node's own URL.
+    /// Base URL of this node.
     pub address: Option<String>,
-    /// Which database it is: `sqlite`, `postgres` or `mysql`.
+    /// Type of the database: `sqlite`, `postgres` or `mysql`.
     pub database: &'static str,
-    /// The nodes.
+    /// Store of node sessions.
     pub sessions: Arc<dyn SessionStore>,
-    /// Who owns what.
+    /// Store of shard ownership.
     pub shards: Arc<dyn ShardMap>,
-    /// How durable the store is.
+    /// Durability check of the store.
     pub durable: Arc<dyn Durable>,
-    /// Asks other nodes.
+    /// Client for requests to other nodes.
     pub peers: Arc<dyn Peers>,
-    /// Proves who asks.
+    /// Signer and verifier of requests between nodes.
     pub seal: Arc<dyn PeerSeal>,
 }
 
-/// The sessions as they were read last.
+/// Cached list of sessions with the time it was read.
 #[derive(Default)]
 pub(super) struct Roster(Mutex<Option<(Instant, Arc<Vec<SessionView>>)>>);
 
-/// Whether a node can be asked.
+/// Reachability of the node that owns a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// It is this one.
+    /// The session belongs to this node.
     Here,
-    /// It can be asked.
+    /// The session belongs to another node, at this address.
     There(Peer),
-    /// It can't; why.
+    /// The node can't be reached, for this reason.
     Nowhere(Unreachable),
 }
 
-/// The nodes that share the store.
+/// Nodes that share the store.
 pub struct Cluster {
     pub(super) node: Arc<ThisNode>,
-    /// How the others are known.
+    /// Access to the other nodes.
     pub parts: ClusterParts,
     pub(super) lists: Arc<dyn TaskList>,
     pub(super) audit: Arc<dyn NodeAudit>,
@@ -94,7 +94,7 @@ impl Cluster {
         }
     }
 
-    /// The sessions whose row exists, at most a second old.
+    /// Returns all stored sessions, at most one second old.
     pub(super) async fn sessions(&self) -> Result<Arc<Vec<SessionView>>, StoreError> {
         self.sessions_not_older(ROSTER_FRESH).await
     }
@@ -111,12 +111,12 @@ impl Cluster {
         Ok(sessions)
     }
 
-    /// What was read of the sessions is no longer so.
+    /// Invalidates the cached list of sessions.
     pub(super) async fn forget_sessions(&self) {
         *self.roster.0.lock().await = None;
     }
 
-    /// Whether a session is this process's own.
+    /// Returns true if a session belongs to this process.
     pub async fn is_own_session(&self, id: SessionId) -> Result<bool, StoreError> {
         let cluster = &self.parts;
         let is_own = |sessions: &[SessionView]| {
@@ -131,7 +131,7 @@ impl Cluster {
         Ok(is_own(&self.sessions_not_older(ROSTER_AGAIN).await?))
     }
 
-    /// How the owner of a shard can be asked.
+    /// Returns the way to reach the owner of a shard.
     pub(super) fn reach(&self, session: SessionId, sessions: &[SessionView]) -> Reach {
         let silent = |node: &str, why: &str| {
             Reach::Nowhere(Unreachable {
@@ -154,7 +154,7 @@ impl Cluster {
         }
     }
 
-    /// Asks a peer.
+    /// Sends a question to a peer.
     pub(super) async fn ask(&self, peer: &Peer, question: &Question) -> Result<PeerReply, Unreachable> {
         let answer = self.parts.peers.ask(peer, question).await;
         if let Err(silent) = &answer {
@@ -163,7 +163,7 @@ impl Cluster {
         answer
     }
 
-    /// Asks several peers at once, each its own question.
+    /// Sends questions to several peers concurrently.
     pub(super) async fn ask_all(
         &self,
         asked: Vec<(Peer, Question)>,
@@ -175,7 +175,8 @@ impl Cluster {
         join_all(each).await
     }
 
-    /// Asks peers the same, and keeps what `read` understands, each with its node; the others are unreachable.
+    /// Sends one question to several peers. Returns the replies that `read` understands, with their nodes; adds all
+    /// other peers to `unreachable`.
     pub(super) async fn gather<T>(
         &self,
         peers: Vec<Peer>,
@@ -195,7 +196,7 @@ impl Cluster {
         found
     }
 
-    /// The nodes besides this one that own a part of a task, and those that can't be asked.
+    /// Returns the shards of a task, the other nodes that own any of them, and the owners that can't be reached.
     pub(super) async fn owners(&self, task: TaskId) -> (Vec<StoredShard>, Vec<Peer>, Vec<Unreachable>) {
         if !self.parts.is_shared {
             return (Vec::new(), Vec::new(), Vec::new());
@@ -227,7 +228,7 @@ impl Cluster {
         (shards, peers, silent)
     }
 
-    /// The nodes besides this one that live, and those of them that can't be asked.
+    /// Returns the other live nodes, and those of them that can't be reached.
     pub(super) async fn others(&self) -> (Vec<Peer>, Vec<Unreachable>) {
         if !self.parts.is_shared {
             return (Vec::new(), Vec::new());
@@ -256,7 +257,7 @@ impl Cluster {
         (peers, silent)
     }
 
-    /// The nodes besides this one that may know the past of a task since a time: those that own a part of it, or ran it
+    /// Returns the other nodes that may have a task's history since a time: those that own a part of it or ran it
     /// then.
     pub(super) async fn witnesses(&self, task: TaskId, since: WallMs) -> (Vec<Peer>, Vec<Unreachable>) {
         let (_, mut peers, mut silent) = self.owners(task).await;
@@ -277,7 +278,7 @@ impl Cluster {
         (peers, silent)
     }
 
-    /// The nodes of these runs beside this one and those that are known, each with how it can be asked if it lives.
+    /// Returns the nodes of past runs, except this node and those in `known`, with their peers if they are alive.
     pub(super) async fn who_ran(&self, runs: &[RunRecord], known: &[Peer]) -> Vec<(String, Option<Peer>)> {
         let sessions = self.sessions().await.unwrap_or_default();
         let names: BTreeSet<&String> = runs.iter().filter_map(|run| run.node.as_ref()).collect();
@@ -291,7 +292,7 @@ impl Cluster {
     }
 }
 
-/// The session in which a node lives, if it does.
+/// Returns the current live session of a node.
 pub(super) fn live_session<'a>(sessions: &'a [SessionView], node: &str) -> Option<&'a SessionView> {
     sessions
         .iter()
@@ -307,7 +308,7 @@ pub(super) fn peer(session: &SessionView, address: &str) -> Peer {
     }
 }
 
-/// An answer to another question than the one that was asked.
+/// Returns the error for a reply that doesn't match the question.
 pub(super) fn amiss(peer: &Peer) -> Unreachable {
     Unreachable {
         node: peer.node.clone(),

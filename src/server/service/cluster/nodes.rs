@@ -1,4 +1,4 @@
-//! The nodes of the store, each as its session's row says and as it says itself.
+//! Nodes of the store: their session rows and the states they advertise themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,48 +14,48 @@ use windrow_engine::ports::ownership::peers::{
 use windrow_engine::ports::ownership::session_store::SessionView;
 use windrow_engine::ports::tasks::shard_map::Holding;
 
-/// Owned shards that are listed with their nodes.
+/// Most owned shards listed with their nodes.
 const HOLDINGS_MAX: u32 = 10_000;
-/// Shards of one state are counted up to here.
+/// Limit of the count per shard state.
 const SHARDS_MAX: u32 = 10_000;
 
-/// What is known of the session of a node.
+/// Session of a node with its shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRow {
-    /// The newest session that lives, else the newest one.
+    /// Newest live session of the node; if none is live, the newest one.
     pub session: SessionView,
-    /// How long its heart has not beaten, as far as this node saw.
+    /// Time since the last heartbeat, as observed by this node.
     pub age: Option<Duration>,
-    /// The shards that its row owns in the store.
+    /// Shards owned by the session in the store.
     pub holds: Vec<Holding>,
-    /// Whether it is this node.
+    /// True if the row is for this node.
     pub is_here: bool,
 }
 
 impl NodeRow {
-    /// Whether its heart has not beaten for as long as it promised.
+    /// Returns true if heartbeats have been missing for the whole lease duration.
     pub fn is_silent(&self) -> bool {
         !self.session.fenced && self.age.is_some_and(|age| age >= self.session.lease_duration)
     }
 }
 
-/// How many shards stand where.
+/// Number of shards by ownership state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShardCounts {
-    /// Owned by a node that lives.
+    /// Shards owned by a live node.
     pub owned: u64,
-    /// Owned by one that is silent, fenced or gone: to be taken over.
+    /// Shards whose owner is silent, fenced or gone, to be taken over.
     pub orphaned: u64,
-    /// Given back, and to be run.
+    /// Released shards that are ready to run.
     pub released: u64,
-    /// Given back after trouble, to be run later.
+    /// Shards released after an error, to be run later.
     pub recovering: u64,
-    /// A number that is as high as this may be higher.
+    /// Limit of the counts: a count this high may actually be higher.
     pub counted_up_to: u64,
 }
 
 impl Cluster {
-    /// The nodes other than this one, by name.
+    /// Returns all other nodes by name.
     pub async fn other_nodes(&self) -> Result<Vec<NodeRow>, ServiceError> {
         if !self.parts.is_shared {
             return Ok(Vec::new());
@@ -91,10 +91,10 @@ impl Cluster {
         Ok(names.into_iter().filter_map(row).collect())
     }
 
-    /// A node of this name, other than this one.
+    /// Returns another node by name.
     ///
     /// # Errors
-    /// `NotFound`; when the store can't be read.
+    /// `NotFound`; if the store can't be read.
     pub async fn other_node(&self, name: &str) -> Result<NodeRow, ServiceError> {
         let found = self
             .other_nodes()
@@ -104,7 +104,7 @@ impl Cluster {
         found.ok_or_else(|| ServiceError::not_found("node", name))
     }
 
-    /// What nodes say of themselves, in the order of the rows.
+    /// Requests the advertised states of nodes, in the order of the rows.
     pub async fn faces(&self, rows: &[NodeRow]) -> Vec<Result<NodeFace, Unreachable>> {
         let each = rows.iter().map(async |row| {
             let peer = peer_of(row)?;
@@ -116,7 +116,7 @@ impl Cluster {
         futures_util::future::join_all(each).await
     }
 
-    /// The tree of another node's actors, written out.
+    /// Returns the formatted actor tree of another node.
     ///
     /// # Errors
     /// `PeerSilent`.
@@ -128,10 +128,11 @@ impl Cluster {
         }
     }
 
-    /// Changes another node until its next restart; it keeps that in the audit with the person's name.
+    /// Changes another node until its next restart. That node records the change in the audit log with the person's
+    /// name.
     ///
     /// # Errors
-    /// What the node says of it; `PeerSilent`, and then it may have been changed.
+    /// The node's own refusal; `PeerSilent`, in which case the change may have been made.
     pub async fn change(&self, row: &NodeRow, wish: NodeChangeRequest) -> Result<NodeFace, ServiceError> {
         let peer = peer_of(row)?;
         match self.ask(&peer, &Question::Change(Box::new(wish))).await? {
@@ -152,7 +153,7 @@ impl Cluster {
         }
     }
 
-    /// How many shards stand where.
+    /// Counts shards by ownership state.
     pub async fn shard_counts(&self) -> Result<ShardCounts, ServiceError> {
         let mut counts = ShardCounts {
             counted_up_to: u64::from(SHARDS_MAX),
@@ -176,7 +177,7 @@ impl Cluster {
     }
 }
 
-/// How a node is asked.
+/// Returns the peer for a node, or the reason why it can't be reached.
 fn peer_of(row: &NodeRow) -> Result<Peer, Unreachable> {
     let silent = |why: &str| Unreachable {
         node: row.session.node.clone(),

@@ -1,4 +1,4 @@
-//! This node: how much of it is taken, what runs on it, and how people steer it.
+//! This node: capacity, drain state and serving state.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use windrow_engine::ports::ownership::hints::Hint;
 use windrow_engine::ports::tasks::store::Write;
 
 impl Cluster {
-    /// Changes how much may run here, until the next restart or reload that says otherwise. What runs goes on, also
-    /// where it no longer fits.
+    /// Changes the node's capacity until the next restart or reload that sets another one. Running tasks continue
+    /// even if they no longer fit.
     ///
     /// # Errors
-    /// `Unprocessable` when the configuration would contradict itself; `StoreUnavailable` when it can't be kept in the
-    /// audit: nothing is changed then.
+    /// `Unprocessable` if the configuration would contradict itself; `StoreUnavailable` if the audit log can't be
+    /// written, in which case nothing is changed.
     pub async fn set_capacity(&self, rate: RateLimit, write: &Write) -> Result<(), ServiceError> {
         let old = self.node.config();
         let mut config = (*old).clone();
@@ -54,10 +54,10 @@ impl Cluster {
         Ok(())
     }
 
-    /// Keeps a change of the node in the audit.
+    /// Records a change of the node in the audit log.
     ///
     /// # Errors
-    /// When the store can't be written: then the change must not be made.
+    /// If the store can't be written; the change must not be made then.
     pub async fn note(
         &self,
         (action, node): (&'static str, &str),
@@ -75,7 +75,7 @@ impl Cluster {
         Ok(self.audit.note(&change, write, self.node.now()).await?)
     }
 
-    /// Settings of this node for the audit: with its name, where there are others.
+    /// Formats settings of this node for the audit log, with its name if the store is shared.
     pub fn of_this_node(&self, mut settings: Value) -> String {
         if self.parts.is_shared {
             settings["node"] = json!(self.parts.node);
@@ -83,12 +83,12 @@ impl Cluster {
         settings.to_string()
     }
 
-    /// Says what people want of a node of a shared store: hand everything over and take nothing, or take work again. It
-    /// looks at that with its next heartbeat.
+    /// Requests that a node of a shared store drains (hands everything over and accepts nothing) or undrains. It
+    /// reads the request with its next heartbeat.
     ///
     /// # Errors
-    /// `NotFound` where no node of that name lives; when the store can't be written.
-    pub async fn wish_drain(&self, node: &str, drain: bool, write: &Write) -> Result<(), ServiceError> {
+    /// `NotFound` if no live node has that name; if the store can't be written.
+    pub async fn request_drain(&self, node: &str, drain: bool, write: &Write) -> Result<(), ServiceError> {
         let missing = || ServiceError::not_found("node", node);
         let sessions = self.sessions().await?;
         let session = live_session(&sessions, node).ok_or_else(missing)?;
@@ -102,15 +102,16 @@ impl Cluster {
         if write.dry_run {
             return Ok(());
         }
-        let is_live = self.parts.sessions.wish_drain(node, drain).await?;
+        let is_live = self.parts.sessions.request_drain(node, drain).await?;
         self.forget_sessions().await;
         self.node.supervisor.hint(Hint::Session(session.id));
         self.node.supervisor.wake();
         if is_live { Ok(()) } else { Err(missing()) }
     }
 
-    /// Whether people want this node drained, by a wish in the store, or it has yet to hear that they no longer do: others
-    /// may not move anything here before. None while it serves; false until it has heard of the wish, and may still claim.
+    /// Returns the requested drain state of this node. `None` while it serves. `Some(false)` if a drain is requested
+    /// but the node hasn't read it yet and may still claim shards. `Some(true)` while it is drained, including after
+    /// an undrain that it hasn't read yet; nothing can be moved to it before.
     pub async fn stands_by(&self) -> Option<bool> {
         if !self.parts.is_shared {
             return None;
@@ -120,7 +121,7 @@ impl Cluster {
         (own.drain || own.face.draining).then_some(own.face.draining)
     }
 
-    /// How long this node's heart has not beaten, as it saw itself; none where it doesn't look.
+    /// Returns the time since this node's last heartbeat as it observed it; `None` if it doesn't watch heartbeats.
     pub async fn own_heartbeat_age(&self) -> Option<Duration> {
         if !self.parts.is_shared {
             return None;
@@ -130,7 +131,7 @@ impl Cluster {
         self.node.supervisor.heartbeat_ages().get(&own.id).copied()
     }
 
-    /// Takes new tasks from now on, as configured; or none while the node is drained. What runs goes on.
+    /// Starts accepting new tasks as configured, or stops if the node is drained. Running tasks continue.
     pub fn serve_tasks(&self, is_drained: bool) {
         let node = &self.node.config().node;
         let run_tasks = node.run_tasks && !is_drained;

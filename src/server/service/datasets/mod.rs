@@ -1,4 +1,4 @@
-//! Datasets: what finished tasks published, for readers, and what people change of them.
+//! Datasets: results published by finished tasks, for readers, and changes made by people.
 
 mod plan;
 mod watch;
@@ -21,7 +21,7 @@ use windrow_engine::ports::datasets::store::{
 use windrow_engine::ports::tasks::results::{ItemOutput, ResultShard, ResultStore};
 use windrow_engine::ports::tasks::store::{TaskStore, Write};
 
-/// Datasets.
+/// Service for reading and changing datasets.
 pub struct Datasets {
     node: Arc<ThisNode>,
     store: Arc<dyn DatasetStore>,
@@ -44,8 +44,8 @@ impl Datasets {
         }
     }
 
-    /// Waits until a dataset was published beyond `after`, at most for `patience`; whoever waited looks for itself then.
-    /// Cancel safe.
+    /// Waits until the dataset has a publication newer than `after`, for at most `patience`. The caller must read the
+    /// dataset again afterwards. Cancel safe.
     pub async fn newer(&self, known: &Dataset, after: u64, patience: Duration) {
         let publication = known.pointer.publication;
         if publication <= after {
@@ -55,7 +55,7 @@ impl Datasets {
         }
     }
 
-    /// Where readers of Redis begin; none where this node knows no Redis of readers.
+    /// Returns the entry keys for readers of Redis; without a prefix if this node has no Redis for readers.
     pub async fn pointers(&self) -> Result<Pointers, ServiceError> {
         let config = self.node.config();
         let prefix = config
@@ -69,7 +69,7 @@ impl Datasets {
         })
     }
 
-    /// Datasets in the order of their names; for a business only its own.
+    /// Returns datasets by name; for a business only its own.
     pub async fn list(
         &self,
         business: Option<&str>,
@@ -79,7 +79,7 @@ impl Datasets {
         Ok(self.store.datasets(business, after, count).await?)
     }
 
-    /// A dataset by its name.
+    /// Returns a dataset by its name.
     ///
     /// # Errors
     /// `NotFound`.
@@ -88,11 +88,11 @@ impl Datasets {
         found.ok_or_else(|| ServiceError::not_found("dataset", name))
     }
 
-    /// A generation that can be read, with its dataset, as of one moment. What is read of it afterwards is of it alone: a
-    /// generation never changes.
+    /// Returns a readable generation with its dataset, as of one moment. Generations never change, so later reads of
+    /// it are consistent.
     ///
     /// # Errors
-    /// `NotFound` where it was never published, or is no longer kept.
+    /// `NotFound` if it was never published or is no longer kept.
     pub async fn reading(&self, name: &str, which: Which) -> Result<Reading, ServiceError> {
         let found = self.store.reading(name, which).await?;
         let found = found.filter(|reading| reading.generation.state == GenerationState::Published);
@@ -105,17 +105,17 @@ impl Datasets {
         })
     }
 
-    /// A generation in whatever state, with its dataset.
+    /// Returns a generation in any state, with its dataset.
     ///
     /// # Errors
-    /// `NotFound` where there is none of this number, or it is no longer kept.
+    /// `NotFound` if there is no such number, or if it is no longer kept.
     pub async fn generation(&self, name: &str, no: GenerationNo) -> Result<Reading, ServiceError> {
         let found = self.store.reading(name, Which::No(no)).await?;
         let found = found.filter(|reading| reading.generation.state != GenerationState::Expired);
         found.ok_or_else(|| ServiceError::not_found("generation", format!("{no} of {name}")))
     }
 
-    /// Generations of a dataset, newest first.
+    /// Returns the generations of a dataset, newest first.
     pub async fn generations(
         &self,
         name: &str,
@@ -125,7 +125,7 @@ impl Datasets {
         Ok(self.store.generations(name, below, count).await?)
     }
 
-    /// Reads the results of a generation from an index on.
+    /// Creates a reader for the results of a generation, starting at an index.
     pub fn results(&self, reading: &Reading, from: ItemIndex) -> Results {
         let shards = reading.generation.shards.clone();
         Results {
@@ -137,7 +137,7 @@ impl Datasets {
         }
     }
 
-    /// What the keys of a generation's items begin with.
+    /// Returns the key builder for a generation's items.
     pub async fn keys(&self, reading: &Reading) -> Result<Keys, ServiceError> {
         Ok(Keys {
             store: self.tasks.store_id().await?,
@@ -145,7 +145,7 @@ impl Datasets {
         })
     }
 
-    /// The output of one item, as JSON text.
+    /// Returns the output of one item as JSON text.
     pub async fn output(
         &self,
         generation: &Generation,
@@ -157,10 +157,10 @@ impl Datasets {
         }
     }
 
-    /// Items of a generation that have this key, ascending from an index on, at most `count`.
+    /// Returns up to `count` items of a generation that have this key, in ascending order from an index.
     ///
     /// # Errors
-    /// `Conflict` where the generation has no keys.
+    /// `Conflict` if the generation has no keys.
     pub async fn with_key(
         &self,
         generation: &Generation,
@@ -188,7 +188,7 @@ impl Datasets {
                 let Some(json) = self.output(generation, index).await? else {
                     continue;
                 };
-                // Other keys may have the same hash.
+                // Compare the key itself, since hashes may collide.
                 if key_of(&json, member).as_deref() == Some(key) {
                     found.push(ItemOutput { index, json });
                 }
@@ -202,10 +202,10 @@ impl Datasets {
         }
     }
 
-    /// Changes a dataset; with `expected` only while it has that version.
+    /// Changes a dataset; with `expected`, only at that version.
     ///
     /// # Errors
-    /// `NotFound`, `EtagMismatch`, `Conflict`; `Unprocessable` for a sink that this node doesn't know.
+    /// `NotFound`, `EtagMismatch`, `Conflict`; `Unprocessable` for a sink that isn't configured on this node.
     pub async fn change(
         &self,
         name: &str,
@@ -237,7 +237,7 @@ impl Datasets {
     /// Deletes a dataset with all its generations.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` while a task is to publish it.
+    /// `NotFound`; `Conflict` while a task is set to publish to it.
     pub async fn delete(&self, name: &str, write: &Write) -> Result<Dataset, ServiceError> {
         let gone = self.store.delete_dataset(name, write, self.node.now()).await?;
         if !write.dry_run {
@@ -247,13 +247,13 @@ impl Datasets {
     }
 }
 
-/// The shard whose range an index lies in; ranges are in index order and meet.
+/// Returns the shard whose range contains an index. Ranges are in index order without gaps.
 fn shard_of(shards: &[ResultShard], index: ItemIndex) -> Option<ShardId> {
     let at = shards.partition_point(|shard| shard.end <= index);
     shards.get(at).map(|shard| shard.shard)
 }
 
-/// The keys with which readers of Redis begin.
+/// Entry keys of datasets for readers of Redis.
 #[derive(Clone, Debug)]
 pub struct Pointers {
     prefix: Option<String>,
@@ -261,14 +261,14 @@ pub struct Pointers {
 }
 
 impl Pointers {
-    /// That of a dataset.
+    /// Returns the entry key of a dataset.
     pub fn of(&self, dataset: &str) -> Option<String> {
         let prefix = self.prefix.as_deref()?;
         Some(sink_pointer(prefix, &self.store, dataset))
     }
 }
 
-/// The results of one generation, page by page.
+/// Paged reader for the results of one generation.
 pub struct Results {
     reader: Reader,
     store: Arc<dyn DatasetStore>,
@@ -278,10 +278,11 @@ pub struct Results {
 }
 
 impl Results {
-    /// The next outputs in index order; none at the end.
+    /// Returns the next outputs in index order; empty at the end.
     ///
     /// # Errors
-    /// When the store can't be read, or the generation went while it was read: what was given isn't all of it then.
+    /// If the store can't be read, or if the generation was removed during the read, so that the results are
+    /// incomplete.
     pub async fn page(&mut self) -> Result<Vec<ItemOutput>, ServiceError> {
         let page = self.reader.page().await?;
         if page.is_empty() && !self.is_kept().await? {
@@ -294,7 +295,7 @@ impl Results {
         Ok(page)
     }
 
-    /// Nothing of a generation is removed while it is published.
+    /// Returns true if the generation is still published, because no part of a published generation is removed.
     async fn is_kept(&self) -> Result<bool, StoreError> {
         let found = self.store.reading(&self.name, Which::No(self.no)).await?;
         Ok(found.is_some_and(|reading| {

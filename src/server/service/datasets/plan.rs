@@ -1,4 +1,4 @@
-//! What a task that is made is to publish: whether it can.
+//! Checks of the publication that a new task plans.
 
 use windrow_config::Config;
 use windrow_core::business::{HandlerSpec, HookKind};
@@ -11,10 +11,10 @@ use windrow_engine::ports::access::business_store::Business;
 
 use crate::service::{FieldFault, ServiceError};
 
-/// Checks what a task is to publish, and has it keep its results.
+/// Checks the planned publication of a task and turns on keeping results.
 ///
 /// # Errors
-/// `Unprocessable` names what can't be.
+/// `Unprocessable` that names the invalid members.
 pub(in crate::service) fn check(
     publish: Option<&Publish>,
     (said, tuning): (&TuningPatch, &mut Tuning),
@@ -45,7 +45,8 @@ pub(in crate::service) fn check(
     Ok(())
 }
 
-/// The name alone decides, so that the answer tells no business which names others have taken.
+/// Returns the error of a dataset name. Looks only at the name, so that a business can't learn which names others
+/// use.
 fn name_fault(name: &str, slug: &str, write: &Write) -> Option<FieldFault> {
     if !is_name(name) {
         let what = format!("must be 1 to {NAME_BYTES_MAX} lowercase letters, digits, - and . between them");

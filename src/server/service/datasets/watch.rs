@@ -1,4 +1,4 @@
-//! Who waits for the next publication of a dataset: one look at the store for all of them, and no look while nobody waits.
+//! Waiting for the next publication of a dataset, with one shared poll of the store, and no polls while nobody waits.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,13 +8,13 @@ use tokio::sync::watch;
 
 use windrow_engine::ports::datasets::store::DatasetStore;
 
-/// Between two looks at a dataset.
+/// Time between two polls of a dataset.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// What was seen of a dataset last: its id and its publication; none where it is gone.
+/// Last known id and publication number of a dataset; `None` if it was deleted.
 type Seen = Option<(i64, u64)>;
 
-/// See the module.
+/// Datasets that clients are waiting for.
 #[derive(Clone)]
 pub(super) struct Watches {
     store: Arc<dyn DatasetStore>,
@@ -27,13 +27,13 @@ impl Watches {
         Watches { store, watched }
     }
 
-    /// Waits until a dataset, which was `known` a moment ago, was published beyond `after`, is gone or is another one of its
-    /// name; at most for `patience`. Cancel safe.
+    /// Waits until a dataset with the state `known` has a publication newer than `after`, is deleted, or is recreated
+    /// under its name; for at most `patience`. Cancel safe.
     pub(super) async fn wait(&self, name: &str, known: (i64, u64), after: u64, patience: Duration) {
         let mut seen = self.listen(name, known);
         let (id, _) = known;
         let is_news = |seen: &Seen| seen.is_none_or(|(now, publication)| now != id || publication > after);
-        // Both ends are an answer: whoever waited looks for itself.
+        // Event and timeout are treated alike: the caller reads the dataset again anyway.
         drop(tokio::time::timeout(patience, seen.wait_for(is_news)).await);
     }
 
@@ -48,7 +48,7 @@ impl Watches {
         receiver
     }
 
-    /// Looks until nobody waits any more.
+    /// Polls a dataset until nobody waits for it.
     async fn look(self, name: String) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -67,7 +67,7 @@ impl Watches {
         }
     }
 
-    /// Forgets a dataset that nobody waits for; nobody begins to meanwhile.
+    /// Stops watching a dataset without listeners. Holds the lock, so no new listener can appear meanwhile.
     fn is_over(&self, name: &str) -> bool {
         let mut watched = self.lock();
         let is_over = watched

@@ -1,4 +1,4 @@
-//! What the nodes know of a task, put together to the facts of an explanation. Pure.
+//! Merging of the nodes' data about a task into the facts of an explanation. Pure functions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use windrow_engine::actors::runtime::context::Room;
 use windrow_engine::ports::ownership::peers::ExplainPart;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Puts the parts together; the first one is this node's. `ran` is for how much of the time it ran.
+/// Merges the parts of all nodes; the first is this node's. `ran` describes which part of the time the task ran.
 pub(super) fn facts(task: &TaskView, parts: &[(String, ExplainPart)], ran: Ran) -> Facts {
     let each = || parts.iter().map(|(_, part)| part);
     let mut point = Point::default();
@@ -58,7 +58,7 @@ pub(super) fn facts(task: &TaskView, parts: &[(String, ExplainPart)], ran: Ran) 
     }
 }
 
-/// The longest of what nodes say that ran a part of it, and which node.
+/// Returns the longest duration reported by a node that ran a part of the task, with the node's name.
 fn longest(
     parts: &[(String, ExplainPart)],
     of: impl Fn(&ExplainPart) -> Option<Spell>,
@@ -69,7 +69,7 @@ fn longest(
     longest.map(|(node, spell)| (node.clone(), spell))
 }
 
-/// How long calls took; a run's own 95th percentile is finer.
+/// Returns the call durations; prefers a run's own 95th percentile, which is more precise.
 fn latency(point: &Point, p95: Option<Duration>) -> Latency {
     let at = |percent| point.calls.percentile(percent);
     Latency {
@@ -95,7 +95,7 @@ pub(super) fn shared_limit(limit: &HeldBy) -> SharedLimit {
     }
 }
 
-/// The key of the largest sum; of several the first in the alphabet, so that the answer doesn't jump.
+/// Returns the key with the largest sum; on a tie the alphabetically first, so that the result is stable.
 pub(super) fn most<'a>(counts: impl Iterator<Item = (&'a String, u64)>) -> Option<(String, u64)> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for (key, count) in counts {
@@ -105,7 +105,7 @@ pub(super) fn most<'a>(counts: impl Iterator<Item = (&'a String, u64)>) -> Optio
     Some((most.0.to_owned(), most.1))
 }
 
-/// Where a shard stands: who runs it says so; of one whose owner can't be asked the store has said it.
+/// Returns the location of a shard, as its runner reports it; as stored, if the owner can't be reached.
 pub(super) fn place(
     shard: ShardId,
     state: ShardState,
@@ -134,7 +134,7 @@ pub(super) fn place(
     }
 }
 
-/// The runs of two nodes, or two runs of one.
+/// Merges the live data of two runs, on one or two nodes.
 pub(super) fn both(one: Live, other: Live) -> Live {
     let slots = [one.handler_slots, other.handler_slots]
         .into_iter()
@@ -158,8 +158,8 @@ pub(super) fn both(one: Live, other: Live) -> Live {
     }
 }
 
-/// What the task's rate may grow by: a node with a part of the runs gets that part of it. Where nothing runs, what this
-/// node has.
+/// Returns the possible increase of the task's rate; each node gets a share according to its part of the runs. If
+/// nothing runs, the capacity of this node counts.
 fn room_for(parts: &[(String, ExplainPart)]) -> Option<f64> {
     let runs: u32 = parts.iter().map(|(_, part)| part.runs).sum();
     if runs == 0 {
@@ -187,7 +187,7 @@ pub(super) fn live(run: &RunView) -> Live {
 
 fn head(run: &RunView) -> Option<Head> {
     let progress = &run.progress;
-    let index: ItemIndex = progress.low_water;
+    let index: ItemIndex = progress.watermark;
     let at = progress.head?;
     Some(Head {
         index,
@@ -207,11 +207,11 @@ pub(super) fn codes(runs: &[RunView]) -> Vec<(String, u64)> {
     runs.iter().for_each(|run| failed.add(&run.tally.failed));
     failed
         .iter()
-        .map(|(code, ended)| (code.to_owned(), ended.retry + ended.abandon))
+        .map(|(code, ended)| (code.to_owned(), ended.retry + ended.fail))
         .collect()
 }
 
-/// What is left for other rates. Unit: items per second.
+/// Returns the capacity left for other rates, in items per second.
 pub(super) fn free_rate(room: Room) -> Option<f64> {
     let whole = room.capacity?;
     Some(whole.0.saturating_sub(room.reserved.0) as f64 / 1e6)

@@ -1,4 +1,4 @@
-//! Why a task is as fast as it is: what was counted of it lately, given to `core::explain`.
+//! Explanation of a task's actual rate: collects recent counts from the nodes and passes them to `core::explain`.
 
 mod facts;
 mod past;
@@ -25,57 +25,57 @@ use windrow_engine::ports::ownership::peers::{ExplainPart, Unreachable};
 use windrow_engine::ports::tasks::list::TaskList;
 use windrow_engine::ports::tasks::store::{COORDINATOR_DOWN, ShardLife, TaskView};
 
-/// The span that is explained when nothing is said. Unit: seconds.
+/// Default length of the explained period, in seconds.
 pub const SECONDS_DEFAULT: u32 = 60;
-/// The shortest span: a few samples. Unit: seconds.
+/// Shortest explained period, in seconds: a few samples.
 pub const SECONDS_MIN: u32 = 5;
-/// The longest span: what is kept second by second. Unit: seconds.
+/// Longest explained period, in seconds: the time for which per-second samples are kept.
 pub const SECONDS_MAX: u32 = 900;
-/// So much is explained after a change of the rate, however young it is. Unit: seconds.
+/// Minimum period explained after a rate change, even if the change is more recent. Unit: seconds.
 const CHANGED_MIN: u64 = 3;
 
-/// An explanation, and what it is made of.
+/// Explanation with the data behind it.
 #[derive(Clone, Debug)]
 pub struct Explained {
-    /// Why.
+    /// Causes of the missing rate, with advice.
     pub explanation: Explanation,
-    /// The nodes that run a part of the task, with how many runs each has.
+    /// Nodes that run a part of the task, with their number of runs.
     pub nodes: Vec<(String, u32)>,
-    /// Its shards in the order of their ranges.
+    /// Shards of the task in range order.
     pub shards: Vec<ExplainedShard>,
-    /// Nodes that have a part and can't be asked: what they do isn't known.
+    /// Nodes that own a part of the task but can't be reached, so that their activity is unknown.
     pub silent: Vec<Unreachable>,
-    /// How the handler fares.
+    /// Handler state as seen by all runs.
     pub handler: HandlerSight,
-    /// The limit that kept something back, and what each node may use of it.
+    /// Limit that held back the task, with each node's share of it.
     pub limit: Option<HeldBy>,
 }
 
-/// A limit that kept something of a task back.
+/// Limit that held back a part of the task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldBy {
-    /// Its key, see [`LimitKey`].
+    /// Key of the limit, see [`LimitKey`].
     pub key: String,
-    /// The businesses that name it, as far as the caller may know.
+    /// Businesses that use the limit, as far as the caller may know them.
     pub businesses: Vec<String>,
-    /// What each node may use of it whose runs want something.
+    /// Shares of all nodes whose runs currently need the limit.
     pub parts: Vec<PartView>,
 }
 
-/// Where a shard of a task stands.
+/// Location and state of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedShard {
-    /// Its name.
+    /// Id of the shard.
     pub shard: ShardId,
-    /// Its state as it is stored.
+    /// State of the shard as stored.
     pub state: ShardState,
-    /// The node that runs it.
+    /// Node that runs the shard.
     pub node: Option<String>,
-    /// The part of the rate that this node has no room for.
+    /// Part of the rate for which the node has no capacity.
     pub held_back: Option<HeldBack>,
 }
 
-/// Explains the speed of tasks.
+/// Service that explains the rates of tasks.
 pub struct Explain {
     pub(super) node: Arc<ThisNode>,
     lists: Arc<dyn TaskList>,
@@ -147,8 +147,7 @@ impl Explain {
         }
     }
 
-    /// That nobody can be asked, or that a disk is full: there nothing that was counted is the cause, and nothing that is
-    /// advised helps.
+    /// Puts an unreachable owner or a full disk first: then no counted cause is the real one, and no advice helps.
     fn tell_before_all_else(&self, task: &TaskView, nobody: Option<String>, explanation: &mut Explanation) {
         if let Some(nobody) = nobody {
             explanation.why = nobody;
@@ -161,7 +160,7 @@ impl Explain {
         }
     }
 
-    /// A node that was gone, and whose part another took within the time that is asked for.
+    /// Returns the takeover of a lost node's shard, if it happened within the explained period.
     fn taken_over(&self, newest: Option<(WallMs, Loss)>, seconds: u32) -> Option<Takeover> {
         let (at, loss) = newest?;
         let age = self.node.now().since(at);
@@ -169,8 +168,8 @@ impl Explain {
         (age.as_secs() < u64::from(seconds)).then_some(Takeover { by, text })
     }
 
-    /// The shared limit that held most of its runs back last, if any kept something of this task back. Users that can't be
-    /// read are left out: the cause says enough.
+    /// Returns the shared limit that most recently held back most of the task's runs, if any did. If its users can't
+    /// be read they are left out, since the cause says enough.
     async fn limit_of(
         &self,
         task: &TaskView,
@@ -214,7 +213,7 @@ impl Explain {
         })
     }
 
-    /// What this node knows of the last `seconds` of a task.
+    /// Returns this node's data about the last `seconds` of a task.
     pub(super) fn part(&self, task: TaskId, seconds: u32) -> ExplainPart {
         let asked = Duration::from_secs(u64::from(seconds));
         let changed = self.stats.same_rate_for(task).filter(|age| *age < asked);
@@ -224,7 +223,7 @@ impl Explain {
         let runs = self.node.supervisor.runs_of(task);
         let reach = span.as_ref().map(|span| span.reach);
         let mut stays = reach.map_or_else(Vec::new, |reach| self.stats.stays(task, reach));
-        // A run that has no sample yet ends the time without a run, too.
+        // A run without samples also ends the time in which nothing ran.
         for run in &runs {
             let (shard, age) = (run.shard.no, run.age);
             if !stays.iter().any(|stay| stay.shard == shard && stay.to <= age) {
@@ -242,7 +241,7 @@ impl Explain {
                 .iter()
                 .map(|run| (run.shard, run.held_back.clone()))
                 .collect(),
-            // A run's own histogram is four times as fine.
+            // The run's own histogram has four times the resolution.
             latency_p95: runs.iter().filter_map(|run| run.progress.latency_p95).max(),
             handler: together(runs.iter().map(|run| &run.progress.handler)),
             codes: codes(&runs),
@@ -257,8 +256,7 @@ impl Explain {
         }
     }
 }
-/// What is said of a task that runs, while no node that can be asked runs any of it: the node is gone, or another has just
-/// taken it over.
+/// Explains a running task that no reachable node runs: its node is gone, or another has just taken it over.
 fn nobody(
     task: &TaskView,
     facts: &Facts,
@@ -285,11 +283,11 @@ fn nobody(
     }
 }
 
-/// What becomes of a task, or of a part of it, whose owner is gone: nothing is promised that waits for Redis.
+/// Describes the fate of a task, or a part of it, whose owner is gone. Promises nothing that depends on a lost Redis.
 fn prospect(task: &TaskView, what: &str, redis_lost: Option<&str>) -> String {
     let waits = task.status_reason.as_deref() == Some(COORDINATOR_DOWN);
     match (task.status_text.as_ref().filter(|_| waits), redis_lost) {
-        // What a node said that wanted to take it over holds for all: none that reaches Redis did so.
+        // If one node couldn't take it over, the same holds for all others, or one of them would have.
         (Some(text), _) => text.clone(),
         (None, Some(lost)) => format!("this node has lost Redis: {lost}"),
         (None, None) => format!("if it is gone, another node takes {what} over by itself"),

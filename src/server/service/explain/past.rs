@@ -1,4 +1,4 @@
-//! What is known of the past of a task: which runs it had, and what the nodes of these counted.
+//! History of a task: its recorded runs, and the counts from the nodes that ran it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,27 +13,28 @@ use windrow_engine::ports::ownership::peers::{ExplainPart, Peer, PeerReply, Ques
 use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Losses of either kind that are looked at: one of each shard that a task can have.
+/// Most losses read per kind: one for each shard that a task can have.
 const LOSSES_MAX: u32 = 64;
-/// What the audit says of a shard whose owner didn't give it back: taken by another, or by nobody yet.
+/// Audit actions for a shard whose owner didn't release it: taken over by another node, or not yet.
 const LOSSES: [&str; 2] = ["shard.taken_over", "shard.lost"];
-/// What was counted so much before the time that is told of is not left out: samples are a second apart.
+/// Tolerance for samples before the explained period, as they are one second apart.
 const SURPLUS: Duration = Duration::from_secs(1);
 
-/// What the nodes say, and what that comes to.
+/// Replies of the nodes, combined.
 pub(super) struct Gathered {
-    /// What each says; the first one is this node.
+    /// Reply of each node; this node is first.
     pub parts: Vec<(String, ExplainPart)>,
-    /// Owners that can't be asked.
+    /// Owners that can't be reached.
     pub silent: Vec<Unreachable>,
-    /// For how much of the time it ran.
+    /// Part of the period in which the task ran.
     pub ran: Ran,
-    /// The newest loss of a shard that a node has again, and when it was found.
+    /// Newest loss of a shard that has been taken over since, with the time it was found.
     pub newest_loss: Option<(WallMs, Loss)>,
 }
 
 impl Explain {
-    /// Asks all that own a part of a task or ran it in the last `seconds`; of less where not all of it is known.
+    /// Queries all nodes that own a part of the task or ran it in the last `seconds`. Shortens the period if the
+    /// older part isn't fully known.
     pub(super) async fn gathered(&self, task: &TaskView, seconds: u32) -> Gathered {
         let now = self.node.now();
         let (_, mut peers, mut silent) = self.cluster.owners(task.id).await;
@@ -52,14 +53,14 @@ impl Explain {
         let mut past = Past {
             asked: Duration::from_secs(u64::from(seconds)),
             runs: recorded(task, &runs, &losses, now),
-            // A task that rests tells of the time before.
+            // For a task that isn't supposed to run, explain the time before.
             stands: match wants(task.status) {
                 true => now.since(task.since),
                 false => Duration::MAX,
             },
             ..past(task, &parts)
         };
-        // Who ran a part of it before isn't missed where less is told.
+        // Former owners don't count as missing, since the period is shortened instead.
         silent.extend(unheard.into_iter().filter(|one| owners.contains(&one.node)));
         past.silent = silent_shards(task, &silent);
         let reach = past.reach();
@@ -77,7 +78,7 @@ impl Explain {
         }
     }
 
-    /// This node's part, and those of others.
+    /// Returns the data of this node and of the peers.
     async fn ask(
         &self,
         task: TaskId,
@@ -99,7 +100,7 @@ impl Explain {
         parts
     }
 
-    /// The newest ones first. Where they can't be read, the rest is told.
+    /// Returns the losses of the task's shards, newest first; empty if the audit log can't be read.
     async fn losses(&self, task: TaskId) -> Vec<(WallMs, Loss)> {
         let mut rows = Vec::new();
         for action in LOSSES {
@@ -120,8 +121,8 @@ impl Explain {
     }
 }
 
-/// The newest loss of a shard that a node has again, and when it was found: where the shard waited for one, that is who began
-/// the next run.
+/// Returns the newest loss of a shard that was taken over since, with the time it was found. If the shard waited for
+/// a new owner, that is the node of the next run.
 fn newest_taken(losses: Vec<(WallMs, Loss)>, runs: &[RunRecord]) -> Option<(WallMs, Loss)> {
     losses.into_iter().find_map(|(at, loss)| {
         let is_next = |run: &&RunRecord| run.shard.no == loss.shard && run.run.0 == loss.run.0 + 1;
@@ -131,7 +132,7 @@ fn newest_taken(losses: Vec<(WallMs, Loss)>, runs: &[RunRecord]) -> Option<(Wall
     })
 }
 
-/// What parts say of the time, without the records.
+/// Builds the history from the nodes' data, without the recorded runs.
 fn past(task: &TaskView, parts: &[(String, ExplainPart)]) -> Past {
     let each = || parts.iter().map(|(_, part)| part);
     let changed = each().filter(|part| part.since_change);
@@ -151,7 +152,7 @@ fn past(task: &TaskView, parts: &[(String, ExplainPart)]) -> Past {
     }
 }
 
-/// Those whose owner can't be asked.
+/// Returns the shards whose owner can't be reached.
 fn silent_shards(task: &TaskView, silent: &[Unreachable]) -> BTreeSet<u32> {
     let is_silent = |owner: &String| silent.iter().any(|one| one.node == *owner);
     let owned = task.owners.iter().filter(|(_, owner)| is_silent(owner));
@@ -167,7 +168,7 @@ fn stays(parts: &[(String, ExplainPart)]) -> Vec<Stay> {
     .collect()
 }
 
-/// A node of an earlier version tells only for how much of the time something ran there.
+/// Derives the running time for a node of an earlier version, which only reports how long something ran there.
 fn stays_of_earlier_version(part: &ExplainPart) -> Vec<Stay> {
     let (covered, running) = part.span.unwrap_or_default();
     let stay = |shard: u32| Stay {
@@ -178,7 +179,8 @@ fn stays_of_earlier_version(part: &ExplainPart) -> Vec<Stay> {
     part.shards.iter().map(|(shard, _)| stay(shard.no)).collect()
 }
 
-/// The runs as they are recorded. One whose node was lost did nothing that lasted since its last word.
+/// Converts the recorded runs. A run whose node was lost counts only up to the node's last sign of life, because
+/// nothing after it lasted.
 fn recorded(task: &TaskView, runs: &[RunRecord], losses: &[(WallMs, Loss)], now: WallMs) -> Vec<RecordedRun> {
     let silence = |(_, loss): &(WallMs, Loss)| ((loss.shard, loss.run), loss.silent);
     let silences: BTreeMap<(u32, RunNo), Duration> = losses.iter().map(silence).collect();
@@ -192,7 +194,7 @@ fn recorded(task: &TaskView, runs: &[RunRecord], losses: &[(WallMs, Loss)], now:
     let run = |run: &RunRecord| {
         let (shard, from) = (run.shard.no, now.since(run.started_at));
         let silent = silences.get(&(shard, run.run)).copied().unwrap_or_default();
-        // The record of a run whose node is gone is ended by who takes it over.
+        // The record of a lost run is closed only when another node takes over.
         let stood = (!is_whole && state(shard) != Some(ShardState::Running)).then(|| now.since(task.since));
         let to = run.ended_at.map(|ended| now.since(ended) + silent).or(stood);
         RecordedRun {
@@ -203,7 +205,7 @@ fn recorded(task: &TaskView, runs: &[RunRecord], losses: &[(WallMs, Loss)], now:
         }
     };
     let mut recorded: Vec<RecordedRun> = runs.iter().map(run).collect();
-    // What was before is not known, so that it is told of as if it rested until then.
+    // Older runs are unknown; treat the time before as a stop.
     if runs.len() == RUNS_MAX as usize
         && let Some(oldest) = recorded.last().copied()
     {
@@ -216,7 +218,7 @@ fn recorded(task: &TaskView, runs: &[RunRecord], losses: &[(WallMs, Loss)], now:
     recorded
 }
 
-/// Whether a task is to run, and misses the time in which it doesn't.
+/// Returns true if the task is supposed to run, so that time without a run counts as missing.
 fn wants(status: Status) -> bool {
     matches!(
         status,
@@ -224,13 +226,13 @@ fn wants(status: Status) -> bool {
     )
 }
 
-/// For how much of the time it ran.
+/// Returns the part of the period in which the task ran.
 fn ran(status: Status, past: &Past, reach: Duration) -> Ran {
     let wants = wants(status);
     if !past.stays.is_empty() || !past.runs.is_empty() {
         return past.ran(reach, wants);
     }
-    // It never ran. A run that has just begun has no record yet.
+    // The task never ran, or its first run has no record yet.
     let waits = match status {
         Status::Running => Duration::ZERO,
         _ if wants => past.stands.min(past.asked),

@@ -1,7 +1,7 @@
-//! What became of a task's failures in its redrives, item by item; bounded, since it looks at each of them.
+//! Outcome of a task's failures in its redrives, item by item. Bounded, because each item is looked at.
 //!
-//! Of a redrive nothing is stored for an item that succeeded: it is one below low water, or a bit above it, without a
-//! row. So its progress is read before its rows, and what moves meanwhile looks as if it were still under way.
+//! A redrive stores nothing for an item that succeeded: the item is below the watermark or slightly above it, without
+//! a row. Progress is therefore read before the rows, so that items settled in between appear as still under way.
 
 use std::collections::BTreeSet;
 
@@ -17,31 +17,31 @@ use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::report_store::SavedWindow;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Failures of a task that are looked at: 24 bytes each, and a second or two of the database's time.
+/// Most failures examined per task: 24 bytes each, and one or two seconds of database time.
 pub(crate) const FATES_MAX: u64 = 1_000_000;
-/// Redrives of a task that are looked at, and redrives of redrives.
+/// Most redrives examined per task, and per redrive.
 pub(crate) const REDRIVES_MAX: u32 = 1_000;
 const LEVELS_MAX: u32 = 32;
-/// Places that are asked for at once.
+/// Positions requested at a time.
 const CHUNK: u64 = 10_000;
 
-/// What became of a failure. The last ones outweigh the first.
+/// Outcome of a failure in redrives, in increasing order of precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fate {
-    /// No redrive has it, or those that had it failed with it too.
+    /// Not in any redrive, or failed in them too.
     Failed,
-    /// A redrive has it, and hasn't settled it.
+    /// In a redrive that hasn't settled it yet.
     UnderWay(TaskId),
-    /// A redrive settled it well.
-    MadeGood(TaskId),
+    /// Recovered by a redrive.
+    Recovered(TaskId),
 }
 
-/// The failures of a task in the order of their indexes. None where there are too many, or too many redrives, or their
-/// rows are no longer kept.
+/// Outcomes of a task's failures, in index order. `None` if there are too many failures or redrives, or if their rows
+/// are no longer kept.
 pub(crate) type Fates = Option<Vec<(ItemIndex, Fate)>>;
 
 impl Failures {
-    /// What became of each failure of a task, in its own redrives and in those of the tasks that it redrives.
+    /// Returns the outcome of each failure of a task, in its own redrives and in those of the tasks that it redrives.
     pub(crate) async fn fates(&self, task: &TaskView) -> Result<Fates, ServiceError> {
         let Some(mut fates) = self.fates_below(task, LEVELS_MAX).await? else {
             return Ok(None);
@@ -75,7 +75,7 @@ impl Failures {
         Ok(Some(fates))
     }
 
-    /// What became of each failure of a task in its redrives, and in redrives of those. Boxed, since it asks itself.
+    /// Returns the outcome of each failure of a task in its redrives and in theirs. Boxed because it is recursive.
     pub(crate) fn fates_below<'a>(
         &'a self,
         task: &'a TaskView,
@@ -122,7 +122,7 @@ impl Failures {
         spec.map_err(|error| ServiceError::Internal(error.to_string()))
     }
 
-    /// The failures of a task, ordered; none where they are too many, or no longer kept.
+    /// Returns the failures of a task, sorted; `None` if there are too many, or if they are no longer kept.
     async fn failures_of(&self, task: TaskId) -> Result<Option<Vec<ItemIndex>>, ServiceError> {
         let groups = self.list.groups(task).await?;
         let parts = groups
@@ -143,7 +143,8 @@ impl Failures {
         Ok(found)
     }
 
-    /// The origin's items in the order of a redrive's positions; none where they are too many, or no longer kept.
+    /// Returns the original items in the order of a redrive's positions; `None` if there are too many, or if they are
+    /// no longer kept.
     pub(crate) async fn positions(&self, spec: &RedriveSpec) -> Result<Option<Vec<ItemIndex>>, ServiceError> {
         let total = spec
             .parts
@@ -187,7 +188,7 @@ impl Failures {
     }
 }
 
-/// The fate of a failure; none where it is none.
+/// Returns the outcome of a failure, `None` if the item didn't fail.
 pub(crate) fn fate_of(fates: &[(ItemIndex, Fate)], index: ItemIndex) -> Option<Fate> {
     fates
         .binary_search_by_key(&index, |(known, _)| *known)
@@ -199,7 +200,7 @@ fn at_position(index: ItemIndex) -> usize {
     usize::try_from(index.0).unwrap_or(usize::MAX)
 }
 
-/// How far a redrive has come.
+/// Progress of a redrive, from its saved windows.
 struct Progress {
     windows: Vec<Window>,
     waiting: BTreeSet<ItemIndex>,
@@ -207,48 +208,48 @@ struct Progress {
 }
 
 impl Progress {
-    /// The fate of an item that is no failure of the redrive.
+    /// Returns the outcome of an item that isn't a failure of the redrive.
     fn fate(&self, redrive: TaskId, position: ItemIndex) -> Fate {
         let is_done = self.windows.iter().any(|window| window.has_done(position));
         match is_done && !self.waiting.contains(&position) {
-            true => Fate::MadeGood(redrive),
-            // Nobody will do it any more: the redrive was cancelled, or finished early.
+            true => Fate::Recovered(redrive),
+            // The redrive was cancelled or finished early and will never process it.
             false if self.is_over => Fate::Failed,
             false => Fate::UnderWay(redrive),
         }
     }
 }
 
-/// What a shard has settled or parked.
+/// Items that a shard has settled or parked.
 pub(in crate::service) struct Window {
     first: ItemIndex,
     end: ItemIndex,
-    low_water: ItemIndex,
+    watermark: ItemIndex,
     above: Option<Snapshot>,
 }
 
 impl Window {
     pub(in crate::service) fn new(first: ItemIndex, end: ItemIndex, saved: &SavedWindow) -> Window {
-        // Before the first checkpoint there is none, and what is damaged says nothing.
-        let above = checkpoint::decode(&saved.blob, saved.low_water).ok();
+        // Missing before the first checkpoint; a damaged one is ignored.
+        let above = checkpoint::decode(&saved.blob, saved.watermark).ok();
         Window {
             first,
             end,
-            low_water: saved.low_water,
+            watermark: saved.watermark,
             above,
         }
     }
 
     pub(in crate::service) fn has_done(&self, index: ItemIndex) -> bool {
         let above = || self.above.as_ref().is_some_and(|above| above.contains(index));
-        self.first <= index && index < self.end && (index < self.low_water || above())
+        self.first <= index && index < self.end && (index < self.watermark || above())
     }
 
-    /// How many of these it has settled or parked.
+    /// Returns how many of these items are settled or parked.
     pub(in crate::service) fn done_among(&self, named: &Stretches) -> u64 {
-        let below = named.count(self.first, self.low_water.min(self.end));
+        let below = named.count(self.first, self.watermark.min(self.end));
         let span = self.above.as_ref().map_or(0, Snapshot::len);
-        let above = (1..=u64::from(span)).map(|at| self.low_water.plus(at));
+        let above = (1..=u64::from(span)).map(|at| self.watermark.plus(at));
         let above = above.filter(|index| named.contains(*index) && self.has_done(*index));
         below + above.count() as u64
     }

@@ -1,4 +1,4 @@
-//! What items carry, looked up again in the source of their task: so that a failure says who it is about.
+//! Lookup of item data in a task's source, so that a failure shows who it is about.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use windrow_core::text::quoted;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// The label of a task that says which columns of its items lists show, separated by commas.
+/// Task label with the columns that lists of its items show, separated by commas.
 pub const KEY_COLUMN: &str = "key-column";
 
-/// Lists don't show more of an item. Unit: bytes of JSON text.
+/// Largest item data shown in lists, in bytes of JSON text.
 const DATA_BYTES_MAX: usize = 4096;
 
-/// Which members of an item's data are wanted.
+/// Requested members of an item's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Members {
-    /// All of it, whatever it is.
+    /// All members, or the whole value if it isn't an object.
     All,
-    /// These, in this order; of data without members all.
+    /// Only these members, in this order; a value that isn't an object is shown whole.
     These(Vec<String>),
-    /// The same, but nobody asks for them now: that rows lack one is no fault of a request.
+    /// Same as `These`, but from the task's label, so an unknown column isn't an error of the request.
     Named(Vec<String>),
 }
 
 impl Members {
-    /// `*`, or names separated by commas.
+    /// Parses `*` or a comma-separated list of names.
     pub fn parse(text: &str) -> Members {
         if text == "*" {
             return Members::All;
@@ -40,7 +40,7 @@ impl Members {
         Members::These(parse_names(text))
     }
 
-    /// What a list shows of the items of a task where it is asked for everything: what the task's label says.
+    /// Parses the members for a list; `*` means the columns in the task's label, if it has one.
     pub fn of_list(text: &str, task: &TaskView) -> Members {
         match task.spec.labels.get(KEY_COLUMN) {
             Some(columns) if text == "*" && !columns.is_empty() => Members::Named(parse_names(columns)),
@@ -48,8 +48,8 @@ impl Members {
         }
     }
 
-    /// The first of them that no row has, if rows have columns: what is wrong, and what is meant. Items that are only
-    /// counted have none.
+    /// Returns what is wrong and what to use instead, for the first requested member that no row has. Checks only
+    /// rows with columns; items that are just numbers have none.
     pub fn unknown(&self, has_data: bool, columns: &[String]) -> Option<(String, String)> {
         let Members::These(names) = self else { return None };
         if !has_data {
@@ -66,18 +66,18 @@ impl Members {
     }
 }
 
-/// What an item carries.
+/// Data of an item from the source.
 #[derive(Clone, Debug, Default)]
 pub struct ItemData {
-    /// The data; none for items that are numbers only.
+    /// Data as raw JSON; `None` for items that are just numbers.
     pub data: Option<Box<RawValue>>,
-    /// Why it can't be shown though there is some.
+    /// Reason why existing data can't be shown.
     pub missing: Option<String>,
-    /// In a redrive: the index that it has in the task that failed first.
+    /// In a redrive, the item's index in the original task.
     pub origin: Option<ItemIndex>,
 }
 
-/// Looks items up; neighbours share a block of the source.
+/// Reader of item data; neighbouring items share a block of the source.
 pub struct Lookup<'a> {
     source: &'a dyn Source,
     members: &'a Members,
@@ -85,7 +85,7 @@ pub struct Lookup<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    /// Of a source that is open.
+    /// Creates a reader for an open source.
     pub fn new(source: &'a dyn Source, members: &'a Members) -> Lookup<'a> {
         Lookup {
             source,
@@ -94,7 +94,7 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// What an item carries. Cheapest in the order of the indexes.
+    /// Returns the data of an item. Cheapest in index order.
     pub async fn item(&mut self, index: ItemIndex) -> ItemData {
         if !self.source.has_data() {
             return ItemData::default();
@@ -153,7 +153,7 @@ fn shown(row: &str, members: &Members) -> ItemData {
     }
 }
 
-/// The members that have these names, and null for those that aren't there; none where there are no members.
+/// Returns an object with only these members, `null` for missing ones; `None` if the row isn't an object.
 fn pick(row: &str, names: &[String]) -> Option<String> {
     let all: BTreeMap<String, Box<RawValue>> = serde_json::from_str(row).ok()?;
     let member = |name: &String| {
@@ -165,11 +165,11 @@ fn pick(row: &str, names: &[String]) -> Option<String> {
 }
 
 impl Failures {
-    /// What items of a task carry, in the order of `indexes`. A source that can't be read is told with each item, and
-    /// fails no list. Few are looked up at once, so that an export doesn't crowd out the runs.
+    /// Returns the data of items in the order of `indexes`. If the source can't be read, each item has the reason
+    /// instead of failing the list. Concurrent lookups are limited so that an export doesn't crowd out the runs.
     ///
     /// # Errors
-    /// `Invalid` when a member is wanted that is no column of the items.
+    /// `Invalid` if a requested member is not a column of the items.
     pub async fn item_data(
         &self,
         task: &TaskView,

@@ -1,4 +1,4 @@
-//! Failures of a task: groups, lists, and what is known of one item.
+//! Failures of a task: groups, lists and records of single items.
 
 pub(crate) mod fates;
 pub mod item_data;
@@ -22,48 +22,48 @@ use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, Recor
 use windrow_engine::ports::tasks::report_store::ReportStore;
 use windrow_engine::ports::tasks::store::{ShardLife, TaskStore, TaskView};
 
-/// Places of the origin that are looked up together.
+/// Positions of the original task that are looked up together.
 const PLACES_AT_ONCE: u32 = 256;
 
-/// A failure, with the item that it was in the task that failed first.
+/// Failure with its original item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownFailure {
-    /// What is recorded.
+    /// Failure record of the item.
     pub item: RecordedItem,
-    /// The task that a redrive does again, and the item's index there; none for other tasks.
+    /// For a redrive, the original task and the item's index there; otherwise `None`.
     pub origin: Option<(TaskId, ItemIndex)>,
 }
 
-/// What is known of one item.
+/// Knowledge about a single item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemStory {
-    /// It failed at least once.
+    /// Recorded, because it failed at least once.
     Recorded(Box<ShownFailure>),
-    /// Not dispatched yet.
+    /// Outside the window so far, not dispatched yet.
     Pending,
-    /// Never to be dispatched.
+    /// Excluded, never to be dispatched.
     Excluded,
-    /// Somewhere in the window: dispatched or about to be, and never failed so far.
+    /// In the dispatch window, dispatched or about to be, without a failure so far.
     InWindow,
 }
 
 impl ItemStory {
-    /// Whether it isn't settled, as far as is known.
+    /// Returns true if the item may still be unsettled.
     pub fn may_be_open(&self) -> bool {
         match self {
-            ItemStory::Recorded(shown) => shown.item.state != RecordedState::Abandoned,
+            ItemStory::Recorded(shown) => shown.item.state != RecordedState::Failed,
             ItemStory::Pending | ItemStory::InWindow => true,
             ItemStory::Excluded => false,
         }
     }
 }
 
-/// Readers of what items carry at a time.
+/// Limit of concurrent readers of item data.
 const ITEM_READERS_MAX: usize = 2;
 
-/// What failed, and what became of it.
+/// Service for failures and their outcomes.
 pub struct Failures {
-    /// The failures as they are stored.
+    /// Store of the failures.
     pub list: Arc<dyn FailureList>,
     pub(super) tasks: Arc<dyn TaskStore>,
     pub(super) reports: Arc<dyn ReportStore>,
@@ -94,7 +94,7 @@ impl Failures {
         }
     }
 
-    /// A page of a task's failures.
+    /// Returns a page of a task's failures.
     pub async fn page(
         &self,
         task: &TaskView,
@@ -105,7 +105,7 @@ impl Failures {
         self.with_origins(task, items).await
     }
 
-    /// Adds the origin's indexes to failures of a redrive.
+    /// Adds the original indexes to failures of a redrive.
     async fn with_origins(
         &self,
         task: &TaskView,
@@ -119,7 +119,7 @@ impl Failures {
             .collect())
     }
 
-    /// Of each position of a redrive the task that failed first, and the item's index there; none for other tasks.
+    /// Returns the original task and index for each position of a redrive; `None` for other tasks.
     pub async fn origins(
         &self,
         task: &TaskView,
@@ -136,7 +136,7 @@ impl Failures {
         Ok(origins)
     }
 
-    /// The index in the origin of a redrive's position; none when its row is no longer kept.
+    /// Returns the original index for a position of a redrive; `None` if its row is no longer kept.
     async fn origin_of(
         &self,
         spec: &RedriveSpec,
@@ -170,12 +170,12 @@ impl Failures {
         Ok(None)
     }
 
-    /// Whether a task does failures of another one again.
+    /// Returns true if the task is a redrive.
     pub fn is_redrive(&self, task: &TaskView) -> Result<bool, ServiceError> {
         Ok(self.redrive_of(task)?.is_some())
     }
 
-    /// What the keys of a task's items begin with: a redrive's items may keep those of the task that failed first.
+    /// Returns the key builder of a task; items of a redrive may keep the keys of the original task.
     pub async fn keys(&self, task: &TaskView) -> Result<Keys, ServiceError> {
         let keys_of = self.redrive_of(task)?.and_then(|spec| spec.keys_of);
         Ok(Keys {
@@ -184,15 +184,15 @@ impl Failures {
         })
     }
 
-    /// The redrives of a task, oldest first; at most one more than are looked at.
+    /// Returns the redrives of a task, oldest first; at most one more than is examined.
     pub(in crate::service) async fn redrives_of(&self, task: TaskId) -> Result<Vec<TaskView>, ServiceError> {
         Ok(self.reports.redrives_of(task, fates::REDRIVES_MAX + 1).await?)
     }
 
-    /// What is known of an item.
+    /// Returns the knowledge about an item.
     ///
     /// # Errors
-    /// `NotFound` outside of the task; `ItemNotRecorded` when it was settled without a failure.
+    /// `NotFound` if the task has no such item; `ItemNotRecorded` if it was settled without a failure.
     pub async fn item(&self, task: &TaskView, index: ItemIndex) -> Result<ItemStory, ServiceError> {
         if index.0 >= task.total.0 {
             let last = task.total.0.saturating_sub(1);
@@ -212,7 +212,7 @@ impl Failures {
             .iter()
             .find(|shard| shard.first <= index && index < shard.range_end)
         else {
-            // Before the first start there are no shards but one; what is skipped lies before it.
+            // Before the first start there is only one shard, and skipped items lie before it.
             return Ok(if index < task.spec.skip_first {
                 ItemStory::Excluded
             } else {
@@ -228,7 +228,7 @@ impl Failures {
     }
 }
 
-/// Places that were looked up last: neighbours are asked for one after the other.
+/// Last block of positions looked up, because neighbours are usually requested next.
 #[derive(Default)]
 struct LookedUp {
     code: String,
@@ -247,7 +247,7 @@ impl LookedUp {
     }
 }
 
-/// Where an index lies, as far as is known.
+/// Position of an index relative to the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     Below,
@@ -255,14 +255,14 @@ enum Standing {
     Above,
 }
 
-/// The live window of the node that runs the shard, if it can be asked; else what was saved.
+/// Compares an index with the live window if the shard's node can be reached, otherwise with the saved one.
 fn standing((task, shard): (TaskId, &ShardLife), live: &[(String, LiveShard)], index: ItemIndex) -> Standing {
-    let saved = (shard.low_water, shard.high_water);
+    let saved = (shard.watermark, shard.high_water);
     let found = live
         .iter()
         .map(|(_, live)| live)
         .find(|live| live.shard == ShardId { task, no: shard.no });
-    let (low, high) = found.map_or(saved, |live| (live.low_water, live.high_water));
+    let (low, high) = found.map_or(saved, |live| (live.watermark, live.high_water));
     if index < low {
         Standing::Below
     } else if index < high {
@@ -287,11 +287,11 @@ fn not_recorded(task: &TaskView, index: ItemIndex) -> ServiceError {
     ))
 }
 
-/// The word for a recorded state, as the API shows it.
+/// Returns the API name of a recorded state.
 pub fn state_word(state: RecordedState) -> &'static str {
     match state {
         RecordedState::Retrying => "pending",
         RecordedState::Parked => "parked",
-        RecordedState::Abandoned => "abandoned",
+        RecordedState::Failed => "failed",
     }
 }

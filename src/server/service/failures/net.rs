@@ -1,4 +1,4 @@
-//! What is left of a task's failures after its redrives: as sums where no item can be in two of them, else item by item.
+//! Failures that remain after redrives: computed from sums if no item can be in two redrives, otherwise item by item.
 
 use std::collections::BTreeMap;
 
@@ -11,104 +11,106 @@ use windrow_core::ids::TaskId;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Redrives that are looked at on each level, and levels.
+/// Most redrives examined per level; the next limit is for levels.
 const REDRIVES_MAX: u32 = 100;
 const LEVELS_MAX: u32 = 8;
-/// Failures that are looked at singly where many tasks are shown, in all: a page of them stays quick.
+/// Most failures examined one by one in a list of tasks, in total, so that a page stays fast.
 const SINGLY_IN_LISTS_MAX: u64 = 1_000;
 
-/// What is left of a task's failures after its redrives.
+/// Failures of a task that remain after its redrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetResult {
-    /// Items that the task abandoned.
-    pub abandoned: u64,
-    /// Those that redrives settled well.
-    pub made_good: u64,
-    /// What is left.
+    /// Number of failed items in the task itself.
+    pub failed: u64,
+    /// Number of items that redrives recovered.
+    pub recovered: u64,
+    /// Number of items still failed.
     pub still_failed: u64,
-    /// Whether no item was counted for two redrives: false only where they are too many to look at each.
+    /// True if no item is counted twice. False only if there are too many items to examine one by one.
     pub is_exact: bool,
 }
 
 impl Failures {
-    /// What redrives, and redrives of them, made good of a task's failures.
+    /// Returns the failures that redrives, and redrives of those, recovered for a task.
     pub(in crate::service) async fn net(&self, task: &TaskView) -> Result<NetResult, ServiceError> {
         self.net_within(task, u64::MAX).await
     }
 
-    /// The same of those of these tasks that have redrives; where their failures are many, not all are looked at singly.
+    /// Returns the remaining failures for those of the tasks that have redrives. If there are many failures, not all
+    /// are examined one by one.
     pub(in crate::service) async fn nets(
         &self,
         tasks: &[&TaskView],
     ) -> Result<BTreeMap<TaskId, NetResult>, ServiceError> {
-        let failed = tasks.iter().filter(|task| task.counters.abandoned > 0);
+        let failed = tasks.iter().filter(|task| task.counters.failed > 0);
         let failed: BTreeMap<TaskId, &TaskView> = failed.map(|task| (task.id, *task)).collect();
         let ids: Vec<TaskId> = failed.keys().copied().collect();
         let (mut nets, mut singly) = (BTreeMap::new(), SINGLY_IN_LISTS_MAX);
         for id in self.reports.redriven_among(&ids).await? {
             let Some(task) = failed.get(&id) else { continue };
             nets.insert(id, self.net_within(task, singly).await?);
-            singly = singly.saturating_sub(task.counters.abandoned);
+            singly = singly.saturating_sub(task.counters.failed);
         }
         Ok(nets)
     }
 
-    /// Where no item can be in two redrives their sums say it; else each item is looked at, unless they are more than that.
+    /// Uses sums if no item can be in two redrives; otherwise examines each item, up to `singly_max`.
     async fn net_within(&self, task: &TaskView, singly_max: u64) -> Result<NetResult, ServiceError> {
         let sums = self.summed(task, LEVELS_MAX).await?;
-        if sums.is_exact || sums.abandoned > singly_max {
+        if sums.is_exact || sums.failed > singly_max {
             return Ok(sums);
         }
         let Some(fates) = self.fates_below(task, LEVELS_MAX).await? else {
             return Ok(sums);
         };
-        let made_good = fates
+        let recovered = fates
             .iter()
-            .filter(|(_, fate)| matches!(fate, Fate::MadeGood(_)))
+            .filter(|(_, fate)| matches!(fate, Fate::Recovered(_)))
             .count() as u64;
-        let still_failed = sums.abandoned.saturating_sub(made_good);
+        let still_failed = sums.failed.saturating_sub(recovered);
         Ok(NetResult {
-            made_good,
+            recovered,
             still_failed,
             is_exact: true,
             ..sums
         })
     }
 
-    /// The same as sums. Boxed, since it asks itself.
+    /// Computes the result from sums. Boxed because it is recursive.
     fn summed<'a>(
         &'a self,
         task: &'a TaskView,
         levels: u32,
     ) -> BoxFuture<'a, Result<NetResult, ServiceError>> {
         Box::pin(async move {
-            let abandoned = task.counters.abandoned;
+            let failed = task.counters.failed;
             let children = self.reports.redrives_of(task.id, REDRIVES_MAX).await?;
             let mut is_exact = children.len() < REDRIVES_MAX as usize && (levels > 0 || children.is_empty());
-            let (mut made_good, mut selections) = (0, Vec::new());
+            let (mut recovered, mut selections) = (0, Vec::new());
             for child in &children {
                 let own = child.counters.succeeded + child.counters.skipped;
-                made_good += own;
-                if levels > 0 && child.counters.abandoned > 0 {
+                recovered += own;
+                if levels > 0 && child.counters.failed > 0 {
                     let below = self.summed(child, levels - 1).await?;
-                    made_good += below.made_good;
+                    recovered += below.recovered;
                     is_exact &= below.is_exact;
                 }
                 selections.extend(self.redrive_of(child)?);
             }
             is_exact &= are_disjoint(&selections);
-            let made_good = made_good.min(abandoned);
+            let recovered = recovered.min(failed);
             Ok(NetResult {
-                abandoned,
-                made_good,
-                still_failed: abandoned - made_good,
+                failed,
+                recovered,
+                still_failed: failed - recovered,
                 is_exact,
             })
         })
     }
 }
 
-/// Whether no failure can be in two of these redrives. Places and indexes can't be compared without looking at items.
+/// Returns true if no failure can be in two of these redrives. Positions can't be compared with indexes without
+/// reading items.
 fn are_disjoint(specs: &[RedriveSpec]) -> bool {
     let parts: Vec<(usize, &RedrivePart)> = specs
         .iter()
@@ -138,7 +140,7 @@ fn are_disjoint(specs: &[RedriveSpec]) -> bool {
         ) => meets(*first, *count, *other, *others),
         _ => true,
     };
-    // Quadratic; so a redrive of thousands of single items among others is not compared.
+    // The comparison is quadratic, so redrives with thousands of single items aren't compared.
     const PARTS_COMPARED: usize = 2_000;
     parts.len() <= PARTS_COMPARED
         && parts.iter().enumerate().all(|(at, (spec, part))| {

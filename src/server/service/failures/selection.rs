@@ -1,5 +1,5 @@
-//! Which failures a redrive takes: those of groups, or of indexes, without what earlier redrives made good or have under
-//! way.
+//! Selection of failures for a redrive, by group or index, without those that earlier redrives recovered or are
+//! working on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,13 @@ use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::failure_list::AMONG_MAX;
 use windrow_engine::ports::tasks::store::{FailureGroup, Family, TaskView};
 
-/// Runs of neighbouring items that a redrive's description may hold: about 2 MB of text.
+/// Most runs of consecutive items in a redrive's description: about 2 MB of text.
 pub(super) const RUNS_MAX: usize = 100_000;
-/// Redrives that a refusal names.
+/// Most redrives named in a refusal.
 const NAMED_MAX: usize = 5;
 
 impl Failures {
-    /// The selection without what earlier redrives made good, or have under way.
+    /// Returns the selection without failures that earlier redrives recovered or are working on.
     pub(in crate::service) async fn left_of(
         &self,
         origin: &TaskView,
@@ -73,7 +73,8 @@ impl Failures {
         Ok(redriven.refusal(origin.id, &under_way))
     }
 
-    /// The redrives that may have the failures of a task. What isn't looked at here is refused by [`Failures::fates`](crate::service::failures::Failures).
+    /// Returns all redrives that may contain failures of a task. Beyond these limits,
+    /// [`Failures::fates`](crate::service::failures::Failures) refuses.
     pub(in crate::service) async fn family(&self, origin: &TaskView) -> Result<Family, ServiceError> {
         let mut root = origin.clone();
         while let Some(parent) = root.parent {
@@ -96,7 +97,8 @@ impl Failures {
         })
     }
 
-    /// Whether any redrive but those that led here may have had the failures of a task: one of its own, or one beside them.
+    /// Returns true if another redrive may have had the failures of a task: one of its own, or a sibling. Its
+    /// ancestors don't count.
     async fn has_other_redrives(&self, origin: &TaskView) -> Result<bool, ServiceError> {
         let (mut at, mut known) = (origin.id, 0);
         loop {
@@ -109,13 +111,13 @@ impl Failures {
         }
     }
 
-    /// The task whose keys the failures of a task carry.
+    /// Returns the task whose idempotency keys the failures carry.
     pub(in crate::service) fn keys_of(&self, origin: &TaskView) -> Result<TaskId, ServiceError> {
         let earlier = self.redrive_of(origin)?;
         Ok(earlier.and_then(|spec| spec.keys_of).unwrap_or(origin.id))
     }
 
-    /// The groups of these codes, all where none is named.
+    /// Returns the groups with these codes; all groups if no code is given.
     pub(super) async fn groups_of(
         &self,
         origin: &TaskView,
@@ -154,7 +156,7 @@ impl Failures {
         Ok(parts)
     }
 
-    /// The rows of failures are kept for a time only; the groups stay.
+    /// Fails if the rows are gone: they are kept only for a time, while the groups remain.
     async fn refuse_forgotten(&self, origin: &TaskView, parts: &[RedrivePart]) -> Result<(), ServiceError> {
         for part in parts {
             let RedrivePart::Places { code, first, count } = part else {
@@ -199,7 +201,7 @@ impl Failures {
     }
 }
 
-/// Items as runs of neighbours.
+/// Converts items to runs of consecutive indexes.
 pub(super) fn runs_of(mut items: Vec<ItemIndex>) -> Vec<RedrivePart> {
     items.sort_unstable();
     let mut parts: Vec<RedrivePart> = Vec::new();
@@ -215,7 +217,7 @@ pub(super) fn runs_of(mut items: Vec<ItemIndex>) -> Vec<RedrivePart> {
     parts
 }
 
-/// Why there is nothing to do again, and where there may be something.
+/// Explains why there is nothing to redrive, and where there may be something.
 fn none_failed(origin: &TaskView) -> ServiceError {
     let id = origin.id;
     let text = format!("{id} has no failures, so there is nothing to do again");
@@ -241,14 +243,14 @@ pub(super) fn forgotten(origin: &TaskView, which: &str) -> ServiceError {
 
 fn cant_tell(origin: &TaskView) -> ServiceError {
     let text = format!(
-        "what earlier redrives of {} made good can't be told: its failures are more than {FATES_MAX}, too scattered, \
+        "what earlier redrives of {} recovered can't be told: its failures are more than {FATES_MAX}, too scattered, \
          or no longer kept; redrive those of the newest redrive instead, or take all of them with `again`",
         origin.id
     );
     ServiceError::unprocessable("/again", text)
 }
 
-/// Every item of the selection is made good or under way: by which redrives, and how many each.
+/// Redrives that recovered or are working on items of the selection, with the number of items each.
 #[derive(Debug, Default)]
 struct Redriven {
     good: BTreeMap<TaskId, u64>,
@@ -261,14 +263,15 @@ impl Redriven {
         for fate in fates {
             match fate {
                 Fate::Failed => {}
-                Fate::MadeGood(by) => *redriven.good.entry(by).or_insert(0_u64) += 1,
+                Fate::Recovered(by) => *redriven.good.entry(by).or_insert(0_u64) += 1,
                 Fate::UnderWay(by) => *redriven.under_way.entry(by).or_insert(0_u64) += 1,
             }
         }
         redriven
     }
 
-    /// The first few of the redrives, and what leads on: what is under way is waited for, not taken twice.
+    /// Returns the refusal, which names the first few redrives and the next step: items under way are awaited, not
+    /// redriven twice.
     fn refusal(&self, origin: TaskId, under_way: &[TaskView]) -> ServiceError {
         let by = |tasks: &BTreeMap<TaskId, u64>, word: &str| {
             let named: Vec<String> = tasks.keys().take(NAMED_MAX).map(TaskId::to_string).collect();
@@ -285,7 +288,7 @@ impl Redriven {
         };
         let mut said = Vec::new();
         if !self.good.is_empty() {
-            said.push(by(&self.good, "made good by"));
+            said.push(by(&self.good, "recovered by"));
         }
         if !self.under_way.is_empty() {
             said.push(match under_way {
@@ -314,7 +317,7 @@ fn waits_for_a_start(redrive: &TaskView) -> bool {
     matches!(redrive.status, Status::Created | Status::Stopped)
 }
 
-/// The command that leads to the end of what a redrive has under way.
+/// Returns the command that brings an unfinished redrive forward.
 fn leading_on(redrive: &TaskView) -> String {
     let verb = if waits_for_a_start(redrive) {
         "start"
@@ -342,10 +345,10 @@ fn unknown_code(origin: &TaskView, groups: &[FailureGroup], at: usize, code: &st
     }
 }
 
-/// The indexes of `5,9-20`, ordered, each once.
+/// Parses indexes such as `5,9-20`; sorted, without duplicates.
 ///
 /// # Errors
-/// When it is no such text, or names more than [`AMONG_MAX`].
+/// If the text is invalid or names more than [`AMONG_MAX`] items.
 pub fn parse_indexes(text: &str) -> Result<Vec<ItemIndex>, String> {
     let mut indexes = Vec::new();
     for part in text.split(',') {

@@ -1,4 +1,4 @@
-//! Unconfirmed failures as one selection of a redrive.
+//! Selection of unconfirmed failures for a redrive.
 
 use crate::service::failures::Failures;
 use crate::service::failures::fates::FATES_MAX;
@@ -10,7 +10,7 @@ use windrow_engine::ports::tasks::failure_list::AMONG_MAX;
 use windrow_engine::ports::tasks::store::TaskView;
 
 impl Failures {
-    /// The unconfirmed failures of these groups, of all where none is named.
+    /// Returns the unconfirmed failures of these groups; of all groups if none is given.
     pub(in crate::service) async fn unconfirmed(
         &self,
         origin: &TaskView,
@@ -25,7 +25,7 @@ impl Failures {
             return Err(too_many(origin));
         }
         let found = self.unconfirmed_among(origin, codes).await?;
-        // The counts are older, and only grow.
+        // The counts were read earlier and only grow, so fewer rows means some are gone.
         if (found.len() as u64) < counted {
             return Err(forgotten(origin, "that are unconfirmed"));
         }

@@ -1,5 +1,5 @@
-//! The verbs behind `windrow run`: begin and resume one job. One place decides whether a command means a task
-//! that is there already.
+//! Operations behind `windrow run`: start and resume a single job. The only place that decides if a command refers to
+//! an existing task.
 
 mod repeats;
 
@@ -15,69 +15,69 @@ use windrow_engine::ports::tasks::store::{
     CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView, Write,
 };
 
-/// A job as a command describes it. Its identity is its name; what it means must not change under the name.
+/// Job as described by a command. Its name is its identity; its meaning must not change under the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// The business's slug.
+    /// Slug of the business.
     pub business: String,
-    /// The identity within the business.
+    /// Name that identifies the job within the business.
     pub name: String,
-    /// The source's description as JSON text.
+    /// Description of the source, as JSON text.
     pub source: String,
-    /// See [`NewTask::meaning`].
+    /// Fingerprint of the items, see [`NewTask::meaning`].
     pub meaning: u64,
-    /// How many items.
+    /// Number of items in the source.
     pub total: ItemCount,
-    /// Items before this index are left out.
+    /// Index of the first item to process; earlier ones are left out.
     pub skip_first: ItemIndex,
-    /// How it is driven; may differ from one run to the next.
+    /// Settings of the run; may differ from one run to the next.
     pub tuning: Tuning,
-    /// What is noted of it when it is made.
+    /// Labels set when the task is created.
     pub labels: BTreeMap<String, String>,
-    /// The job whose failures it does again.
+    /// Job whose failures it redrives.
     pub parent: Option<TaskId>,
 }
 
-/// What a job turned out to be.
+/// Outcome of starting a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobStart {
-    /// Made now, and started.
+    /// Created and started now.
     New(TaskView),
-    /// There already; started again, or about to go on by itself.
+    /// Already exists; started again, or about to continue.
     Resumed(TaskView),
-    /// There already, and ended for good.
+    /// Already exists and has ended for good.
     Ended(TaskView),
 }
 
-/// A job can't be begun.
+/// Error that prevents a job from starting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
     /// The name belongs to a task over other items. Nothing was changed.
     #[error("{} is {} over other items", task.spec.name.as_deref().unwrap_or("the name"), task.id)]
     OtherMeaning {
-        /// The task that has the name.
+        /// Task that has the name.
         task: Box<TaskView>,
     },
-    /// Its results are wanted, but it has settled items whose results were not kept. Nothing was changed.
+    /// The job should keep results, but the task has settled items without keeping theirs. Nothing was changed.
     #[error("{} has settled items without keeping their results", task.id)]
     NoResults {
-        /// The task that has the name.
+        /// Task that has the name.
         task: Box<TaskView>,
     },
-    /// It was not made.
+    /// The task could not be created.
     #[error(transparent)]
     Create(#[from] CreateError),
-    /// It was not started or tuned.
+    /// The task could not be started or tuned.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// The store failed.
+    /// The store returned an error.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Begins a job: makes its task, or goes on with the one that has its name.
+/// Starts a job: creates its task, or resumes the existing task with its name.
 ///
-/// With `restart` a task of that name is cancelled (unless it has ended), loses the name, and a new one is made: its
+/// With `restart`, an unfinished task of that name is cancelled and loses the name, and a new task is created, whose
 /// items get new keys.
 ///
 /// # Errors
@@ -114,8 +114,8 @@ pub async fn begin(
         .map(JobStart::Resumed)
 }
 
-/// Whether the job's results are kept: what was begun with them goes on with them, and what has settled items without
-/// keeping what they came to can't have all of them any more.
+/// Decides if results are kept. A task that keeps results continues to do so. A task that has settled items without
+/// keeping results can no longer provide all of them.
 fn results_of(task: &TaskView, job: &Job) -> Result<Results, JobError> {
     match (task.tuning.results, job.tuning.results) {
         (Results::Off, Results::Keep) if task.counters.settled() > 0 => Err(JobError::NoResults {
@@ -142,7 +142,7 @@ async fn create(tasks: &dyn TaskStore, job: &Job, write: &Write, now: WallMs) ->
     ))
 }
 
-/// Takes the name from a task that is in the way.
+/// Cancels a task, if it is unfinished, and releases its name.
 async fn make_way(
     tasks: &dyn TaskStore,
     task: &TaskView,
@@ -173,7 +173,7 @@ async fn resume(
         task = tasks.command(task.id, &tune, write, now).await?;
     }
     if task.status == Status::Recovering {
-        // Whoever starts it by hand doesn't want to wait, and a start forgives earlier recoveries.
+        // A manual start shouldn't wait for the recovery, and it resets the count of earlier recoveries.
         let stop = TaskCommand::Stop {
             reason: StopReason::Operator,
         };
@@ -182,11 +182,11 @@ async fn resume(
     start_if_stopped(tasks, task, write, now).await
 }
 
-/// Starts a task that rests. One that is still stopping (its process died meanwhile) has to be stopped first: the
-/// node does that, then this is asked again.
+/// Starts a task that is created or stopped. A task that is still stopping, because its process died, must first be
+/// stopped by the node; call this again afterwards.
 ///
 /// # Errors
-/// When the store fails or refuses.
+/// If the store fails or rejects the command.
 pub async fn start_if_stopped(
     tasks: &dyn TaskStore,
     task: TaskView,

@@ -1,4 +1,4 @@
-//! How many items may be called a second time when a job goes on whose last run was cut off.
+//! Number of items that may be called twice when a job resumes after an interrupted run.
 
 use std::fmt;
 
@@ -10,22 +10,23 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::report_store::{ReportStore, SavedWindow};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// See the module.
+/// Number of items that may be called twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MayRepeat {
-    /// These: their calls were cut off by a stop that didn't wait for them.
+    /// Exactly this many: a stop cut off their calls without waiting for them.
     CutOff(u64),
-    /// The process is gone.
+    /// At most this many, because the process crashed.
     UpTo {
-        /// Nothing leaves further than a checkpoint said before: a bound that holds although databases are slow at times.
+        /// Upper bound: no item is dispatched beyond the last checkpoint's dispatch horizon, even if the database is
+        /// slow.
         most: u64,
-        /// Where checkpoints were as far apart as they should be; none where that says no more.
+        /// Estimate for checkpoints at their normal interval; `None` if that isn't lower.
         about: Option<u64>,
     },
 }
 
 impl MayRepeat {
-    /// How many, at most.
+    /// Returns the maximum number of items.
     pub fn items(self) -> u64 {
         match self {
             MayRepeat::CutOff(items) | MayRepeat::UpTo { most: items, .. } => items,
@@ -53,15 +54,16 @@ impl fmt::Display for MayRepeat {
     }
 }
 
-/// Whether no process has to run a task for it to be what it says it is.
+/// Returns true if the status is valid without a process that runs the task.
 pub fn is_at_rest(status: Status) -> bool {
     status.is_terminal() || matches!(status, Status::Created | Status::Stopped)
 }
 
-/// How many items of a task that nobody runs may be called a second time when it goes on; none where none will.
+/// Returns the number of items that may be called twice when a task that isn't running resumes; `None` if there are
+/// none.
 ///
 /// # Errors
-/// The store can't be read.
+/// If the store can't be read.
 pub async fn may_repeat(reports: &dyn ReportStore, task: &TaskView) -> Result<Option<MayRepeat>, StoreError> {
     if is_at_rest(task.status) {
         let cut_off = task.life.cut_off.items;
@@ -87,15 +89,16 @@ pub async fn may_repeat(reports: &dyn ReportStore, task: &TaskView) -> Result<Op
     }))
 }
 
-/// What isn't saved as settled below an index of a shard. Of a checkpoint that can't be read only its low water counts.
+/// Returns the number of items below an index that aren't saved as settled. If the checkpoint can't be read, only its
+/// watermark counts.
 fn open_below(task: &TaskView, window: &SavedWindow, end: ItemIndex) -> u64 {
     let Some(shard) = task.shards.iter().find(|shard| shard.no == window.shard.no) else {
         return 0;
     };
     let unread = Snapshot {
-        low_water: window.low_water,
+        watermark: window.watermark,
         ..Snapshot::default()
     };
-    let saved = checkpoint::decode(&window.blob, window.low_water).unwrap_or(unread);
+    let saved = checkpoint::decode(&window.blob, window.watermark).unwrap_or(unread);
     saved.open_below(end.min(shard.end))
 }

@@ -1,21 +1,22 @@
-//! The tree of actors as a tree.
+//! Hierarchical view of the node's actors.
 
 use super::ThisNode;
 use windrow_core::ids::TaskId;
 pub use windrow_engine::actors::runtime::tree::ActorView;
 use windrow_engine::actors::runtime::tree::table;
 
-/// An actor and those below it.
+/// Actor with its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActorNode {
-    /// The actor.
+    /// State of the actor.
     pub actor: ActorView,
-    /// Those below it.
+    /// Actors directly below it.
     pub children: Vec<ActorNode>,
 }
 
 impl ThisNode {
-    /// The roots: the supervisor; or the launchers of one task. Those deeper than `depth` levels below are left out.
+    /// Returns the root actors: the supervisor, or the launchers of one task. Actors more than `depth` levels below
+    /// are left out.
     pub fn actors(&self, task: Option<TaskId>, depth: usize) -> Vec<ActorNode> {
         let all = self.supervisor.tree().view();
         let level = |path: &str| path.matches('/').count();
@@ -59,7 +60,7 @@ fn below(actor: &ActorView, all: &[ActorView], depth: usize) -> ActorNode {
     }
 }
 
-/// Trees as lines of text.
+/// Formats trees as lines of text.
 pub fn text(roots: &[ActorNode]) -> String {
     fn flat(nodes: &[ActorNode], all: &mut Vec<ActorView>) {
         for node in nodes {

@@ -1,4 +1,4 @@
-//! This node: its name, its time, its configuration and its actors.
+//! This node: name, clock, configuration and actors.
 
 pub mod actors;
 
@@ -12,15 +12,15 @@ use windrow_engine::actors::runtime::handle::SupervisorHandle;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::meters::{Meters, store_full_text};
 
-/// What every part of the service may know of the node that it runs on.
+/// Facts about this node that all parts of the service share.
 pub struct ThisNode {
-    /// Its name.
+    /// Name of this node.
     pub name: String,
-    /// Its actors.
+    /// Handle of the node's supervisor.
     pub supervisor: Arc<SupervisorHandle>,
-    /// Its time.
+    /// Clock of the node.
     pub clock: Arc<dyn Clock>,
-    /// What its parts count.
+    /// Counters of all parts of the node.
     pub meters: Arc<Meters>,
     config: RwLock<Arc<Config>>,
 }
@@ -42,17 +42,17 @@ impl ThisNode {
         }
     }
 
-    /// The configuration as it is now.
+    /// Returns the current configuration.
     pub fn config(&self) -> Arc<Config> {
         self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts a reloaded configuration in place; who changes what can't be reloaded has looked before.
+    /// Replaces the configuration. The caller must check that only reloadable settings change.
     pub fn reconfigure(&self, config: Config) {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
     }
 
-    /// What a task is to know of the full disk of the database, if it is full.
+    /// Returns a status text for a task if the database's disk is full.
     pub(super) fn store_full(&self, task: TaskId) -> Option<String> {
         let unsaved = || {
             self.supervisor
@@ -64,24 +64,24 @@ impl ThisNode {
         is_full.then(|| store_full_text(unsaved().sum()))
     }
 
-    /// The newest time in which this node could save nothing, if there was one.
+    /// Returns the most recent period in which this node couldn't save anything.
     pub(super) fn unsaved(&self) -> Option<Spell> {
         self.meters.unsaved(self.clock.now())
     }
 
-    /// Why Redis is lost and what that means here, if it is.
+    /// Returns the reason why Redis is lost and the consequences on this node, if it is.
     pub(super) fn redis_lost(&self) -> Option<String> {
         let fault = self.meters.redis()?.err()?;
         let meaning = self.config().cluster.without_redis("this node takes");
         Some(format!("{fault}; {meaning}"))
     }
 
-    /// The wall clock.
+    /// Returns the current wall-clock time.
     pub fn now(&self) -> WallMs {
         self.clock.wall()
     }
 
-    /// For how long something has been so.
+    /// Returns the time passed since a moment.
     pub fn uptime(&self, since: Moment) -> Duration {
         self.clock.now().since(since)
     }
@@ -90,7 +90,7 @@ impl ThisNode {
         WallMs(self.clock.wall_micros(moment).div_euclid(1000))
     }
 
-    /// The moment of a wall-clock time; the beginning of this clock for what lies before it.
+    /// Converts a wall-clock time to a moment; times before the clock's start become its start.
     pub(super) fn moment_of(&self, wall: WallMs) -> Moment {
         let now = self.clock.now();
         let wall_now = self.wall_of(now);
@@ -101,7 +101,7 @@ impl ThisNode {
         }
     }
 
-    /// A task was changed: what runs of it looks at once, and so does whoever looks for work.
+    /// Announces a changed task: its runs and the search for work check it immediately.
     pub(super) fn look_at(&self, task: TaskId) {
         self.supervisor.nudge(task);
         self.supervisor.wake();

@@ -1,8 +1,8 @@
-//! Results of a task joined with those of its redrives: for each item that failed there, what a redrive made of it.
+//! Results of a task merged with those of its redrives: for each failed item, the output from a redrive.
 //!
-//! Two sequences in index order are merged: the task's own results, and what became of its failures, which are looked at
-//! page by page. A failure's position in a redrive is computed from its place in its group, so that nothing is held but
-//! a page of failures and some segments of the redrives, however many there are.
+//! Merges two sequences in index order: the task's own results, and the outcome of its failures, which are read page
+//! by page. A failure's position in a redrive is computed from its place in its group, so that only one page of
+//! failures and a few segments of the redrives are in memory, whatever their number.
 
 mod outputs;
 mod redrive;
@@ -24,25 +24,25 @@ use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, Recor
 use windrow_engine::ports::tasks::results::ItemOutput;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Failures that are looked at together.
+/// Failures looked up at a time.
 const FAILURES_AT_ONCE: u32 = 500;
-/// One past every index.
+/// Upper end of all indexes, used when nothing follows.
 const END: ItemIndex = ItemIndex(u64::MAX);
 
-/// Reads the results of a task and of its redrives, page by page, as they are now.
+/// Paged reader for the results of a task and its redrives, as of now.
 pub struct Joined {
     own: Reader,
-    /// What was read of the task's own, and below which index that is all.
+    /// The task's own outputs read so far, and the index below which they are complete.
     of_own: (VecDeque<ItemOutput>, ItemIndex),
     failures: Failed,
     of_failures: (VecDeque<ItemOutput>, ItemIndex),
 }
 
 impl Joined {
-    /// The next outputs, in index order; none at the end of what can be read now.
+    /// Returns the next outputs in index order; empty at the end of those available now.
     ///
     /// # Errors
-    /// When the store can't be read, or what it holds is damaged.
+    /// If the store can't be read or its data is damaged.
     pub async fn page(&mut self) -> Result<Vec<ItemOutput>, ServiceError> {
         loop {
             if self.of_own.0.is_empty() && self.of_own.1 < END {
@@ -62,7 +62,7 @@ impl Joined {
         }
     }
 
-    /// Takes what nothing can come before any more.
+    /// Takes the outputs that no later output can precede.
     fn merged(&mut self) -> Vec<ItemOutput> {
         let to = self.of_own.1.min(self.of_failures.1);
         let (own, failures) = (&mut self.of_own.0, &mut self.of_failures.0);
@@ -82,20 +82,20 @@ impl Joined {
     }
 }
 
-/// The failures of a task with what became of them.
+/// Failures of a task with their outcomes.
 struct Failed {
     task: TaskId,
     list: Arc<dyn FailureList>,
-    /// The last one that was looked at.
+    /// Last failure that was looked up.
     after: Option<ItemIndex>,
-    /// Where the task's own results end now: nothing is given beyond.
+    /// Current end of the task's own results; nothing beyond it is returned.
     end: ItemIndex,
     redrives: Vec<Redrive>,
     outputs: Outputs,
 }
 
 impl Failed {
-    /// What became of the next failures, and below which index that is all.
+    /// Returns the outcomes of the next failures, and the index below which they are complete.
     async fn page(&mut self) -> Result<(Vec<ItemOutput>, ItemIndex), ServiceError> {
         let page = FailurePage::ByIndex(self.after);
         let mut found = self.list.page(self.task, &page, FAILURES_AT_ONCE).await?;
@@ -127,11 +127,11 @@ impl Failed {
     }
 }
 
-/// An output, and the redrive that it is of.
+/// Output and the redrive that produced it.
 type Newest = (TaskId, Box<str>);
 
-/// Notes for each item, by its place in `newest`, the output of the newest redrive that has one. Boxed, since it looks into
-/// redrives of redrives.
+/// Sets the output of the newest redrive that has one, for each item at its place in `newest`. Boxed because it
+/// recurses into redrives of redrives.
 fn look_up<'a>(
     list: &'a dyn FailureList,
     outputs: &'a mut Outputs,
@@ -173,11 +173,12 @@ fn look_up<'a>(
 }
 
 impl Results {
-    /// Reads the results of a task and of its redrives from an index on: for each item its own output, or the newest that a
-    /// redrive has. It ends where [`Results::read`] does; what redrives that still run come to follows on a later read.
+    /// Reads the results of a task and its redrives from an index on. Each item has its own output or the newest one
+    /// from a redrive. Ends where [`Results::read`] ends; later results of running redrives require another read.
     ///
     /// # Errors
-    /// As [`Results::read`]; `Conflict` where there are too many redrives, or what they did again isn't known any more.
+    /// Same as [`Results::read`]; `Conflict` if there are too many redrives, or if the items they redrove are no
+    /// longer known.
     pub async fn read_joined(
         &self,
         failures: &Failures,
@@ -189,10 +190,10 @@ impl Results {
         self.joined(failures.list.clone(), task, redrives, from).await
     }
 
-    /// The same of a task whose redrives are known: each goes over what the one before it abandoned.
+    /// Reads results with a known chain of redrives, each of which covers the failures of the one before.
     ///
     /// # Errors
-    /// As [`Results::read_joined`].
+    /// Same as [`Results::read_joined`].
     pub async fn read_with(
         &self,
         list: Arc<dyn FailureList>,
@@ -239,7 +240,7 @@ impl Results {
         })
     }
 
-    /// The redrives of a task that keep results, with those of theirs. Boxed, since it asks itself.
+    /// Returns the redrives of a task that keep results, and their own redrives. Boxed because it is recursive.
     fn redrives_of<'a>(
         &'a self,
         failures: &'a Failures,
@@ -271,7 +272,7 @@ impl Results {
     }
 }
 
-/// That the failures of a task are still known: what redrives do again is said by them.
+/// Checks that the failures of a task are still stored, because they define the items of its redrives.
 async fn check_failures(list: &dyn FailureList, task: &TaskView) -> Result<(), ServiceError> {
     for group in list.groups(task.id).await? {
         let first = list.places(task.id, &group.code, 0, 1).await?;

@@ -1,4 +1,4 @@
-//! Segments merged into one sequence.
+//! Merging of result segments into one sequence.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,12 +11,12 @@ use windrow_engine::ports::tasks::results::{
     ItemOutput, ResultShard, ResultStore, SegmentPlace, StoredSegment,
 };
 
-/// Segments read at once: some 2 MiB of outputs.
+/// Segments read at a time: about 2 MiB of outputs.
 const SEGMENTS_AT_ONCE: u32 = 8;
-/// Bytes of outputs given at once, about.
+/// Approximate size of a page of outputs, in bytes.
 const PAGE_BYTES: usize = 256 << 10;
 
-/// Reads the results of a task, page by page.
+/// Paged reader for the results of a task.
 pub struct Reader {
     store: Arc<dyn ResultStore>,
     shards: VecDeque<ResultShard>,
@@ -34,7 +34,7 @@ impl Reader {
         }
     }
 
-    /// One past the last index that can be read now.
+    /// Returns the end of the indexes that can be read now, exclusive.
     pub(super) fn end(&self) -> ItemIndex {
         let mut shards = self.shards.iter();
         let open = shards.find(|shard| shard.frontier < shard.end);
@@ -42,10 +42,10 @@ impl Reader {
         open.or_else(|| self.shards.back()).map_or(ItemIndex(0), end)
     }
 
-    /// The next outputs, in index order; none at the end of what can be read now.
+    /// Returns the next outputs in index order; empty at the end of those available now.
     ///
     /// # Errors
-    /// When the store can't be read, or what it holds is damaged.
+    /// If the store can't be read or its data is damaged.
     pub async fn page(&mut self) -> Result<Vec<ItemOutput>, ServiceError> {
         let (mut page, mut bytes) = (Vec::new(), 0);
         while let Some(shard) = self.shards.front().copied() {
@@ -88,23 +88,23 @@ impl Reader {
     }
 }
 
-/// Segments of one shard, of which those that have begun are open.
+/// Segments of one shard; those that have begun are open.
 #[derive(Default)]
 struct Merge {
-    /// Those that have not begun yet, in order.
+    /// Segments that have not begun yet, in order.
     waiting: VecDeque<StoredSegment>,
-    /// The next output of each open one; its place in `open`.
+    /// Next output of each open segment, with the segment's place in `open`.
     heads: BinaryHeap<Reverse<(ItemIndex, usize)>>,
     open: Vec<vec::IntoIter<ItemOutput>>,
-    /// Places of `open` that are used up.
+    /// Unused places in `open`.
     free: Vec<usize>,
-    /// The place of the last segment that was read.
+    /// Place of the last segment read.
     after: Option<SegmentPlace>,
     is_exhausted: bool,
 }
 
 impl Merge {
-    /// Whether a segment that is not here may begin before the next output.
+    /// Returns true if a segment that isn't loaded yet may begin before the next output.
     fn needs_more(&self) -> bool {
         self.waiting.is_empty() && !self.is_exhausted
     }
@@ -128,7 +128,7 @@ impl Merge {
         }
     }
 
-    /// The lowest output of all that are open.
+    /// Returns the lowest output of all open segments.
     fn pop(&mut self) -> Option<ItemOutput> {
         let Reverse((_, at)) = self.heads.pop()?;
         let output = self.open.get_mut(at)?.next()?;
@@ -151,7 +151,7 @@ impl Merge {
         self.watch(at);
     }
 
-    /// Notes what comes next of an open one.
+    /// Registers the next output of an open segment.
     fn watch(&mut self, at: usize) {
         match self.open[at].as_slice().first() {
             Some(next) => self.heads.push(Reverse((next.index, at))),

@@ -1,7 +1,7 @@
-//! What items came to, in the order of their indexes.
+//! Results of items in index order.
 //!
-//! Segments overlap by about a window: they are merged as they are read, so that a reader holds a few of them however
-//! many there are. It stops at the first item that is not settled yet; what it gave never changes afterwards.
+//! Segments overlap by about one window. They are merged while they are read, so that a reader holds only a few,
+//! whatever their number. Reading stops at the first unsettled item; what was returned never changes later.
 
 mod joined;
 mod merge;
@@ -19,52 +19,53 @@ use windrow_core::items::trace::Traces;
 use windrow_engine::ports::tasks::results::{ResultShard, ResultStore};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// What the keys of a task's items begin with.
+/// Builder for the idempotency keys of a task's items.
 #[derive(Clone, Debug)]
 pub struct Keys {
-    /// The store.
+    /// Id of the store.
     pub store: StoreId,
-    /// The task whose keys its items have.
+    /// Task whose keys the items carry.
     pub task: TaskId,
 }
 
 impl Keys {
-    /// The key of an item; `origin` is what it was in the task that failed first.
+    /// Returns the key of an item; `origin` is the item in the original task of a redrive.
     pub fn of(&self, index: ItemIndex, origin: Option<(TaskId, ItemIndex)>) -> String {
         self.store.item_key(self.task, seen(index, origin))
     }
 
-    /// The trace of an item, of which each attempt is a span; `origin` as above.
+    /// Returns the trace id of an item, in which each attempt is a span; `origin` is the item in the original task of
+    /// a redrive.
     pub fn trace(&self, index: ItemIndex, origin: Option<(TaskId, ItemIndex)>) -> String {
         let traces = Traces::of(&self.store, self.task);
         traces.id(seen(index, origin)).to_string()
     }
 }
 
-/// The index that handlers see.
+/// Returns the index that handlers see.
 fn seen(index: ItemIndex, origin: Option<(TaskId, ItemIndex)>) -> ItemIndex {
     origin.map_or(index, |(_, index)| index)
 }
 
-/// Results of tasks.
+/// Service for the results of tasks.
 pub struct Results {
     store: Arc<dyn ResultStore>,
 }
 
 impl Results {
-    /// Results of this store.
+    /// Creates the service for the results in this store.
     pub fn new(store: Arc<dyn ResultStore>) -> Results {
         Results { store }
     }
 
-    /// Reads the results of a task from an index on, as far as they can be read in order now. Of a task that was cancelled
-    /// all there are: nothing comes between them any more.
+    /// Reads the results of a task from an index on, as far as they are available in order. For a task that has
+    /// ended, that is all results, because no more can arrive in between.
     pub async fn read(&self, task: &TaskView, from: ItemIndex) -> Result<Reader, ServiceError> {
         let shards = self.shards(task).await?;
         Ok(Reader::new(self.store.clone(), shards.into(), from))
     }
 
-    /// The shards of a task in index order, and how far the results of each can be read now.
+    /// Returns the shards of a task in index order, each with the end of its readable results.
     async fn shards(&self, task: &TaskView) -> Result<Vec<ResultShard>, ServiceError> {
         let mut shards = self.store.result_shards(task.id).await?;
         if task.status.is_terminal() && self.is_expired(task.id, &shards).await? {
@@ -80,14 +81,14 @@ impl Results {
         Ok(shards)
     }
 
-    /// Whether some of a task's results are no longer kept.
+    /// Returns true if some of the task's results are no longer kept.
     async fn is_expired(&self, task: TaskId, shards: &[ResultShard]) -> Result<bool, ServiceError> {
         let kept: u64 = shards.iter().map(|shard| shard.kept).sum();
         let sums = self.store.result_sums(task).await?;
         Ok(kept > sums.iter().map(|sum| sum.items).sum())
     }
 
-    /// The output of one item, as JSON text.
+    /// Returns the output of one item as JSON text.
     pub async fn output(&self, task: &TaskView, index: ItemIndex) -> Result<Option<Box<str>>, ServiceError> {
         let holds = |shard: &&windrow_engine::ports::tasks::store::ShardLife| {
             shard.first <= index && index < shard.range_end

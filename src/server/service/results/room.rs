@@ -1,4 +1,4 @@
-//! How much room the results of a task take and will take, and how much there is.
+//! Space used and needed by the results of a task, and the space available.
 
 use super::Results;
 use crate::service::ServiceError;
@@ -6,19 +6,19 @@ use windrow_core::settings::Results as Keeping;
 use windrow_core::settings::text::ByteSize;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// See the module. Estimates, made of a few of the last results.
+/// Space used and needed by a task's results. Estimated from a sample of recent results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
-    /// What there are so far take. Unit: bytes.
+    /// Size of the results so far, in bytes.
     pub stored: Option<u64>,
-    /// What those of the items that are left will take. Unit: bytes.
+    /// Expected size of the remaining results, in bytes.
     pub needed: Option<u64>,
-    /// What may still be written where they are kept; none where this machine can't tell. Unit: bytes.
+    /// Free space where results are stored, in bytes; `None` if this machine can't tell.
     pub free: Option<u64>,
 }
 
 impl Room {
-    /// What is to be told if there is too little of it.
+    /// Returns a warning if the free space is too small.
     pub fn shortage(&self) -> Option<String> {
         let (needed, free) = self.needed.zip(self.free)?;
         (needed > free).then(|| {
@@ -31,10 +31,10 @@ impl Room {
     }
 }
 
-/// What helps against a shortage.
+/// Advice in case of a shortage.
 pub const ADVICE: &str = "make room there; when it is full the task waits, and nothing is lost";
 
-/// In the largest unit of which there is at least one.
+/// Formats a size in the largest unit that fits.
 fn size(bytes: u64) -> String {
     let unit = [1 << 40, 1 << 30, 1 << 20, 1 << 10]
         .into_iter()
@@ -44,10 +44,10 @@ fn size(bytes: u64) -> String {
 }
 
 impl Results {
-    /// The room of a task's results; none of one that keeps none.
+    /// Returns the space for a task's results; `None` if it keeps none.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub async fn room(&self, task: &TaskView) -> Result<Option<Room>, ServiceError> {
         if task.tuning.results == Keeping::Off {
             return Ok(None);

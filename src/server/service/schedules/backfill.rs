@@ -1,4 +1,4 @@
-//! Fires that people order for times that are over, and those that they give up.
+//! Backfill of past fires, and skipping of unsettled ones.
 
 use super::Schedules;
 use super::names::refuse_misspelt;
@@ -7,10 +7,10 @@ use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_engine::ports::schedules::store::{BACKFILL_MAX, Backfill, Fire, FireOutcome, Schedule};
 use windrow_engine::ports::tasks::store::Write;
 
-/// Fires that made a task among which is looked for one that published.
+/// Number of past successful fires searched for one that published.
 const PAST_LOOKS: u32 = 100;
 
-/// Why nothing is from one time to before another.
+/// Returns the error for an empty or future time range.
 fn no_time(from: WallMs, to: WallMs, now: WallMs) -> ServiceError {
     let (first, last) = (from.to_rfc3339(), to.to_rfc3339());
     if from > now {
@@ -22,10 +22,10 @@ fn no_time(from: WallMs, to: WallMs, now: WallMs) -> ServiceError {
 }
 
 impl Schedules {
-    /// Orders the fires that the schedule names from one time to before another, both over; says which.
+    /// Requests the fires of a past time range and returns them.
     ///
     /// # Errors
-    /// `Unprocessable` where that is none or too many, `Conflict` where more would wait than may, `NotFound`.
+    /// `Unprocessable` if there are none or too many, `Conflict` if too many fires would wait, `NotFound`.
     pub async fn backfill(
         &self,
         id: ScheduleId,
@@ -34,7 +34,7 @@ impl Schedules {
         write: &Write,
     ) -> Result<Vec<Fire>, ServiceError> {
         let schedule = self.get(id).await?;
-        // One that was made before names were looked at.
+        // The schedule may be older than this check.
         refuse_misspelt(&schedule.template)?;
         let now = self.store.database_time().await?;
         let to = to.unwrap_or(now);
@@ -76,10 +76,10 @@ impl Schedules {
         Ok(ordered)
     }
 
-    /// Gives up fires that aren't settled, the one of a time or all there are; says which.
+    /// Skips one unsettled fire or all of them, and returns those skipped.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` where the fire of that time is settled, or there is none.
+    /// `NotFound`; `Conflict` if that fire is settled or doesn't exist.
     pub async fn skip(
         &self,
         id: ScheduleId,
@@ -96,7 +96,7 @@ impl Schedules {
         Ok(skipped)
     }
 
-    /// Refuses to publish where nothing would be: the past would become current.
+    /// Refuses to publish if the schedule publishes nothing, or if newer data would be replaced by older data.
     async fn refuse_past(&self, schedule: &Schedule, times: &[WallMs]) -> Result<(), ServiceError> {
         let template: serde_json::Value = serde_json::from_str(&schedule.template).unwrap_or_default();
         if !template["publish"].is_string() {

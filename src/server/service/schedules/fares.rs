@@ -1,4 +1,4 @@
-//! How schedules fare: by their newest fires, and by how the last task that one of them made has ended.
+//! Health of schedules, judged by their newest fires and by the end of the last task.
 
 use super::Schedules;
 use crate::service::ServiceError;
@@ -6,27 +6,27 @@ use windrow_core::ids::{ScheduleId, TaskId};
 use windrow_core::task::lifecycle::Ending;
 use windrow_engine::ports::schedules::store::{Fire, FireOutcome, Schedule};
 
-/// So many of the newest fires are looked at.
+/// Number of newest fires examined.
 const LOOKS: u32 = 10;
-/// So many fires in a row without a task are trouble, if each was only skipped: one alone may be what people want.
+/// Consecutive skipped fires that count as a problem; a single skip may be intended.
 const IDLE_MAX: u64 = 3;
 
-/// How a schedule fares.
+/// Health of a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fares {
-    /// The newest fire of which something is known: not one that is only waiting.
+    /// Newest fire with a known outcome or error, not one that is only waiting.
     pub last: Option<Fire>,
-    /// The newest fires that were settled without a task, as far as is looked.
+    /// Number of newest fires settled without a task, among those examined.
     pub idle: u64,
-    /// Why it isn't well.
+    /// Description of the problem, if there is one.
     pub trouble: Option<String>,
 }
 
 impl Schedules {
-    /// Tells how a schedule fares.
+    /// Returns the health of a schedule.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub async fn fares(&self, schedule: &Schedule) -> Result<Fares, ServiceError> {
         let newest = self.store.fires(schedule.id, None, None, LOOKS).await?;
         let made = newest.iter().find_map(|fire| fire.task);
@@ -38,10 +38,10 @@ impl Schedules {
         Ok(Fares { last, idle, trouble })
     }
 
-    /// Counts the newest fires that were settled without a task, as far as is looked.
+    /// Counts the newest fires settled without a task, among those examined.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub async fn idle(&self, id: ScheduleId) -> Result<u64, ServiceError> {
         Ok(idle(&self.store.fires(id, None, None, LOOKS).await?))
     }
@@ -63,7 +63,7 @@ fn is_known(fire: &Fire) -> bool {
     !is_open || fire.text.is_some()
 }
 
-/// Counts the newest settled fires before one that made a task.
+/// Counts the newest settled fires before one that created a task.
 fn idle(newest: &[Fire]) -> u64 {
     let settled = newest.iter().filter(|fire| fire.settled_at.is_some());
     let idle = settled.take_while(|fire| fire.outcome != FireOutcome::Made);

@@ -1,5 +1,5 @@
-//! Schedules: made, looked at, changed, deleted, and fired by hand. When they fire is the store's clock to say; who makes the
-//! tasks of what fires is in `http/schedules/maker.rs`, since a task is described there as requests describe it.
+//! Schedules: creating, reading, changing, deleting and firing them manually. The store's clock decides when they
+//! fire. Their tasks are created in `http/schedules/maker.rs`, because a template has the form of a request.
 
 mod backfill;
 pub mod fares;
@@ -22,44 +22,44 @@ use windrow_engine::ports::schedules::store::{
 };
 use windrow_engine::ports::tasks::store::{TaskStore, Write};
 
-/// How often a change without an expected revision is made again because another one came first.
+/// Attempts at a change without an expected revision when concurrent changes interfere.
 const TRIES: u32 = 4;
-/// The longest template: items belong in a file that its source names. Unit: bytes.
+/// Largest template, in bytes. Long lists of items belong in a file that the source names.
 pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
-/// Fires ahead that are shown with a schedule.
+/// Number of next fires shown with a schedule.
 pub const NEXT_SHOWN: usize = 5;
-/// Fires ahead that are told, at most.
+/// Maximum number of next fires returned.
 pub const NEXT_MAX: usize = 100;
-/// How long whoever orders a fire waits for its task, and how often it is looked for.
+/// Longest wait for the task of a manual fire; the interval of the checks follows.
 const FIRE_PATIENCE: Duration = Duration::from_secs(10);
 const FIRE_LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// When a schedule is to fire, as a request says it; what is none is left as it is, or the default.
+/// Timing from a request. `None` keeps the current value or uses the default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SpecRequest {
-    /// A cron expression.
+    /// Cron expression for its times.
     pub cron: Option<String>,
-    /// The zone of its clocks.
+    /// Time zone of the cron expression.
     pub zone: Option<String>,
-    /// A period.
+    /// Fixed interval between fires.
     pub every: Option<Duration>,
-    /// Not before; within, none takes it away.
+    /// Earliest fire; the inner `None` removes it.
     pub start: Option<Option<WallMs>>,
-    /// Not at or after; within, none takes it away.
+    /// End of the schedule, exclusive; the inner `None` removes it.
     pub end: Option<Option<WallMs>>,
-    /// How late a fire may be on purpose.
+    /// Maximum random delay of a fire.
     pub jitter: Option<Duration>,
-    /// While a task runs.
+    /// Behavior while a task is running.
     pub overlap: Option<Overlap>,
-    /// After an outage.
+    /// Behavior for fires missed during an outage.
     pub missed: Option<Missed>,
 }
 
 impl SpecRequest {
-    /// What it comes to, over what there was.
+    /// Applies the request to the existing timing, or to the defaults.
     ///
     /// # Errors
-    /// `Unprocessable` with all that is wrong.
+    /// `Unprocessable` with all errors found.
     fn over(&self, before: Option<&Spec>) -> Result<Spec, ServiceError> {
         let timing = self.timing(before.map(|spec| &spec.timing))?;
         let spec = Spec {
@@ -128,35 +128,35 @@ fn fault(wrong: SpecFault) -> FieldFault {
     FieldFault::new(format!("/{}", wrong.member), wrong.what).advise(wrong.advice)
 }
 
-/// A schedule to be made.
+/// Request to create a schedule.
 #[derive(Clone, Debug)]
 pub struct ScheduleRequest {
-    /// The business's slug.
+    /// Slug of the business.
     pub business: String,
-    /// Its name.
+    /// Name of the schedule.
     pub name: String,
-    /// When it fires.
+    /// Timing of the fires.
     pub spec: SpecRequest,
-    /// What its tasks are made from, checked.
+    /// Template of its tasks, already checked.
     pub template: String,
-    /// Whether a business asks.
+    /// True if a business requests it, which limits the rights of its tasks.
     pub is_guarded: bool,
-    /// Whether it begins paused.
+    /// True if it is created paused.
     pub paused: bool,
 }
 
-/// What a change of a schedule sets.
+/// Changes to a schedule; `None` keeps a value.
 #[derive(Clone, Debug, Default)]
 pub struct ScheduleChange {
-    /// When it fires.
+    /// Timing of the fires.
     pub spec: SpecRequest,
-    /// What its tasks are made from, checked, and whether a business asks.
+    /// Template of its tasks, already checked, and true if a business requests it.
     pub template: Option<(String, bool)>,
-    /// Whether it is paused.
+    /// Paused state to set.
     pub paused: Option<bool>,
 }
 
-/// Work that recurs.
+/// Service for recurring tasks.
 pub struct Schedules {
     pub(super) node: Arc<ThisNode>,
     pub(super) store: Arc<dyn ScheduleStore>,
@@ -172,14 +172,14 @@ impl Schedules {
         Schedules { node, store, tasks }
     }
 
-    /// Makes a schedule.
+    /// Creates a schedule.
     ///
     /// # Errors
-    /// `Unprocessable` with all that is wrong; `NameTaken`; `Conflict` where the business has as many as it may.
+    /// `Unprocessable` with all errors found; `NameTaken`; `Conflict` if the business has reached its maximum.
     pub async fn create(&self, request: ScheduleRequest, write: &Write) -> Result<Schedule, ServiceError> {
         if !is_slug(&request.name) {
             let fault = FieldFault::new("/name", "must be 1 to 40 lowercase letters, digits and -");
-            // Whoever wrote business/name meant the name.
+            // For `business/name`, suggest the name alone.
             let meant = request.name.rsplit('/').next().filter(|name| is_slug(name));
             return Err(ServiceError::from(fault.advise(meant.unwrap_or("team-board"))));
         }
@@ -199,7 +199,7 @@ impl Schedules {
         Ok(made)
     }
 
-    /// A schedule that will never fire is a mistake.
+    /// Rejects a schedule that will never fire, because it must be a mistake.
     fn refuse_never(&self, spec: &Spec, now: WallMs) -> Result<(), ServiceError> {
         if spec.next_after(now).is_some() {
             return Ok(());
@@ -214,7 +214,7 @@ impl Schedules {
         ))
     }
 
-    /// A schedule.
+    /// Returns a schedule by id.
     ///
     /// # Errors
     /// `NotFound`.
@@ -223,7 +223,7 @@ impl Schedules {
         found.ok_or_else(|| ScheduleError::NotFound(id).into())
     }
 
-    /// Schedules in the order of their numbers.
+    /// Returns schedules by id.
     pub async fn list(
         &self,
         filter: &ScheduleFilter,
@@ -233,12 +233,12 @@ impl Schedules {
         Ok(self.store.schedules(filter, after, count).await?)
     }
 
-    /// Fires of a schedule that are not settled.
+    /// Returns the number of unsettled fires of a schedule.
     pub async fn open_fires(&self, id: ScheduleId) -> Result<OpenFires, ServiceError> {
         Ok(self.store.open_fires(id).await?)
     }
 
-    /// The next fires of a schedule, or those after a time; of a paused one, those that it would have.
+    /// Returns the next fires of a schedule, or those after a time; for a paused one, the fires it would have.
     pub async fn next_fires(
         &self,
         schedule: &Schedule,
@@ -255,11 +255,11 @@ impl Schedules {
         Ok(fires.take(count.min(NEXT_MAX)).collect())
     }
 
-    /// Changes a schedule; with `expected` only while it has that revision. Its next fire is computed anew where when it
-    /// fires is another.
+    /// Changes a schedule; with `expected`, only at that revision. If the timing changes, the next fire is
+    /// recomputed.
     ///
     /// # Errors
-    /// `Unprocessable` with all that is wrong, `EtagMismatch`, `NotFound`.
+    /// `Unprocessable` with all errors found, `EtagMismatch`, `NotFound`.
     pub async fn change(
         &self,
         id: ScheduleId,
@@ -297,7 +297,7 @@ impl Schedules {
         Err(super::businesses::changing_too_fast(&id.to_string()))
     }
 
-    /// Deletes a schedule with what is known of its fires; its tasks stay.
+    /// Deletes a schedule with the records of its fires; its tasks remain.
     ///
     /// # Errors
     /// `NotFound`.
@@ -307,10 +307,10 @@ impl Schedules {
         Ok(gone)
     }
 
-    /// Orders a fire now and waits a moment for its task.
+    /// Fires a schedule now and waits briefly for the task.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` where a task is in the way.
+    /// `NotFound`; `Conflict` if a task is in the way.
     pub async fn trigger(&self, id: ScheduleId, write: &Write) -> Result<Fire, ServiceError> {
         let fire = self.store.trigger(id, write).await?;
         if write.dry_run {
@@ -334,7 +334,7 @@ impl Schedules {
         Ok(fire)
     }
 
-    /// Fires of a schedule, newest first.
+    /// Returns the fires of a schedule, newest first.
     pub async fn fires(
         &self,
         id: ScheduleId,
@@ -353,7 +353,7 @@ impl Schedules {
     }
 }
 
-/// How a schedule fires in spite of what is in the way.
+/// Returns advice for firing a schedule despite the task in the way.
 pub(super) fn past(way: &InTheWay) -> String {
     let schedule = &way.schedule;
     let end = match way.task {

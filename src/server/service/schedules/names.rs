@@ -1,4 +1,4 @@
-//! Names of the tasks of fires: what each is called, which two would have one, and what is misspelt in the texts that name them.
+//! Names of the tasks of fires: computing them, detecting duplicates, and detecting misspelt placeholders.
 
 use serde_json::Value;
 
@@ -11,15 +11,15 @@ use windrow_core::schedule::names::{self, SameName};
 use windrow_core::schedule::placeholders::{FireTimes, UnknownPlaceholder, filled, unknown};
 use windrow_engine::ports::schedules::store::{Fire, FireKind, FireOutcome, Schedule};
 
-/// The code of two fires of one name.
+/// Warning code for two fires with the same task name.
 const SAME_NAME: &str = "fires_share_names";
-/// The code of braces in a text that are a placeholder but for a slip of the finger.
+/// Warning code for text in braces that looks like a misspelt placeholder.
 const MISSPELT: &str = "placeholder_misspelt";
-/// The placeholder that nobody can fill in before the fire goes.
+/// Start of the placeholder that is known only once the previous fire is.
 const PREVIOUS: &str = "{previous_fire_time";
 const ADVICE_NONE: &str = "leave the name out";
 
-/// The name that the task of a fire gets; none where the schedule names none.
+/// Returns the task name for a fire; `None` if the schedule sets none.
 pub fn of_task(schedule: &Schedule, kind: FireKind, times: &FireTimes<'_>) -> Option<String> {
     let template = of_template(&schedule.template)?;
     let name = match kind {
@@ -29,7 +29,7 @@ pub fn of_task(schedule: &Schedule, kind: FireKind, times: &FireTimes<'_>) -> Op
     name.ok()
 }
 
-/// The name that the task of a fire will get that has none yet; none where it depends on what goes before it.
+/// Returns the task name of a fire that has no task yet; `None` if the name depends on the previous fire.
 pub fn foretold(schedule: &Schedule, fire: &Fire) -> Option<String> {
     let is_open = matches!(fire.outcome, FireOutcome::Pending | FireOutcome::Queued);
     if !is_open || of_template(&schedule.template)?.contains(PREVIOUS) {
@@ -43,10 +43,11 @@ pub fn foretold(schedule: &Schedule, fire: &Fire) -> Option<String> {
     of_task(schedule, fire.kind, &times)
 }
 
-/// Refuses a name with braces in it that are no placeholder: no handler reads it, and each fire's task would have it.
+/// Rejects a name with braces that aren't a placeholder: no handler uses them, and all tasks would have the same
+/// name.
 ///
 /// # Errors
-/// `Unprocessable` says what was meant, if it can be guessed.
+/// `Unprocessable`, with the intended placeholder if it can be guessed.
 pub fn refuse_misspelt(template: &str) -> Result<(), ServiceError> {
     let name = of_template(template).unwrap_or_default();
     match unknown(&name).next() {
@@ -56,10 +57,10 @@ pub fn refuse_misspelt(template: &str) -> Result<(), ServiceError> {
 }
 
 impl Schedules {
-    /// What of a schedule's fires would not come about as it was wished.
+    /// Returns warnings about fires that won't work as intended.
     ///
     /// # Errors
-    /// When the database's clock can't be read.
+    /// If the database's clock can't be read.
     pub async fn warnings(&self, schedule: &Schedule) -> Result<Vec<Warning>, ServiceError> {
         let mut found = misspelt(&schedule.template);
         let Some(template) = of_template(&schedule.template) else {
@@ -72,7 +73,7 @@ impl Schedules {
     }
 }
 
-/// The name in a template of tasks.
+/// Returns the task name in a template.
 fn of_template(template: &str) -> Option<String> {
     let template: Value = serde_json::from_str(template).ok()?;
     template["name"].as_str().map(str::to_owned)
@@ -93,7 +94,7 @@ fn fires_share(same: &SameName, zone: &str) -> Warning {
     }
 }
 
-/// What is misspelt in texts that are for somebody else, as far as the node knows.
+/// Returns warnings about misspelt placeholders in text that may be meant for somebody else.
 fn misspelt(template: &str) -> Vec<Warning> {
     let template: Value = serde_json::from_str(template).unwrap_or_default();
     let mut found = Vec::new();
@@ -130,7 +131,7 @@ fn look_through(pointer: &str, value: &Value, found: &mut impl FnMut(&str, &str)
     }
 }
 
-/// What is wrong with a text that has a placeholder which there isn't.
+/// Returns the error for an unknown placeholder.
 pub(crate) fn fault(pointer: &str, wrong: &UnknownPlaceholder) -> FieldFault {
     let fault = FieldFault::new(pointer, wrong.to_string());
     match wrong.advice() {

@@ -1,4 +1,4 @@
-//! How the runs of tasks stand, wherever they are: one look at the store, one question to each node that owns some.
+//! Live state of tasks on all nodes: one query of the store, and one request to each node that owns shards.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,27 @@ use windrow_engine::ports::ownership::peers::{LiveShard, LiveTask, Peer, PeerRep
 use windrow_engine::ports::tasks::shard_map::StoredShard;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Tasks of one question.
+/// Most tasks per request to a node.
 const TASKS_MAX: usize = 500;
 
-/// How the runs of a task stand.
+/// Live state of a task's runs.
 #[derive(Clone, Debug, Default)]
 pub struct Lives {
-    /// The runs, each with its node.
+    /// Live runs, each with its node.
     pub shards: Vec<(String, LiveShard)>,
-    /// The speed on each node that has runs, where that is known.
+    /// Rates on each node with runs, `None` while unknown.
     pub speeds: Vec<Option<Speed>>,
-    /// The shards as they are stored; none where everything of the task is here.
+    /// Shards as stored; empty if all of the task runs on this node.
     pub stored: Vec<StoredShard>,
-    /// Owners that can't be asked.
+    /// Owners that can't be reached.
     pub silent: Vec<Unreachable>,
-    /// Whether the store didn't tell who owns the shards that aren't here.
+    /// True if the store didn't provide the owners of the shards that aren't on this node.
     pub is_blind: bool,
 }
 
 impl Stats {
-    /// How the runs of a task stand that are live on this node. One whose trust ran out says nothing: after a cut, another
-    /// node is further.
+    /// Returns the live state of a task's runs on this node. A run without a valid lease is left out: after a
+    /// partition, another node may be ahead of it.
     pub(in crate::service) fn live_here(&self, task: TaskId) -> Option<LiveTask> {
         let shards: Vec<LiveShard> = self
             .node
@@ -50,7 +50,7 @@ impl Stats {
         })
     }
 
-    /// How the runs of a task stand, wherever they are.
+    /// Returns the live state of a task's runs on all nodes.
     pub(in crate::service) async fn lives_of(&self, task: &TaskView) -> Lives {
         self.lives(std::slice::from_ref(task))
             .await
@@ -58,7 +58,7 @@ impl Stats {
             .unwrap_or_default()
     }
 
-    /// How the runs of tasks stand, wherever they are; tasks without any are left out.
+    /// Returns the live state of several tasks on all nodes; tasks without runs are left out.
     pub(in crate::service) async fn lives(&self, tasks: &[TaskView]) -> BTreeMap<TaskId, Lives> {
         let mut lives: BTreeMap<TaskId, Lives> = BTreeMap::new();
         let mut elsewhere = Vec::new();
@@ -70,7 +70,7 @@ impl Stats {
                 .map(|shard| shard.total.0)
                 .sum();
             let is_whole = match task.intake {
-                // One shard, whose run may not have heard of the last items.
+                // An open task has one shard, whose run may not know the latest items yet.
                 Some(_) => here.is_some(),
                 None => covered + task.spec.skip_first.0.min(task.total.0) == task.total.0,
             };
@@ -140,13 +140,13 @@ impl Stats {
 
 fn take_in(lives: &mut BTreeMap<TaskId, Lives>, node: String, live: LiveTask) {
     let task = lives.entry(live.task).or_default();
-    // An earlier version says one number for both.
+    // Nodes of an earlier version report one number for both.
     task.speeds.push(live.actual_rate.map(|sent| Speed {
         sent,
         settled: live.settled_rate.unwrap_or(sent),
     }));
     for shard in live.shards {
-        // While a shard changes hands two nodes may name it; the one that is here was first.
+        // During a handover two nodes may report the same shard; the first one, this node's if it has it, counts.
         if task.shards.iter().all(|(_, known)| known.shard != shard.shard) {
             task.shards.push((node.clone(), shard));
         }
@@ -164,7 +164,7 @@ fn live_shard((shard, progress): (ShardId, Progress)) -> LiveShard {
         shard,
         total: progress.total,
         counters: progress.counters,
-        low_water: progress.low_water,
+        watermark: progress.watermark,
         high_water: progress.high_water,
         window: progress.window,
         concurrency: progress.concurrency,

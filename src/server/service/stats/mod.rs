@@ -1,7 +1,7 @@
-//! The recent past of the tasks that run here: once a second, what each has counted since the second before.
+//! Recent history of the tasks that run on this node: one sample per second with the changes since the previous one.
 //!
-//! Nothing here holds up a run: its core is looked at, never waited for. What is kept has a bound, whatever runs: all
-//! tasks share [`BYTES_MAX`], and those that ended go after [`KEPT`].
+//! Sampling never blocks a run, it only reads a run's state. Memory is bounded, whatever runs: all tasks share
+//! [`BYTES_MAX`], and ended tasks are dropped after [`KEPT`].
 
 pub mod live;
 pub mod of_task;
@@ -20,18 +20,18 @@ use windrow_core::stats::speed::{Speed, Speedometer, Stretch};
 use windrow_engine::actors::executor::run_view::RunSample;
 pub use windrow_engine::actors::executor::run_view::RunView;
 
-/// Between two samples.
+/// Time between two samples.
 pub const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// No busy machine puts a sample off for so long: the node stood still.
+/// Gap between samples that a busy machine doesn't explain, so the node must have been paused.
 const STOOD_MIN: Duration = Duration::from_secs(3);
-/// The memory of all points together, unless the shortest rings of all tasks take more. Unit: bytes.
+/// Memory for the points of all tasks, in bytes, unless the shortest rings of all tasks need more.
 pub const BYTES_MAX: usize = 64 << 20;
-/// How long the past of a task is kept after its last point.
+/// Time for which a task's history is kept after its last point.
 pub const KEPT: Duration = Duration::from_secs(900);
-/// Tasks that don't run any more and whose past is kept.
+/// Most ended tasks whose history is kept.
 const GONE_MAX: usize = 1000;
 
-/// How tasks do on this node, lately and now, and what the other nodes say of them.
+/// Recent and current statistics of tasks on this node, combined with those of other nodes on request.
 pub struct Stats {
     node: Arc<ThisNode>,
     cluster: Arc<Cluster>,
@@ -47,8 +47,8 @@ impl Stats {
         }
     }
 
-    /// What a task counted in the last `seconds`; none when it didn't run here in them. `covered` says how much of them
-    /// is known.
+    /// Returns the counts of a task in the last `seconds`, `None` if it didn't run here. `covered` is the part of
+    /// that time for which data exists.
     pub fn span(&self, task: TaskId, seconds: u64) -> Option<Span> {
         let now = self.node.clock.now();
         let board = lock(&self.board);
@@ -59,13 +59,13 @@ impl Stats {
             .span(now, Duration::from_secs(seconds))
     }
 
-    /// The speed of a task on this node at the last sample; none while that isn't known.
+    /// Returns the rate of a task on this node at the last sample, `None` while unknown.
     pub fn speed(&self, task: TaskId) -> Option<Speed> {
         let now = self.node.clock.now();
         lock(&self.board).tasks.get(&task)?.speed.speed(now)
     }
 
-    /// When the shards of a task were counted here, since so long ago.
+    /// Returns the times in the last `reach` in which shards of a task were sampled here.
     pub(super) fn stays(&self, task: TaskId, reach: Duration) -> Vec<Stay> {
         let now = self.node.clock.now();
         lock(&self.board)
@@ -75,19 +75,19 @@ impl Stats {
             .unwrap_or_default()
     }
 
-    /// The longest time in which this node stood still while it ran a part of a task; see [`Track::stood_still`].
+    /// Returns the longest pause of this node while it ran a part of a task; see [`Track::stood_still`].
     pub(super) fn stood_still(&self, task: TaskId, reach: Duration) -> Option<Spell> {
         let now = self.node.clock.now();
         lock(&self.board).tasks.get(&task)?.stood_still(now, reach)
     }
 
-    /// For how long a task has had its rate; none while it was never seen to change.
+    /// Returns the time since a task's rate last changed, `None` if no change was seen.
     pub fn same_rate_for(&self, task: TaskId) -> Option<Duration> {
         let changed_at = lock(&self.board).tasks.get(&task)?.rate_changed_at?;
         Some(self.node.clock.now().since(changed_at))
     }
 
-    /// The points of a task, or of all, between two times that were counted here, oldest first; see [`Series::slices`].
+    /// Returns the points sampled here for a task, or for all, in a time range, oldest first; see [`Series::slices`].
     fn slices(&self, task: Option<TaskId>, from: WallMs, to: WallMs, step: Duration) -> Vec<Slice> {
         let (from, to) = (self.node.moment_of(from), self.node.moment_of(to));
         let board = lock(&self.board);
@@ -100,14 +100,15 @@ impl Stats {
             .unwrap_or_default()
     }
 
-    /// Takes one sample of all that runs here.
+    /// Takes one sample of all runs on this node.
     pub async fn sample(&self) {
         let supervisor = &self.node.supervisor;
-        // In this order: what ends in between is seen twice and counted once; the other way round it would be missed.
+        // Keep this order: a run that ends in between is seen twice but counted once. In reverse order it would be
+        // missed.
         let live = supervisor.samples().await;
         let ended = supervisor.take_ended_samples();
         let (board, now) = (self.board.clone(), self.node.clock.now());
-        // Of thousands of runs it takes some hundredths of a second: too long for a thread that items move on.
+        // With thousands of runs this takes hundredths of a second, too long for a thread that also moves items.
         let taken = tokio::task::spawn_blocking(move || lock(&board).take_in(live, ended, now));
         if let Err(error) = taken.await {
             tracing::error!(%error, "a sample of the runs was lost");
@@ -119,7 +120,7 @@ fn lock(board: &Mutex<Board>) -> MutexGuard<'_, Board> {
     board.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes a sample each second. Never ends.
+/// Takes a sample every second. Never returns.
 pub async fn watch(stats: Arc<Stats>) {
     let mut ticks = tokio::time::interval(SAMPLE_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -130,34 +131,34 @@ pub async fn watch(stats: Arc<Stats>) {
 }
 
 struct Board {
-    /// See [`BYTES_MAX`].
+    /// Memory limit of all points, normally [`BYTES_MAX`].
     bytes_max: usize,
-    /// As each live run was seen last.
+    /// Last sample of each live run.
     seen: BTreeMap<(ShardId, RunNo), RunSample>,
     tasks: BTreeMap<TaskId, Track>,
-    /// What all tasks did together.
+    /// Combined history of all tasks.
     all: Series,
 }
 
 #[derive(Default)]
 struct Track {
     series: Series,
-    /// The one measure of how fast it goes here.
+    /// Rate meter on this node, which every surface uses.
     speed: Speedometer,
-    /// The end of its last point.
+    /// End of the last point.
     last_at: Moment,
-    /// Its rate as it was seen last.
+    /// Rate limit at the last sample.
     rate: Option<RateLimit>,
-    /// The end of the point in which that was another one before.
+    /// End of the point in which the rate limit last changed.
     rate_changed_at: Option<Moment>,
-    /// When each of its shards was counted, oldest first.
+    /// Times at which each shard was sampled, oldest first.
     stays: BTreeMap<u32, VecDeque<(Moment, Moment)>>,
-    /// When the node stood still while it ran a part of it, oldest first: no sample was taken for so long.
+    /// Pauses of the node while it ran a part of the task, in which no samples were taken, oldest first.
     stood: VecDeque<(Moment, Moment)>,
 }
 
 impl Track {
-    /// Takes in what was counted since the last sample; `live` has the rate of what runs, and when that was seen.
+    /// Records the counts since the last sample; `live` is the rate limit of a running task and the time it was read.
     fn take_in(&mut self, slice: &Slice, live: Option<(RateLimit, Moment)>) {
         self.last_at = slice.to;
         self.series.push(slice);
@@ -174,7 +175,7 @@ impl Track {
         self.speed.record(rate, stretch);
     }
 
-    /// Takes in that a shard was counted. What is no longer kept goes.
+    /// Records that a shard was sampled, and drops records older than [`KEPT`].
     fn stayed(&mut self, shard: u32, from: Moment, to: Moment) {
         let stays = self.stays.entry(shard).or_default();
         match stays.back_mut() {
@@ -186,7 +187,7 @@ impl Track {
         }
     }
 
-    /// Takes in that nothing was counted between two times, where that is longer than a busy machine explains.
+    /// Records a gap without samples if it is longer than a busy machine explains.
     fn paused(&mut self, from: Moment, to: Moment) {
         if to.since(from) < STOOD_MIN || self.stood.back().is_some_and(|(_, end)| from < *end) {
             return;
@@ -197,7 +198,7 @@ impl Track {
         }
     }
 
-    /// The longest time in which the node stood still, of those that ended since so long ago.
+    /// Returns the longest pause of the node among those that ended in the last `reach`.
     fn stood_still(&self, now: Moment, reach: Duration) -> Option<Spell> {
         let ago = |(from, to): &(Moment, Moment)| Spell {
             from: now.since(*from),
@@ -233,7 +234,7 @@ impl Default for Board {
 }
 
 impl Board {
-    /// Takes in what runs now, and what ended since the last sample.
+    /// Records the live runs, and the runs that ended since the last sample.
     fn take_in(&mut self, live: Vec<RunSample>, ended: Vec<RunSample>, now: Moment) {
         let mut fresh: BTreeMap<TaskId, Slice> = BTreeMap::new();
         let rates: BTreeMap<TaskId, (RateLimit, Moment)> = live
@@ -242,7 +243,7 @@ impl Board {
             .collect();
         let alive: BTreeSet<(ShardId, RunNo)> =
             live.iter().map(|sample| (sample.shard, sample.run)).collect();
-        // A run that ended meanwhile is among both, first as it lived.
+        // A run that ended in between is in both lists, first as live.
         for sample in live.into_iter().chain(ended.into_iter().map(at_rest)) {
             let key = (sample.shard, sample.run);
             let slice = slice(self.seen.get(&key), &sample);
@@ -254,7 +255,7 @@ impl Board {
             join(&mut fresh, sample.shard.task, slice);
             self.seen.insert(key, sample);
         }
-        // The end of a run may have been among those that were not kept.
+        // The end of a run may be missing, because only a limited number is kept.
         self.seen.retain(|run, _| alive.contains(run));
         let mut slices = fresh.values();
         if let Some(mut all) = slices.next().cloned() {
@@ -287,23 +288,23 @@ impl Board {
     }
 }
 
-/// A run that ended has nothing in flight and no window any more.
+/// Clears the gauges of an ended run, which has no items in flight and no window.
 fn at_rest(sample: RunSample) -> RunSample {
     let gauges = Gauges {
-        low_water: sample.gauges.low_water,
+        watermark: sample.gauges.watermark,
         ..Gauges::default()
     };
     RunSample { gauges, ..sample }
 }
 
-/// What a run counted since it was seen last, or since it began.
+/// Returns the counts of a run since its last sample, or since it began.
 fn slice(before: Option<&RunSample>, now: &RunSample) -> Slice {
     let (from, terms) = before.map_or((now.began_at, &now.began), |before| (before.at, &before.counters));
     let mut point = Point {
         permits: now.permits.clone(),
         succeeded: now.counters.succeeded.saturating_sub(terms.succeeded),
         skipped: now.counters.skipped.saturating_sub(terms.skipped),
-        abandoned: now.counters.abandoned.saturating_sub(terms.abandoned),
+        failed: now.counters.failed.saturating_sub(terms.failed),
         failed_attempts: now.failed_attempts,
         calls: now.calls.clone(),
         gauges: now.gauges.clone(),
@@ -320,7 +321,7 @@ fn slice(before: Option<&RunSample>, now: &RunSample) -> Slice {
     }
 }
 
-/// Takes a slice in with others of its task.
+/// Merges a slice with the others of its task.
 fn join(fresh: &mut BTreeMap<TaskId, Slice>, task: TaskId, slice: Slice) {
     match fresh.get_mut(&task) {
         Some(known) => extend(known, &slice),
@@ -328,7 +329,7 @@ fn join(fresh: &mut BTreeMap<TaskId, Slice>, task: TaskId, slice: Slice) {
     }
 }
 
-/// Takes a slice of about the same time in.
+/// Extends a slice by another one of about the same time.
 fn extend(known: &mut Slice, slice: &Slice) {
     known.from = known.from.min(slice.from);
     known.to = known.to.max(slice.to);

@@ -1,4 +1,5 @@
-//! The recent past of a task, or of all together, as series: of as many points as were asked for, from as far back as it is kept.
+//! Recent history of a task, or of all tasks, as time series with the requested resolution, as far back as it is
+//! kept.
 
 use std::time::Duration;
 
@@ -9,58 +10,57 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::stats::series::{COARSE_STEP, Piece, Point, Slice, WallSlice, joined};
 use windrow_engine::ports::ownership::peers::{PastSlice, PeerReply, Question, Unreachable};
 
-/// Points of one answer: six hours of tens of seconds.
+/// Most points per response: six hours in steps of ten seconds.
 pub const POINTS_MAX: u64 = 2160;
-/// How far back an answer reaches when nothing is said.
+/// Default length of the time range.
 pub const REACH_DEFAULT: Duration = Duration::from_secs(900);
 
-/// Of what time series are wanted, and how fine.
+/// Time range and resolution of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatsRange {
-    /// From when on; none is [`REACH_DEFAULT`] before the end.
+    /// Start of the range; default: [`REACH_DEFAULT`] before the end.
     pub from: Option<WallMs>,
-    /// Until when; none is now.
+    /// End of the range; default: now.
     pub to: Option<WallMs>,
-    /// The length of a point; none is the shortest that fits.
+    /// Length of a point; default: the shortest that fits.
     pub step: Option<Duration>,
 }
 
-/// Series of a task, or of all.
+/// Time series of a task, or of all tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskStats {
-    /// Where they begin: later than asked for where less is kept, or known.
+    /// Start of the series; later than requested if less is kept or known.
     pub from: WallMs,
-    /// Where they end.
+    /// End of the series.
     pub to: WallMs,
-    /// The length of a point that was aimed at; what is older is kept in longer ones only.
+    /// Target length of a point; older data is kept only in longer points.
     pub step: Duration,
-    /// The points, oldest first: each with its end, and how long of it something of the task ran.
+    /// Points, oldest first. Each has its end and the part of it in which the task ran.
     pub points: Vec<Piece>,
-    /// All of them together.
+    /// Sum of all points.
     pub sum: Point,
-    /// Nodes that counted some of it and can't be asked, or are gone.
+    /// Nodes with a part of the data that can't be reached or are gone.
     pub silent: Vec<Unreachable>,
 }
 
 impl Stats {
-    /// What is kept of the recent past of a task, by all nodes that ran it and can be asked; no points where it never
-    /// ran.
+    /// Returns the recent history of a task from all reachable nodes that ran it; without points if it never ran.
     ///
     /// # Errors
-    /// `Invalid` for a range that has no length, or more points than an answer has.
+    /// `Invalid` if the range is empty or has more points than a response may have.
     pub async fn of_task(&self, task: TaskId, range: StatsRange) -> Result<TaskStats, ServiceError> {
         self.past(Some(task), range).await
     }
 
-    /// The same of all tasks together: no points where none ran.
+    /// Returns the recent history of all tasks together; without points if none ran.
     ///
     /// # Errors
-    /// As [`Stats::of_task`].
+    /// Same as [`Stats::of_task`].
     pub async fn of_all(&self, range: StatsRange) -> Result<TaskStats, ServiceError> {
         self.past(None, range).await
     }
 
-    /// Of a task, or of all.
+    /// Returns the recent history of a task, or of all tasks.
     async fn past(&self, task: Option<TaskId>, range: StatsRange) -> Result<TaskStats, ServiceError> {
         let now = self.node.now();
         let to = range.to.unwrap_or(now);
@@ -88,7 +88,7 @@ impl Stats {
         })
     }
 
-    /// What other nodes counted, a list a node; none that counted nothing.
+    /// Returns the slices from other nodes, one list per node; nodes without data are left out.
     async fn past_elsewhere(
         &self,
         task: Option<TaskId>,
@@ -117,7 +117,7 @@ impl Stats {
         (found, silent)
     }
 
-    /// What was counted of a task, or of all, on this node.
+    /// Returns the slices of a task, or of all tasks, from this node.
     pub(in crate::service) fn past_here(
         &self,
         task: Option<TaskId>,
@@ -135,7 +135,7 @@ impl Stats {
         slices.into_iter().skip(surplus).map(past).collect()
     }
 
-    /// Lays what other nodes counted over what this one did.
+    /// Combines the slices of other nodes with those of this one.
     fn joined(
         &self,
         task: Option<TaskId>,
@@ -151,7 +151,7 @@ impl Stats {
                 .collect(),
         );
         let is_long = |slice: &WallSlice| slice.to.since(slice.from) > COARSE_STEP / 2;
-        // What is kept in tens of seconds says nothing of single ones.
+        // Data kept in steps of ten seconds has no finer resolution.
         let step = if nodes.iter().flatten().any(is_long) {
             step.max(COARSE_STEP)
         } else {
@@ -161,7 +161,7 @@ impl Stats {
         joined(&nodes, step_ms)
     }
 
-    /// Joins points to those of a step. The steps lie on the wall clock, so that the same question gets the same ones.
+    /// Combines points into steps. Steps are aligned to the wall clock, so that the same request gets the same steps.
     fn steps(&self, slices: Vec<Slice>, step: Duration) -> Vec<Piece> {
         let is_raw = step <= SAMPLE_EVERY || (step <= COARSE_STEP && slices.iter().any(is_coarse));
         let step_ms = i64::try_from(step.as_millis()).unwrap_or(i64::MAX).max(1);
@@ -199,7 +199,7 @@ fn wall_slice(slice: PastSlice) -> WallSlice {
     }
 }
 
-/// Whether a slice is longer than a second's sample ever is.
+/// Returns true if a slice is longer than any one-second sample.
 fn is_coarse(slice: &Slice) -> bool {
     slice.length() > COARSE_STEP / 2
 }
@@ -214,7 +214,7 @@ fn step(length: Duration, asked: Option<Duration>) -> Result<Duration, ServiceEr
             .div_ceil(POINTS_MAX),
     );
     let Some(step) = asked else {
-        // Whole tens of seconds, as they are kept.
+        // Round to the ten-second steps in which data is kept.
         let tens = u32::try_from(shortest.as_millis().div_ceil(COARSE_STEP.as_millis())).unwrap_or(u32::MAX);
         return Ok(if shortest <= SAMPLE_EVERY {
             SAMPLE_EVERY

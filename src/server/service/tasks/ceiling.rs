@@ -1,5 +1,5 @@
-//! What a task's rate can't go beyond, whatever it asks for: the limit of its business, limits that it names, what its nodes may
-//! run. It is told like all that can be foreseen, see [`super::outlook`].
+//! Upper bounds of a task's rate: the limit of its business, the named limits it uses, and the capacity of the nodes.
+//! Reported like all foreseeable problems, see [`super::outlook`].
 
 use std::collections::BTreeSet;
 
@@ -12,30 +12,30 @@ use windrow_core::settings::{Rate, RateLimit};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::Business;
 
-/// The code of a rate that can't be reached.
+/// Warning code for a rate that can't be reached.
 pub const RATE: &str = "rate_beyond_reach";
 
-/// A limit of rates that a task shares with others.
+/// Rate limit that a task shares with others.
 #[derive(Clone, Debug)]
 pub(super) struct Ceiling {
     pub(super) rate: Rate,
-    /// `limit of push`, `limit vendor-x`
+    /// Title for messages, such as `limit of push` or `limit vendor-x`.
     pub(super) title: String,
 }
 
-/// What holds a rate down.
+/// Upper bound of a task's rate, with its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bound {
     most: Load,
-    /// `the limit of push allows`
+    /// Description of the bound, such as `the limit of push allows`.
     whose: String,
-    /// `a higher limit of push`
+    /// Suggestion for raising it, such as `a higher limit of push`.
     raise: String,
 }
 
 impl Tasks {
-    /// That a task asks for a rate which it can't reach; nothing of one that doesn't ask for any. Where a part of it fits on no
-    /// node, a limit below its rate is told too: more room alone wouldn't do.
+    /// Warns if a task's rate can't be reached; an unlimited rate never causes a warning. If a part of the task fits
+    /// on no node, a limit below its rate is reported as well, because more capacity alone wouldn't help.
     pub(super) async fn beyond_reach(
         &self,
         outlook: &Outlook,
@@ -51,21 +51,21 @@ impl Tasks {
         }
         let lowest = bounds.into_iter().min_by_key(|bound| bound.most);
         let lowest = lowest.filter(|bound| Load::needed_by(asked) > bound.most);
-        // With a deadline that is told of the deadline.
+        // With a deadline, the warning about the deadline covers this.
         let waits = too_large.filter(|_| outlook.deadline.is_none());
         let waits = waits.map(|(wants, most)| waits_for_room(wants, most, lowest.as_ref()));
         let beyond = lowest.as_ref().map(|bound| beyond(asked, bound));
         Ok(waits.into_iter().chain(beyond).collect())
     }
 
-    /// A part of the task that fits on no node: what it needs, and what the largest one may run.
+    /// Returns the need of a part that fits on no node, and the capacity of the largest node.
     pub(super) async fn too_large(&self, outlook: &Outlook) -> Result<Option<(Load, Load)>, StoreError> {
         let most = self.largest_node().await?;
         let both = self.part(outlook).zip(most);
         Ok(both.filter(|(wants, most)| outlook.items > 0 && wants > most))
     }
 
-    /// The limits of rates that hold for it: of its business, and those that are named.
+    /// Returns the rate limits that apply to a task: that of its business, and the named ones.
     pub(super) async fn limits_on(
         &self,
         outlook: &Outlook,
@@ -97,7 +97,7 @@ impl Tasks {
         Ok(own.into_iter().chain(named).collect())
     }
 
-    /// What all nodes together may run; none where one of them may run as much as comes.
+    /// Returns the total capacity of all nodes, `None` if any of them is unlimited.
     async fn all_nodes(&self) -> Result<Option<Bound>, StoreError> {
         let (most, whose) = if self.cluster.parts.is_shared {
             let each: Option<Vec<Load>> = self.capacities().await?.into_iter().collect();
@@ -132,7 +132,7 @@ fn beyond(asked: Rate, Bound { most, whose, raise }: &Bound) -> Warning {
     }
 }
 
-/// `limit` is the lowest one that holds the task down beside.
+/// Builds the warning; `limit` is the lowest limit that also restricts the task.
 fn waits_for_room(wants: Load, most: Load, limit: Option<&Bound>) -> Warning {
     let detail = format!("a part of the task needs {wants}, but the largest node may run {most}: it waits");
     let advice = match limit.filter(|limit| limit.most <= most) {

@@ -1,4 +1,4 @@
-//! Changes of a task: live settings within a second, names at any time, its meaning while it doesn't run.
+//! Changes of a task: settings within a second, the name at any time, and its meaning only while it isn't running.
 
 use std::num::NonZeroU32;
 
@@ -21,28 +21,28 @@ use windrow_engine::ports::ownership::peers::{Peer, PeerReply, Question};
 use windrow_engine::ports::sources::resolver::SourceRequest;
 use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskEdit, TaskView, Write};
 
-/// How often a change is laid over the settings anew because they were changed meanwhile.
+/// Attempts to apply a change when concurrent changes of the settings interfere.
 const TRIES_MAX: u32 = 200;
 
-/// What somebody wants to be changed of a task; what is none stays.
+/// Requested changes of a task; `None` keeps a value.
 #[derive(Clone, Debug, Default)]
 pub struct TaskChange {
-    /// What is stored as it is said. It has no source and no settings: those are made of what follows.
+    /// Members stored as given. Source and settings are not set here; they are derived from the fields below.
     pub edit: TaskEdit,
-    /// The settings.
+    /// Settings to change; the others stay.
     pub tuning: TuningPatch,
-    /// Where the items come from.
+    /// New source of the items.
     pub source: Option<SourceRequest>,
-    /// Whether it is refused where it would only be warned of.
+    /// True if warnings are treated as errors.
     pub strict: bool,
 }
 
 impl Tasks {
-    /// Changes a task; with `expected` only while it has that version.
+    /// Changes a task; with `expected`, only at that version.
     ///
     /// # Errors
-    /// `FieldsRefused` names each member that is fixed now; `NoCapacity` says what would fit; `EtagMismatch`,
-    /// `Unprocessable`, `BusinessRejected`, `WrongState` after the end.
+    /// `FieldsRefused` names each member that can't be changed now; `NoCapacity` says what would fit; `EtagMismatch`,
+    /// `Unprocessable`, `BusinessRejected`; `WrongState` after the end.
     pub async fn change(
         &self,
         id: TaskId,
@@ -58,7 +58,7 @@ impl Tasks {
             let business = business.unwrap_or_else(|| unregistered(&task));
             let edit = self.edit(&task, &business, change.clone(), write).await?;
             if change.strict {
-                // Whether it is started isn't changed here.
+                // A change neither starts nor stops the task.
                 let outlook = Outlook::going_on(&task).started(None).changed(&task, &edit);
                 self.refuse_foreseen(&outlook, &business).await?;
             }
@@ -68,7 +68,7 @@ impl Tasks {
                     None => Ok(task),
                 };
             }
-            // Booked and stored rates of a task must not cross: one change of a task at a time.
+            // One change of a task at a time, so that booked and stored rates don't get out of step.
             if turn.is_none() {
                 turn = Some(self.turns.turn(id).await);
             }
@@ -78,13 +78,13 @@ impl Tasks {
                 }
                 return Ok(changed);
             }
-            // From now on the turn is ours, also while the business is asked.
+            // From now on the turn is held, even while the business is called.
         }
         Err(ServiceError::EtagMismatch(format!("{id} keeps being changed")))
     }
 
-    /// Books a higher rate, stores the change, and books a lower one. None when the settings that the change was laid
-    /// over are no longer the task's: what others changed meanwhile would be lost.
+    /// Books a higher rate, stores the change, and books a lower rate. Returns `None` if the task's settings have
+    /// changed since they were read, because concurrent changes would be lost.
     async fn commit(
         &self,
         seen: &TaskView,
@@ -109,7 +109,7 @@ impl Tasks {
             .store
             .command_if(task.id, expected, &command, write, self.node.now())
             .await;
-        // A raise that was not stored goes back; a lower rate is booked once it holds.
+        // Undo a raise that wasn't stored; book a lower rate only after it is stored.
         let to_book = match &stored {
             _ if write.dry_run => None,
             Ok(_) if !is_raise && rate != held => Some(rate),
@@ -147,7 +147,7 @@ impl Tasks {
         }
     }
 
-    /// What the store is asked for, after the business was.
+    /// Builds the edit for the store, after calling the business.
     async fn edit(
         &self,
         task: &TaskView,
@@ -175,8 +175,8 @@ impl Tasks {
         Ok(edit)
     }
 
-    /// Books a rate with every node that runs a part of the task, all or none; a dry run only asks whether it would
-    /// be. A node that can't be asked runs at what fits there.
+    /// Books a rate on all nodes that run a part of the task, or on none. A dry run only checks if it would fit. A
+    /// node that can't be reached runs at whatever fits there.
     async fn book(&self, task: &TaskView, rate: RateLimit, dry_run: bool) -> Result<(), ServiceError> {
         let share = Share::of_each(task.shards.len());
         let (shards, peers, _) = self.cluster.owners(task.id).await;
@@ -202,7 +202,7 @@ impl Tasks {
             return Ok(());
         };
         if !runs_elsewhere_only && !dry_run {
-            // What was held fits.
+            // The previous rate always fits.
             self.node.supervisor.rebook(task.id, task.tuning.rate, share).await.unwrap_or_else(|refusal| {
                 tracing::warn!(task = %task.id, %refusal, "a raise that failed elsewhere stays booked here");
             });
@@ -210,8 +210,8 @@ impl Tasks {
         Err(no_capacity(task, rate, &why, &free, node))
     }
 
-    /// Books a rate with other nodes; where one has no room the others get what they held, and it says why, what would
-    /// fit, and where.
+    /// Books a rate on other nodes. If one has no capacity, the others get their previous rate back; returns the
+    /// reason, the rate that would fit, and the node.
     async fn book_elsewhere(
         &self,
         task: &TaskView,
@@ -233,7 +233,7 @@ impl Tasks {
         for (peer, answer) in self.cluster.ask_all(asked).await {
             match answer {
                 Ok(PeerReply::NoRoom { why, free }) => refused = refused.or(Some((why, free, peer.node))),
-                // One that was silent may have booked it: it is told to forget that, too.
+                // A node that didn't respond may have booked it, so it must undo it too.
                 _ => booked.push(peer),
             }
         }
@@ -246,7 +246,7 @@ impl Tasks {
             let asked = booked.into_iter().map(|peer| (peer, held.clone())).collect();
             for (peer, answer) in self.cluster.ask_all(asked).await {
                 if !matches!(answer, Ok(PeerReply::Booked)) {
-                    // It books what the task's row says when it looks at it next.
+                    // The node books the stored rate when it next reads the task.
                     tracing::warn!(task = %task.id, node = peer.node, "a raise that failed may stay booked there");
                 }
             }
@@ -270,7 +270,7 @@ impl Tasks {
     }
 }
 
-/// By how many shards the settings of a task are shared: those that it has, or those that its next start makes.
+/// Returns the number of shards that share the settings: the existing ones, or those that the next start creates.
 fn shards(task: &TaskView, wanted: Option<Shards>) -> Auto<NonZeroU32> {
     let rests = matches!(
         task.status,
@@ -282,7 +282,7 @@ fn shards(task: &TaskView, wanted: Option<Shards>) -> Auto<NonZeroU32> {
     there.filter(|_| !rests || has_run).map_or(to_be, Auto::Fixed)
 }
 
-/// A change of settings alone is named so in the audit.
+/// Builds the command; a change of settings alone has its own name in the audit log.
 fn command(mut edit: TaskEdit) -> TaskCommand {
     match edit.tuning.take() {
         Some(tuning) if edit == TaskEdit::default() => TaskCommand::Tune(Box::new(tuning)),
@@ -297,7 +297,7 @@ fn no_capacity(task: &TaskView, rate: RateLimit, why: &str, free: &str, node: St
     }
 }
 
-/// The task as the `validate` hook is told of its change.
+/// Builds the changed task as sent to the `validate` hook.
 fn picture(task: &TaskView, edit: &TaskEdit) -> Result<serde_json::Value, ServiceError> {
     let spec = edit.spec.clone().apply(&task.spec);
     Ok(json!({
@@ -306,7 +306,7 @@ fn picture(task: &TaskView, edit: &TaskEdit) -> Result<serde_json::Value, Servic
         "settings": settings(edit.tuning.as_ref().unwrap_or(&task.tuning))?,
     }))
 }
-/// The business of a task that was registered nowhere: it has neither hooks nor limits.
+/// Returns a stand-in for the unregistered business of a job's task, without hooks or limits.
 fn unregistered(task: &TaskView) -> Business {
     let spec = BusinessSpec {
         display_name: None,

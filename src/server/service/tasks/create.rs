@@ -1,4 +1,4 @@
-//! Makes tasks: new ones, and clones of old ones.
+//! Creating and cloning tasks.
 
 use std::num::NonZeroU32;
 
@@ -23,43 +23,43 @@ use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::sources::resolver::{ResolvedSource, SourceRequest};
 use windrow_engine::ports::tasks::store::{FireKey, Making, NewTask, TaskView, Write};
 
-/// A task that somebody asks for.
+/// Request to create a task.
 #[derive(Clone, Debug)]
 pub struct TaskRequest {
-    /// The business's slug.
+    /// Slug of the business.
     pub business: String,
-    /// Where its items come from.
+    /// Source of the items.
     pub source: SourceRequest,
-    /// The rest.
+    /// All other members of the request.
     pub plan: TaskPlan,
 }
 
-/// What a request says of a task beside business and items; what is none is the default, or as the cloned task has it.
+/// Members of a request besides business and items; `None` means the default or, for a clone, the original's value.
 #[derive(Clone, Debug, Default)]
 pub struct TaskPlan {
-    /// The attributes.
+    /// Attributes to set, such as name and labels.
     pub spec: SpecPatch,
-    /// The settings.
+    /// Settings to change from the defaults.
     pub tuning: TuningPatch,
-    /// Whether it starts at once.
+    /// True if the task starts immediately.
     pub start: bool,
-    /// Whether it is refused where it would only be warned of.
+    /// True if warnings are treated as errors.
     pub strict: bool,
-    /// A repeat with this key returns the first one's task.
+    /// Idempotency key: a repeated request returns the first one's task.
     pub key: Option<String>,
-    /// Whether a source without items is refused. Else the task of 0 items is made, and finishes at once.
+    /// True if a source without items is rejected. Otherwise a task with 0 items is created and finishes immediately.
     pub refuses_empty: bool,
-    /// What becomes of its results when it is finished.
+    /// Publication of its results when it finishes.
     pub publish: Option<Publish>,
-    /// The fire of a schedule that makes it.
+    /// Fire of a schedule that creates the task.
     pub fire: Option<FireKey>,
 }
 
 impl Tasks {
-    /// Makes a task, and starts it if the plan says so.
+    /// Creates a task and starts it if the plan says so.
     ///
     /// # Errors
-    /// `Unprocessable` names what can't be; `BusinessRejected`, `NameTaken`, `KeyReused`.
+    /// `Unprocessable` names the invalid members; `BusinessRejected`, `NameTaken`, `KeyReused`.
     pub async fn create(&self, request: TaskRequest, write: &Write) -> Result<TaskView, ServiceError> {
         let business = self.businesses.open(&request.business).await?;
         self.check_plan(&request.plan, &TaskSpec::default(), write)?;
@@ -89,10 +89,10 @@ impl Tasks {
         self.make(&business, task, how, strict, write).await
     }
 
-    /// Whether a task could be made so, as far as that is known before its source is read.
+    /// Checks a request to create a task, as far as possible without reading its source.
     ///
     /// # Errors
-    /// As [`Tasks::create`].
+    /// Same as [`Tasks::create`].
     pub(crate) async fn check_request(
         &self,
         request: TaskRequest,
@@ -115,10 +115,11 @@ impl Tasks {
         datasets::check_plan(publish, (said, &mut tuning), by, &self.node.config())
     }
 
-    /// Makes a task like another one: new keys, nothing done yet. The plan overrides what it names; its name is its own.
+    /// Clones a task, with new keys and no progress. Members in the plan override those of the original; the name is
+    /// not copied.
     ///
     /// # Errors
-    /// As [`Tasks::create`]; `NotFound`.
+    /// Same as [`Tasks::create`]; `NotFound`.
     pub async fn clone_task(
         &self,
         id: TaskId,
@@ -134,7 +135,7 @@ impl Tasks {
         datasets::check_plan(publish.as_ref(), said, (&business, write), &self.node.config())?;
         let source = ResolvedSource {
             json: origin.source.clone(),
-            // What was appended to it is its own.
+            // Items appended to the original aren't copied.
             total: origin.intake.map_or(origin.total, |_| ItemCount(0)),
             meaning: origin.meaning,
         };
@@ -155,7 +156,7 @@ impl Tasks {
         self.make(&business, task, how, strict, write).await
     }
 
-    /// The business and the settings of a task that is made from another one by a plan.
+    /// Returns the business and settings of a task that is derived from another one.
     pub(super) async fn checked(
         &self,
         plan: &TaskPlan,
@@ -170,7 +171,8 @@ impl Tasks {
         Ok((business, tuning))
     }
 
-    /// Refuses attributes that no task may have, or none that whoever asks makes; `origin` is what they are laid over.
+    /// Rejects invalid attributes, or attributes that the caller may not set; `origin` provides the values that the
+    /// plan doesn't set.
     pub(crate) fn check_plan(
         &self,
         plan: &TaskPlan,
@@ -222,7 +224,7 @@ impl Tasks {
     }
 }
 
-/// Attributes that a new task has of which its plan says nothing: those of the node, but one shard where items have an order.
+/// Returns the default attributes of a new task: those of the node, but only one shard if items are ordered.
 pub(crate) fn defaults(of_node: &TaskDefaults, has_order: bool) -> TaskSpec {
     let shards = if has_order {
         Shards::default()
@@ -236,7 +238,7 @@ pub(crate) fn defaults(of_node: &TaskDefaults, has_order: bool) -> TaskSpec {
     }
 }
 
-/// Whether settings can be shared by as many shards as there are, or are asked for.
+/// Checks that settings can be divided among a fixed number of shards.
 pub(crate) fn check_shared(tuning: &Tuning, shards: Auto<NonZeroU32>) -> Result<(), ServiceError> {
     let Auto::Fixed(shards) = shards else {
         return Ok(());
@@ -274,7 +276,7 @@ pub(crate) fn new_task(
     }
 }
 
-/// The task as the `validate` hook is told.
+/// Builds the new task as sent to the `validate` hook.
 fn picture(task: &NewTask) -> Result<Value, ServiceError> {
     Ok(json!({
         "id": Value::Null, "name": task.spec.name, "total": task.total, "skip_first": task.spec.skip_first,
@@ -282,12 +284,12 @@ fn picture(task: &NewTask) -> Result<Value, ServiceError> {
     }))
 }
 
-/// Settings as they are written.
+/// Converts settings to JSON.
 pub(crate) fn settings(tuning: &Tuning) -> Result<Value, ServiceError> {
     serde_json::to_value(tuning).map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
-/// The business wants another number of items.
+/// Sets the number of items requested by the business.
 fn resize(task: &mut NewTask, total: ItemCount) -> Result<(), ServiceError> {
     let now = Meaning {
         total: task.total,

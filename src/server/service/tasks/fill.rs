@@ -1,4 +1,4 @@
-//! Whether items can fill what their business makes of them, before any of them leaves.
+//! Check that items provide all columns used by the business's request, before any item is sent.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::sources::resolver::SourceRequest;
 
 impl Tasks {
-    /// Compares the request of a business with the columns of the items, or with the members of the first one, as far as
-    /// they are known by now: what lies at a URL is fetched later.
+    /// Compares the columns used by the business's request with those of the items, or with the members of the first
+    /// item. Skipped if they aren't known yet: a URL is fetched later.
     ///
     /// # Errors
-    /// `Unprocessable` with the column that isn't there.
+    /// `Unprocessable` that names the missing column.
     pub(super) async fn check_fill(
         &self,
         business: &Business,
@@ -26,7 +26,7 @@ impl Tasks {
         let HandlerSpec::Request(handler) = &business.spec.handler else {
             return Ok(());
         };
-        // What can't be compiled was refused with the business.
+        // A template that doesn't compile was already rejected with the business.
         let Ok(template) = RequestTemplate::compile(&handler.request) else {
             return Ok(());
         };
@@ -51,13 +51,14 @@ impl Tasks {
         }
     }
 
-    /// The columns of a source; the inner one is none where items are only counted, the outer one where nothing is known.
+    /// Returns the columns of a source. The inner `None` means items without data, the outer one that nothing is
+    /// known.
     async fn columns(&self, source: &SourceRequest) -> Option<Option<Vec<String>>> {
         match source {
             SourceRequest::Range { .. } => Some(None),
             SourceRequest::Inline { items } => Some(Some(members_of_first(items.get()))),
             SourceRequest::Upload { upload } => {
-                // One that isn't there is told by whoever takes it.
+                // A missing upload is reported when it is resolved.
                 let (_, received) = self.sources.show(*upload).await.ok()?;
                 let received = received?;
                 Some(Some(match received.columns.is_empty() {
@@ -70,7 +71,7 @@ impl Tasks {
     }
 }
 
-/// The members of the first item of a JSON array; none where it is no object. The others aren't looked at.
+/// Returns the members of the first item of a JSON array; empty if it isn't an object. Doesn't read the other items.
 fn members_of_first(array: &str) -> Vec<String> {
     let rest = array.trim_start().strip_prefix('[').unwrap_or_default();
     let mut items = serde_json::Deserializer::from_str(rest).into_iter::<BTreeMap<String, IgnoredAny>>();

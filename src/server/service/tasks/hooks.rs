@@ -1,4 +1,4 @@
-//! Asks a business whether it wants a task: the `validate` hook, before a task is made or changed.
+//! The `validate` hook, which lets a business accept or reject a task before it is created or changed.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::handling::hook::{HookCall, HookReply};
 
 impl Tasks {
-    /// Asks the business, if it wants to be asked; says how many items it wants instead, if it does.
+    /// Calls the hook, if the business has one; returns the number of items it wants instead, if any.
     ///
     /// # Errors
-    /// `BusinessRejected` with its words; `Conflict` when it could not be asked.
+    /// `BusinessRejected` with its message; `Conflict` if it couldn't be called.
     pub(crate) async fn validate(
         &self,
         business: &Business,

@@ -1,4 +1,4 @@
-//! Items of open tasks: appended while they run, until a task is sealed.
+//! Items of open tasks: appended at any time until the task is sealed.
 
 use crate::service::ServiceError;
 use crate::service::tasks::{CommandOutcome, Tasks};
@@ -8,10 +8,10 @@ use windrow_engine::ports::sources::append::{AppendError, Appended, NewBlock};
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskView, Write};
 
 impl Tasks {
-    /// Adds items behind a task's last one. Its run hears of it at once, on another node within a second.
+    /// Appends items to a task. A run on this node learns of them immediately, on another node within a second.
     ///
     /// # Errors
-    /// `Sealed` when it takes no more, `BacklogFull` when too many wait, `KeyReused`, `WrongState`.
+    /// `Sealed` if the task accepts no more, `BacklogFull` if too many items wait, `KeyReused`, `WrongState`.
     pub async fn append(
         &self,
         id: TaskId,
@@ -26,15 +26,15 @@ impl Tasks {
         Ok(added)
     }
 
-    /// The rows of items that wait in an open task. Unit: bytes.
+    /// Returns the size of the waiting items' rows in an open task, in bytes.
     pub async fn bytes_waiting(&self, id: TaskId) -> Result<u64, ServiceError> {
         Ok(self.appends.bytes_waiting(id).await?)
     }
 
-    /// Takes no more items: the task finishes once those that it has are settled.
+    /// Seals a task: it accepts no more items and finishes once all are settled.
     ///
     /// # Errors
-    /// `Conflict` where it was not made open; `WrongState` after its end.
+    /// `Conflict` if it isn't an open task; `WrongState` after its end.
     pub async fn seal(&self, id: TaskId, write: &Write) -> Result<CommandOutcome, ServiceError> {
         let there = |task: &TaskView| task.intake == Some(Intake::Sealed);
         self.obey(id, &TaskCommand::Seal, write, there).await
@@ -66,7 +66,7 @@ fn refused(refusal: AppendRefusal) -> ServiceError {
     }
 }
 
-/// The items of a task were fixed when it was made.
+/// Returns the error for appending to a task whose items were fixed at creation.
 pub(crate) fn not_open(text: String) -> ServiceError {
     ServiceError::conflict(
         text,

@@ -1,4 +1,4 @@
-//! The line of tasks that wait for room: who may go first in it, and whether a task would wait.
+//! The queue of tasks that wait for capacity: permitted priorities, and the warning that a task would wait.
 
 use super::Tasks;
 use super::outlook::{Outlook, Warning};
@@ -11,15 +11,15 @@ use windrow_core::task::lifecycle::Status;
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::tasks::store::{TaskView, Write};
 
-/// The code of a task that waits until others have ended.
+/// Warning code for a task that must wait until others end.
 pub const IN_LINE: &str = "waits_in_line";
 
 impl Tasks {
-    /// Refuses a priority that whoever asks may not give, unless the task has it already: a business only up to what
-    /// operators allow, since a higher one starves the others.
+    /// Rejects a priority that the caller may not set, unless the task already has it. Businesses are limited by the
+    /// operators, because a higher priority starves the other tasks.
     ///
     /// # Errors
-    /// `Unprocessable` names the most.
+    /// `Unprocessable` with the maximum.
     pub(super) fn check_line(
         &self,
         wanted: &TaskSpec,
@@ -40,7 +40,8 @@ impl Tasks {
             .into())
     }
 
-    /// That this node's line would not let it start now. Where other nodes may have room nothing is known.
+    /// Warns if the queue of this node wouldn't let the task start now. If other nodes may have capacity, nothing can
+    /// be said.
     pub(super) async fn warning_of_line(&self, task: &TaskView, outlook: &Outlook) -> Option<Warning> {
         let is_made = matches!(task.status, Status::Created | Status::Queued);
         if !is_made || outlook.items == 0 || (self.cluster.parts.is_shared && self.has_others().await) {
@@ -64,7 +65,7 @@ impl Tasks {
             },
         };
         let refusal = self.node.supervisor.would_admit(request).await.err()?;
-        // One that fits nowhere is told as that.
+        // A task that fits nowhere gets another warning.
         let waits = matches!(refusal.obstacle, Obstacle::Full | Obstacle::Behind(_));
         let fault = FieldFault::new("/rate", refusal.foretold());
         waits.then(|| Warning {

@@ -1,11 +1,11 @@
-//! JSON merge-patch (RFC 7396): what a change names is set, `null` takes away, what it doesn't name stays.
+//! JSON merge patch (RFC 7396): named members are set, `null` removes a member, all others stay.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-/// Applies a patch. A patch that is no object replaces the whole.
+/// Applies a patch. A patch that isn't an object replaces the whole value.
 pub fn apply(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();
@@ -24,10 +24,10 @@ pub fn apply(target: &mut Value, patch: &Value) {
     }
 }
 
-/// The same over JSON that is kept as it was written: a number of any length stays what it is.
+/// Applies a patch to raw JSON, which keeps numbers of any length exactly.
 ///
 /// # Errors
-/// What is not JSON.
+/// If either isn't valid JSON.
 pub fn apply_raw(target: Option<&RawValue>, patch: &RawValue) -> serde_json::Result<Box<RawValue>> {
     type Members = BTreeMap<String, Box<RawValue>>;
     let is_object = |value: &RawValue| value.get().starts_with('{');

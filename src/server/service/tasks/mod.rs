@@ -1,9 +1,10 @@
-//! What people and businesses do to tasks: one method a verb. A command whose end is reached already is no error.
+//! Operations on tasks for people and businesses, one method each. A command for a state that is already reached is
+//! not an error.
 
-pub(crate) mod abandon;
 pub mod ceiling;
 pub mod change;
 pub mod create;
+pub(crate) mod fail;
 mod fill;
 pub(crate) mod hooks;
 pub mod items;
@@ -38,7 +39,7 @@ use crate::service::tasks::turns::Turns;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::settings::Auto;
 use windrow_core::settings::table::TuningPatch;
-use windrow_core::task::lifecycle::{DORMANT, Status, StopReason, Wish};
+use windrow_core::task::lifecycle::{DORMANT, Desired, Status, StopReason};
 use windrow_engine::ports::handling::hook::HookCaller;
 use windrow_engine::ports::sources::append::AppendStore;
 use windrow_engine::ports::tasks::list::TaskList;
@@ -46,46 +47,46 @@ use windrow_engine::ports::tasks::store::{
     CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskStore, TaskView, Write,
 };
 
-/// What became of a command.
+/// Outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandOutcome {
-    /// The task after it.
+    /// Task after the command.
     pub task: TaskView,
-    /// Whether it changed anything; not where the task was there already.
+    /// True if the command changed something; false if the task was already in that state.
     pub is_new: bool,
 }
 
-/// People know that it is the items.
+/// Setting of a start for which a person has already judged the items: no further evidence is awaited.
 const AT_ONCE: Auto<Duration> = Auto::Fixed(Duration::ZERO);
 
-/// How a task is to stop.
+/// Manner of stopping a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopHow {
-    /// Calls in flight may finish.
+    /// Let calls in flight finish.
     Drain,
-    /// They are aborted.
+    /// Abort the calls in flight.
     Now,
 }
 
-/// How a task is to start.
+/// Options for starting a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StartHow {
-    /// Not before this time; replaces the one that the task has.
+    /// Earliest start time; replaces the task's own.
     pub at: Option<WallMs>,
-    /// Whether its items are judged by their attempts alone from now on; see [`TaskCommand::StartJudging`].
+    /// True if items are judged by their own attempts alone from now on; see [`TaskCommand::StartJudging`].
     pub judges: bool,
-    /// Whether it is refused where it would only be warned of.
+    /// True if warnings are treated as errors.
     pub strict: bool,
 }
 
-/// The tasks of this node's store.
+/// Service for the tasks in this node's store.
 pub struct Tasks {
     pub(super) node: Arc<ThisNode>,
-    /// Where they are kept.
+    /// Store that keeps the tasks.
     pub store: Arc<dyn TaskStore>,
     pub(super) appends: Arc<dyn AppendStore>,
     pub(super) results: Results,
-    /// Lists of tasks, runs and audit entries.
+    /// Store for lists of tasks, runs and audit entries.
     pub lists: Arc<dyn TaskList>,
     pub(super) businesses: Arc<Businesses>,
     pub(super) limits: Arc<Limits>,
@@ -98,7 +99,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// A task as it is stored.
+    /// Returns a task as it is stored.
     ///
     /// # Errors
     /// `NotFound`.
@@ -106,11 +107,11 @@ impl Tasks {
         self.store.get(id).await?.ok_or_else(|| ServiceError::no_task(id))
     }
 
-    /// Starts a task, or lets it go on. One that runs already is only told to judge its items, if it is to.
+    /// Starts or resumes a task. If it is already running, only the request to judge its items takes effect.
     ///
     /// # Errors
-    /// `WrongState` while it stops or after it ended; `Conflict` after its deadline, and for a job; `Unprocessable` for a time
-    /// that is over, and for what would be warned of.
+    /// `WrongState` while it is stopping or after it ended; `Conflict` after its deadline, and for a job;
+    /// `Unprocessable` for a start time in the past, and in strict mode for anything that would cause a warning.
     pub async fn start(
         &self,
         id: TaskId,
@@ -120,7 +121,7 @@ impl Tasks {
         let StartHow { at, judges, strict } = how;
         let task = self.get(id).await?;
         refuse_late(&task, self.node.now())?;
-        // Whoever asks for the same start again is told how it stands.
+        // Repeating the same start request returns the current state.
         self.check_start(at.filter(|_| task.spec.start_at != at))?;
         match self.businesses.find(&task.business).await? {
             None if matches!(task.status, Status::Created | Status::Stopped) => return Err(of_a_job(&task)),
@@ -136,13 +137,13 @@ impl Tasks {
             None => TaskCommand::Start,
         };
         let now = self.node.now();
-        // One that waits for another time is not there yet.
+        // A task that waits for another start time isn't in the requested state.
         let is_then = move |task: &TaskView| {
             let is_due = |at: Option<WallMs>| at.is_none_or(|at| at <= now);
             at.is_none() || task.spec.start_at == at || (is_due(at) && is_due(task.spec.start_at))
         };
         let there = move |task: &TaskView| {
-            task.wish == Wish::Run && !task.status.is_terminal() && !sleeps(task) && is_then(task)
+            task.desired == Desired::Run && !task.status.is_terminal() && !sleeps(task) && is_then(task)
         };
         let told = self.obey(id, &command, write, there).await?;
         if told.is_new || !judges || told.task.tuning.judge_after == AT_ONCE {
@@ -160,7 +161,7 @@ impl Tasks {
         Ok(CommandOutcome { task, is_new: true })
     }
 
-    /// Stops a task; it can be started again.
+    /// Stops a task so that it can be started again.
     ///
     /// # Errors
     /// `WrongState` before it was started and after it ended.
@@ -182,7 +183,7 @@ impl Tasks {
             }
             StopHow::Now => {
                 let there = |task: &TaskView| {
-                    let is_at_once = matches!(task.wish, Wish::StopNow | Wish::Cancel);
+                    let is_at_once = matches!(task.desired, Desired::StopNow | Desired::Cancel);
                     task.status == Status::Stopped || (task.status == Status::Stopping && is_at_once)
                 };
                 self.obey(id, &TaskCommand::StopNow, write, there).await
@@ -190,22 +191,22 @@ impl Tasks {
         }
     }
 
-    /// Ends a task for good.
+    /// Cancels a task permanently.
     ///
     /// # Errors
     /// `WrongState` after it finished.
     pub async fn cancel(&self, id: TaskId, write: &Write) -> Result<CommandOutcome, ServiceError> {
         let there = |task: &TaskView| {
-            task.status == Status::Cancelled || (task.status == Status::Stopping && task.wish == Wish::Cancel)
+            task.status == Status::Cancelled
+                || (task.status == Status::Stopping && task.desired == Desired::Cancel)
         };
         self.obey(id, &TaskCommand::Cancel, write, there).await
     }
 
-    /// Finishes a task early: what was not dispatched at or above `total` is excluded; without it, what was not
-    /// dispatched at all.
+    /// Finishes a task early. Excludes undispatched items at or above `total`; without it, all undispatched items.
     ///
     /// # Errors
-    /// `WrongState`; `FieldsRefused` when the task isn't that long.
+    /// `WrongState`; `FieldsRefused` if the task has fewer items.
     pub async fn finish(
         &self,
         id: TaskId,
@@ -217,11 +218,11 @@ impl Tasks {
         self.obey(id, &TaskCommand::Finish { end }, write, there).await
     }
 
-    /// Moves a running task, or one of its shards, to another node: what is in flight ends first, and nothing is done
-    /// twice. Says how many shards move.
+    /// Moves a running task, or one of its shards, to another node. Calls in flight finish first, and nothing is done
+    /// twice. Also returns the number of shards moved.
     ///
     /// # Errors
-    /// `Conflict` or `Unprocessable` where that can't be, with what would do.
+    /// `Conflict` or `Unprocessable` if that isn't possible, with advice.
     pub async fn move_shards(
         &self,
         id: TaskId,
@@ -239,7 +240,7 @@ impl Tasks {
         Ok((self.get(id).await?, moved))
     }
 
-    /// Tries a recovering task now. Of a task whose end didn't add up, the end is proved again.
+    /// Retries a recovering task now. For a task whose final counts didn't add up, repeats the check.
     ///
     /// # Errors
     /// `WrongState` in any other state.
@@ -249,10 +250,10 @@ impl Tasks {
         self.obey(id, &TaskCommand::Recover, write, there).await
     }
 
-    /// The business is ready for a start, the present one unless it says which, and perhaps changes the task for it.
+    /// Records that the business is ready for a start, by default the current one, with optional changes of the task.
     ///
     /// # Errors
-    /// `StaleStart` for another start than the present one; `WrongState` when nothing waits for it.
+    /// `StaleStart` for another start than the current one; `WrongState` if the task isn't waiting for it.
     pub async fn ready(
         &self,
         id: TaskId,
@@ -263,7 +264,7 @@ impl Tasks {
         let present = self.get(id).await?.start_no;
         let start_no = start_no.unwrap_or(present);
         self.check_spec(&edit.spec)?;
-        // A repeat of an answer that was heard; one that would change something more is refused.
+        // A repeated notification is accepted, unless it would change something.
         let is_repeat = edit == TaskEdit::default();
         let there = move |task: &TaskView| {
             is_repeat && task.start_no == start_no && matches!(task.status, Status::Queued | Status::Running)
@@ -283,12 +284,13 @@ impl Tasks {
     /// Deletes a task that has ended.
     ///
     /// # Errors
-    /// `WrongState` before it ended; `Conflict` while a redrive of it hasn't.
+    /// `WrongState` before it ended; `Conflict` while a redrive of it is unfinished.
     pub async fn delete(&self, id: TaskId, write: &Write) -> Result<(), ServiceError> {
         Ok(self.store.delete(id, write, self.node.now()).await?)
     }
 
-    /// Gives a command unless the task is there already. `is_there` is asked again where the command came too late.
+    /// Executes a command unless the task is already in the target state. Checks `is_there` again if the command came
+    /// too late.
     pub(super) async fn obey(
         &self,
         id: TaskId,
@@ -319,18 +321,18 @@ impl Tasks {
     }
 }
 
-/// Whether it rests and its deadline is over.
+/// Returns true if the task isn't started and its deadline has passed.
 pub(super) fn would_stop_at_once(task: &TaskView, now: WallMs) -> bool {
     let rests = matches!(task.status, Status::Created | Status::Stopped);
     rests && task.spec.deadline.is_some_and(|deadline| deadline <= now)
 }
 
-/// Whether it wants to run and rested too long for anybody to take it.
+/// Returns true if the task should run but has been idle too long for a node to resume it.
 fn sleeps(task: &TaskView) -> bool {
     task.status_reason.as_deref() == Some(DORMANT)
 }
 
-/// No node can start it.
+/// Returns the error for starting a job's task, which no node can do.
 fn of_a_job(task: &TaskView) -> ServiceError {
     let name = task.spec.name.as_deref().unwrap_or_default();
     ServiceError::conflict(
@@ -339,7 +341,7 @@ fn of_a_job(task: &TaskView) -> ServiceError {
     )
 }
 
-/// Refuses to start a task that would stop at once.
+/// Rejects the start of a task that would stop immediately.
 fn refuse_late(task: &TaskView, now: WallMs) -> Result<(), ServiceError> {
     let Some(deadline) = task.spec.deadline.filter(|_| would_stop_at_once(task, now)) else {
         return Ok(());

@@ -1,5 +1,6 @@
-//! What would not come about as it was wished: a deadline that can't be met, a start time of a task that nobody
-//! started, results that don't fit where they are kept. It is told where a task is made, changed, started or looked at; with `strict` it is refused.
+//! Problems that can be foreseen: a deadline that can't be met, a start time of a task that isn't started, results
+//! that exceed the free space. Reported as warnings when a task is created, changed, started or read; with `strict`,
+//! they are errors.
 
 use std::time::Duration;
 
@@ -20,39 +21,40 @@ use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::sources::resolver::SourceRequest;
 use windrow_engine::ports::tasks::store::{NewTask, TaskEdit, TaskView};
 
-/// The code of a deadline that can't be met.
+/// Warning code for a deadline that can't be met.
 pub const DEADLINE: &str = "deadline_too_early";
-/// The code of a start time without a start.
+/// Warning code for a start time of a task that isn't started.
 pub const NOT_STARTED: &str = "not_started";
 
-/// The code of results that don't fit where they are kept.
+/// Warning code for results that exceed the free space.
 pub const RESULTS_ROOM: &str = "results_room";
 
-/// What would not come about.
+/// Problem that can be foreseen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// [`DEADLINE`], [`NOT_STARTED`], [`RESULTS_ROOM`], [`IN_LINE`](super::line::IN_LINE), or [`RATE`](super::ceiling::RATE).
+    /// One of [`DEADLINE`], [`NOT_STARTED`], [`RESULTS_ROOM`], [`IN_LINE`](super::line::IN_LINE) and
+    /// [`RATE`](super::ceiling::RATE).
     pub code: &'static str,
-    /// Of which member, what is wrong, and what would do.
+    /// Affected member, with the problem and advice.
     pub fault: FieldFault,
 }
 
-/// What a task is to come to, as far as it is known.
+/// Forecast of a task's run, as far as it is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Outlook {
     pub(super) items: u64,
     pub(super) rate: RateLimit,
     pub(super) shards: Option<u32>,
-    /// The limits that the task itself names.
+    /// Limits named by the task itself.
     pub(super) limits: Vec<String>,
-    /// Whether it runs as soon as it may.
+    /// True if the task runs as soon as possible.
     is_wanted: bool,
     start_at: Option<WallMs>,
     pub(super) deadline: Option<WallMs>,
 }
 
 impl Outlook {
-    /// Of a task that is to be made.
+    /// Returns the forecast of a task to be created.
     pub(crate) fn of_new(task: &NewTask, starts: bool) -> Outlook {
         Outlook {
             items: task.total.0.saturating_sub(task.spec.skip_first.0),
@@ -65,11 +67,11 @@ impl Outlook {
         }
     }
 
-    /// Of tasks that are made by a request, before its source is read.
+    /// Returns the forecast of tasks created by a request, before its source is read.
     fn of_request(request: &TaskRequest, tuning: &Tuning, defaults: &TaskSpec) -> Outlook {
         let spec = request.plan.spec.clone().apply(defaults);
         Outlook {
-            // Of other sources nobody knows more than that they have one.
+            // Other sources are only known to have at least one item.
             items: match request.source {
                 SourceRequest::Range { total } => total.0.saturating_sub(spec.skip_first.0),
                 _ => 1,
@@ -83,7 +85,7 @@ impl Outlook {
         }
     }
 
-    /// Of a task; none when nothing more comes of it by itself.
+    /// Returns the forecast of a task, `None` if it won't continue on its own.
     fn of(task: &TaskView) -> Option<Outlook> {
         let is_open = match task.status {
             Status::Created
@@ -100,7 +102,7 @@ impl Outlook {
         is_open.then(|| Outlook::going_on(task))
     }
 
-    /// Of a task, if it runs as soon as it may.
+    /// Returns the forecast of a task that continues from its current state.
     pub(crate) fn going_on(task: &TaskView) -> Outlook {
         let left = task
             .total
@@ -120,7 +122,7 @@ impl Outlook {
         }
     }
 
-    /// The same, started now or not before this time.
+    /// Assumes a start now, or not before this time.
     pub(crate) fn started(self, at: Option<WallMs>) -> Outlook {
         Outlook {
             is_wanted: true,
@@ -129,7 +131,7 @@ impl Outlook {
         }
     }
 
-    /// The same after a change.
+    /// Applies a change to the forecast.
     pub(crate) fn changed(self, task: &TaskView, edit: &TaskEdit) -> Outlook {
         let total = edit.total.unwrap_or(task.total).0;
         let spec = edit.spec.clone().apply(&task.spec);
@@ -153,25 +155,25 @@ fn fixed(shards: Shards) -> Option<u32> {
 }
 
 impl Tasks {
-    /// What of a task would not come about. What can't be looked up now isn't told: it is no reason to refuse an
-    /// answer.
+    /// Returns the warnings about a task. Whatever can't be checked right now is left out, because the response
+    /// shouldn't fail for it.
     pub async fn warnings(&self, task: &TaskView) -> Vec<Warning> {
         let Some(outlook) = Outlook::of(task) else {
             return Vec::new();
         };
         let mut found = self.warnings_of_time(task, &outlook).await;
         found.extend(self.warning_of_room(task).await);
-        // One whose status says why it waits needs no second word.
+        // If the status already explains the wait, a warning would only repeat it.
         if outlook.is_wanted && outlook.start_at.is_none() && task.status_reason.is_none() {
             found.extend(self.warning_of_line(task, &outlook).await);
         }
         found
     }
 
-    /// What of the tasks that are made by a request would not come about, as far as that is known before its source is read.
+    /// Returns the warnings about tasks created by a request, as far as possible without reading its source.
     ///
     /// # Errors
-    /// When its business or its settings aren't sound, or the store can't be read.
+    /// If its business or settings are invalid, or if the store can't be read.
     pub(crate) async fn warnings_of_request(
         &self,
         request: &TaskRequest,
@@ -183,7 +185,7 @@ impl Tasks {
         Ok(self.foreseen(&outlook, &business).await?)
     }
 
-    /// That the results don't fit where they are kept.
+    /// Warns if the results exceed the free space.
     pub(crate) async fn warning_of_room(&self, task: &TaskView) -> Option<Warning> {
         let room = self.results.room(task).await.unwrap_or_else(|error| {
             tracing::debug!(task = %task.id, %error, "whether its results fit isn't known now");
@@ -237,10 +239,10 @@ impl Tasks {
         Ok(found)
     }
 
-    /// Refuses what would only be warned of.
+    /// Fails if there are any warnings.
     ///
     /// # Errors
-    /// `Unprocessable` names each.
+    /// `Unprocessable` with all of them.
     pub(crate) async fn refuse_foreseen(
         &self,
         outlook: &Outlook,
@@ -265,7 +267,7 @@ impl Tasks {
         ))
     }
 
-    /// What one part of a task needs of a node; none where it is cut into as many as it takes.
+    /// Returns the capacity that one shard needs; `None` if the number of shards is automatic.
     pub(super) fn part(&self, outlook: &Outlook) -> Option<Load> {
         let rate = match outlook.rate {
             RateLimit::Limited(rate) => rate,
@@ -275,7 +277,7 @@ impl Tasks {
         Some(Load(Load::needed_by(rate).0.div_ceil(shards)))
     }
 
-    /// The most that a node may run that takes tasks; none is without limit.
+    /// Returns the capacity of the largest node that accepts tasks; `None` if it is unlimited.
     pub(super) async fn largest_node(&self) -> Result<Option<Load>, StoreError> {
         if !self.cluster.parts.is_shared {
             return Ok(self.node.supervisor.room().capacity);
@@ -284,7 +286,7 @@ impl Tasks {
         Ok(known.and_then(|known| known.into_iter().max()))
     }
 
-    /// What each node may run that takes tasks; none is without limit.
+    /// Returns the capacities of all nodes that accept tasks; `None` is unlimited.
     pub(super) async fn capacities(&self) -> Result<Vec<Option<Load>>, StoreError> {
         let sessions = self.cluster.sessions().await?;
         let takes = sessions.iter().filter(|session| {
@@ -365,7 +367,7 @@ fn too_early(plan: &Plan, short: &Shortfall, limit: Option<&Ceiling>, now: WallM
     )
 }
 
-/// Whole seconds, at least one.
+/// Formats a duration in whole seconds, at least 1.
 fn span(span: Duration) -> String {
     humantime::format_duration(Duration::from_secs(span.as_secs().max(1))).to_string()
 }

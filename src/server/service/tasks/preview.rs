@@ -1,4 +1,5 @@
-//! Calls the handler of a task with some of its items in mode `preview`. Nothing is recorded, nothing is tried again.
+//! Previews: calls a task's handler with some of its items in mode `preview`. Nothing is recorded and nothing is
+//! retried.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use crate::service::ServiceError;
 use crate::service::node::ThisNode;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, Outcome, Wish};
+use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, Outcome, RetryAdvice};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, ItemVerdict, Mode, Reply, RunContext,
@@ -19,29 +20,29 @@ use windrow_engine::ports::sources::provision::{Provider, ProvisionError};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 
-/// Items of one preview.
+/// Most items per preview.
 pub const ITEMS_MAX: usize = 100;
-/// How long a preview may take in all; what was not called by then is told so.
+/// Time limit for a whole preview; items not called by then are reported as such.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long the handler may take until it takes a call.
+/// Longest wait until the handler accepts a call.
 pub(in crate::service) const READY_WITHIN: Duration = Duration::from_secs(20);
-/// Beyond the call's own time, for the handler to say that it is over.
+/// Extra time beyond the call's timeout, for the handler itself to report the timeout.
 pub(in crate::service) const MARGIN: Duration = Duration::from_secs(1);
 
-/// What the handler said of one item.
+/// Outcome of a preview for one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreviewedItem {
-    /// The item.
+    /// Index of the previewed item.
     pub index: ItemIndex,
-    /// `succeeded`, `skipped`, `abandoned`, `retry`, `failed` or `not_called`.
+    /// `succeeded`, `skipped`, `failed`, `retry`, `broken` or `not_called`.
     pub result: &'static str,
-    /// Why, unless it went well.
+    /// Reason, unless the item succeeded or was skipped.
     pub failure: Option<Failure>,
-    /// How long the call took.
+    /// Duration of the call.
     pub took: Duration,
 }
 
-/// Calls handlers as runs do, without their consequences.
+/// Service that calls handlers like a run, but without consequences.
 pub struct Previews {
     pub(in crate::service) node: Arc<ThisNode>,
     pub(in crate::service) tasks: Arc<dyn TaskStore>,
@@ -64,7 +65,7 @@ impl Previews {
     /// Previews items of a task.
     ///
     /// # Errors
-    /// `Unprocessable` for an item that isn't there, and where the handler can't be called at all.
+    /// `Unprocessable` for an item that doesn't exist, or if the handler can't be called at all.
     pub async fn preview(
         &self,
         task: &TaskView,
@@ -146,7 +147,7 @@ impl Trial<'_> {
     async fn run(&self, items: &[ItemIndex]) -> Result<Vec<PreviewedItem>, ServiceError> {
         let end = Instant::now() + PATIENCE;
         let mut slots = self.handler.slots();
-        // A handler that takes nothing says by its answer why.
+        // If no slot becomes free, call anyway: the handler's reply gives the reason.
         timeout(READY_WITHIN, slots.wait_for(|slots| *slots != Some(0)))
             .await
             .ok();
@@ -216,7 +217,7 @@ pub(in crate::service) fn dispatches(items: &[ItemIndex]) -> CallItems {
     }
 }
 
-/// What a reply says of each item of a call.
+/// Converts a reply to the outcome of each item of the call.
 pub(in crate::service) fn read(items: &[ItemIndex], reply: Reply, took: Duration) -> Vec<PreviewedItem> {
     let well = |index: ItemIndex, result| PreviewedItem {
         index,
@@ -236,12 +237,12 @@ pub(in crate::service) fn read(items: &[ItemIndex], reply: Reply, took: Duration
                 ItemVerdict::Settled(Outcome::Skipped) => well(index, "skipped"),
                 ItemVerdict::Failed {
                     failure,
-                    wish: Wish::Abandon,
-                } => failed(index, "abandoned", &failure, took),
+                    advice: RetryAdvice::Fail,
+                } => failed(index, "failed", &failure, took),
                 ItemVerdict::Unclear(failure)
                 | ItemVerdict::Failed {
                     failure,
-                    wish: Wish::Retry { .. },
+                    advice: RetryAdvice::Retry { .. },
                 } => failed(index, "retry", &failure, took),
             })
             .collect(),
@@ -269,13 +270,13 @@ fn whole(failure: &CallFailure) -> (&'static str, Failure) {
         CallFailure::Failed { failure, .. } | CallFailure::BackPressure { failure, .. } => {
             ("retry", failure.clone())
         }
-        CallFailure::Abandoned(failure) | CallFailure::Unsendable(failure) => ("abandoned", failure.clone()),
+        CallFailure::Final(failure) | CallFailure::Unsendable(failure) => ("failed", failure.clone()),
         CallFailure::BadReply(failure)
         | CallFailure::Rejected(failure)
         | CallFailure::Unstarted(failure)
-        | CallFailure::Gone(failure) => ("failed", failure.clone()),
+        | CallFailure::Gone(failure) => ("broken", failure.clone()),
         CallFailure::Fenced => (
-            "failed",
+            "broken",
             Failure::new(
                 "FENCED",
                 "it answers that a newer run exists, but this is a preview",
@@ -306,7 +307,7 @@ mod tests {
                 ItemIndex(9),
                 ItemVerdict::Failed {
                     failure: busy.clone(),
-                    wish: Wish::Abandon,
+                    advice: RetryAdvice::Fail,
                 },
             ),
         ];
@@ -316,10 +317,10 @@ mod tests {
         };
         assert_eq!(
             told(Reply::Items(Box::new(replies))),
-            [(3, "skipped"), (9, "abandoned")]
+            [(3, "skipped"), (9, "failed")]
         );
         let gone = Reply::Failed(Box::new(CallFailure::Gone(busy.clone())));
-        assert_eq!(told(gone), [(3, "failed"), (9, "failed")]);
+        assert_eq!(told(gone), [(3, "broken"), (9, "broken")]);
         assert_eq!(
             told(Reply::failed(FailureClass::Unclear, busy)),
             [(3, "retry"), (9, "retry")]

@@ -1,6 +1,6 @@
-//! Redrives: a new task over failures of another. Nothing is copied, so a redrive of a million failures is made as
-//! quickly as one of ten, and while the other task runs. Only where redrives of the task went before, each item is looked
-//! at: what one of them made good, or has under way, isn't done again.
+//! Redrives: new tasks for the failures of other tasks. Nothing is copied, so a redrive of a million failures is
+//! created as quickly as one of ten, even while the other task runs. Only if there were earlier redrives is each item
+//! examined, because items that they recovered or are working on aren't redriven again.
 
 use crate::service::ServiceError;
 use crate::service::tasks::Tasks;
@@ -9,40 +9,40 @@ use windrow_core::task::spec::{self, TaskSpec};
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec, SourceRequest};
 use windrow_engine::ports::tasks::store::{Making, TaskView, Write};
 
-/// How often a selection is made anew because another redrive was made meanwhile.
+/// Attempts to select failures when concurrent redrives interfere.
 const TRIES_MAX: u32 = 20;
 
-/// What a redrive shall be.
+/// Request for a redrive.
 #[derive(Clone, Debug, Default)]
 pub struct RedriveRequest {
-    /// Failures of these groups; empty is all.
+    /// Only failures of these groups; empty for all groups.
     pub codes: Vec<String>,
-    /// Only these items, written `5,9-20`.
+    /// Only these items, written as `5,9-20`.
     pub indexes: Option<String>,
-    /// Only those of them that are unconfirmed.
+    /// Only unconfirmed failures among them.
     pub unconfirmed: bool,
-    /// Whether the items get keys of the new task, so that the business takes them for new ones.
+    /// True if the items get keys of the new task, so that the business treats them as new.
     pub new_keys: bool,
-    /// Whether it also takes what earlier redrives made good or have under way.
+    /// True if items are included that earlier redrives recovered or are working on.
     pub again: bool,
-    /// What the new task has that the other doesn't.
+    /// Members of the new task that differ from the original.
     pub plan: TaskPlan,
 }
 
 impl Tasks {
-    /// Makes a task over failures of another one, and starts it if wanted.
+    /// Creates a redrive and starts it if requested.
     ///
     /// # Errors
-    /// `Unprocessable` when nothing is selected, a code is unknown, or the settings contradict one another; and as
-    /// [`Tasks::create`].
+    /// `Unprocessable` if nothing is selected, a code is unknown, or the settings contradict each other; otherwise
+    /// the same as [`Tasks::create`].
     pub async fn redrive(
         &self,
         origin: &TaskView,
         request: RedriveRequest,
         write: &Write,
     ) -> Result<TaskView, ServiceError> {
-        // Two at once would each take what the other is about to. On this node they follow one another; of two nodes the
-        // store lets one make it, and the other looks again.
+        // Two concurrent redrives would select the same items. On one node they wait for each other; of two nodes,
+        // the store lets one proceed, and the other selects again.
         let _turn = self.turns.turn(origin.id).await;
         for _ in 0..TRIES_MAX {
             match self.redrive_once(origin, request.clone(), write).await {
@@ -98,7 +98,7 @@ impl Tasks {
         self.make(&business, task, how, strict, write).await
     }
 
-    /// The failures that are asked for, whatever became of them since.
+    /// Returns the requested failures, regardless of later redrives.
     async fn selected(
         &self,
         origin: &TaskView,

@@ -1,4 +1,4 @@
-//! The report of a task: what it was, what came of it, and the proof that every item is accounted for.
+//! Report of a task: its settings, its outcome, and the proof that every item is accounted for.
 
 use std::sync::Arc;
 
@@ -14,52 +14,52 @@ use windrow_engine::ports::tasks::list::RunRecord;
 use windrow_engine::ports::tasks::report_store::ReportFacts;
 use windrow_engine::ports::tasks::store::{AuditEntry, FailureGroup, ShardLife, TaskStore, TaskView};
 
-/// Runs and audit entries of a report.
+/// Most runs in a report; the next limit is for audit entries.
 const RUNS_MAX: u32 = 100;
 const ENTRIES_MAX: usize = 200;
-/// Redrives of a report.
+/// Most redrives in a report.
 const REDRIVES_MAX: u32 = 100;
 
-/// What no platform can know; said in every report.
+/// Limit of what any platform can prove, stated in every report.
 pub const LIMIT_OF_PROOF: &str = "that no item was handled twice can't be proved from here: a call whose answer was lost \
      is made again, with the same key, and only the business can tell";
 
-/// See the module.
+/// Complete report of a task.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// When it was made.
+    /// Time of the report.
     pub at: WallMs,
-    /// The rows that it is made of.
+    /// Rows from which the report is built.
     pub facts: ReportFacts,
-    /// What people and the system did, oldest first.
+    /// Actions of people and of the system, oldest first.
     pub entries: Vec<AuditEntry>,
-    /// Tasks that did its failures again.
+    /// Tasks that redrove its failures.
     pub redrives: Vec<TaskView>,
-    /// What is left of the failures after them.
+    /// Failures that remain after the redrives.
     pub net: NetResult,
-    /// Whether every item is accounted for.
+    /// Proof that every item is accounted for.
     pub proof: Vec<Check>,
 }
 
-/// One step of the proof.
+/// Single step of the proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What has to hold.
+    /// Statement that must hold.
     pub claim: &'static str,
-    /// Whether it does.
+    /// True if the statement holds.
     pub holds: bool,
-    /// The numbers.
+    /// Numbers that support the result.
     pub evidence: String,
 }
 
 impl Report {
-    /// Whether the task is finished and every step of the proof holds.
+    /// Returns true if the task is finished and all steps of the proof hold.
     pub fn is_proved(&self) -> bool {
         self.facts.task.status == Status::Finished && self.proof.iter().all(|check| check.holds)
     }
 }
 
-/// Reports of tasks.
+/// Service for reports of tasks.
 pub struct Reports {
     pub(in crate::service) node: Arc<ThisNode>,
     pub(in crate::service) tasks: Arc<dyn TaskStore>,
@@ -79,7 +79,7 @@ impl Reports {
         }
     }
 
-    /// The report of a task, as of now.
+    /// Returns the current report of a task.
     ///
     /// # Errors
     /// `NotFound`.
@@ -108,7 +108,7 @@ impl Reports {
     }
 }
 
-/// What the audit need not keep, since the runs say it: a node gave a shard back or lost it, and another went on.
+/// Derives handovers and takeovers of shards from the runs, as the audit log doesn't record all of them.
 fn successions(runs: &[RunRecord], entries: &[AuditEntry]) -> Vec<AuditEntry> {
     let taken: Vec<Loss> = entries.iter().filter_map(taken_over).collect();
     let told = runs.iter().filter_map(|next| {
@@ -142,14 +142,14 @@ fn successions(runs: &[RunRecord], entries: &[AuditEntry]) -> Vec<AuditEntry> {
     told.collect()
 }
 
-/// The take-over that an entry tells of.
+/// Returns the takeover that an audit entry describes.
 fn taken_over(entry: &AuditEntry) -> Option<Loss> {
     let is_one = entry.action == "shard.taken_over";
     let (before, after) = (entry.before.as_deref()?, entry.after.as_deref()?);
     Loss::of(before, after).filter(|_| is_one)
 }
 
-/// The completion proof, from sums over shards and groups.
+/// Builds the completion proof from sums over shards and groups.
 fn proof(facts: &ReportFacts) -> Vec<Check> {
     let task = &facts.task;
     vec![
@@ -173,7 +173,7 @@ fn equals(holds: bool) -> char {
     if holds { '=' } else { '≠' }
 }
 
-/// The ranges follow each other from the head to the end.
+/// Checks that the ranges are contiguous from the head to the end.
 fn tiling(task: &TaskView) -> Check {
     let mut next = head(task);
     let mut holds = true;
@@ -193,15 +193,15 @@ fn tiling(task: &TaskView) -> Check {
 }
 
 fn completion(task: &TaskView) -> Check {
-    let open = task.shards.iter().filter(|shard| shard.low_water != shard.end);
+    let open = task.shards.iter().filter(|shard| shard.watermark != shard.end);
     let open: Vec<String> = open
         .map(|shard| {
-            let (low, end) = (shard.low_water.0, shard.end.0);
+            let (low, end) = (shard.watermark.0, shard.end.0);
             format!("{}.{} is at {low} of {end}", task.id, shard.no)
         })
         .collect();
     Check {
-        claim: "each shard's low water is its end",
+        claim: "each shard's watermark is its end",
         holds: open.is_empty(),
         evidence: match (open.is_empty(), task.shards.len()) {
             (false, _) => open.join("; "),
@@ -211,7 +211,7 @@ fn completion(task: &TaskView) -> Check {
     }
 }
 
-/// What is parked is among the items that wait.
+/// Checks that no items are parked or waiting. Parked items are among those waiting.
 fn waiting(task: &TaskView, has_waiting_items: bool) -> Check {
     let parked = sum(task, |shard| shard.counters.parked);
     Check {
@@ -239,13 +239,13 @@ fn counters(task: &TaskView) -> Check {
 }
 
 fn failures(task: &TaskView, groups: &[FailureGroup]) -> Check {
-    let abandoned = sum(task, |shard| shard.counters.abandoned);
+    let failed = sum(task, |shard| shard.counters.failed);
     let recorded: u64 = groups.iter().map(|group| group.count).sum();
-    let holds = recorded == abandoned;
+    let holds = recorded == failed;
     Check {
-        claim: "the failures recorded are the items abandoned",
+        claim: "the failures recorded are the items failed",
         holds,
-        evidence: format!("{recorded} recorded {} {abandoned} abandoned", equals(holds)),
+        evidence: format!("{recorded} recorded {} {failed} failed", equals(holds)),
     }
 }
 
@@ -267,7 +267,7 @@ mod tests {
             ended_at: Some(WallMs(i64::from(no) + 1)),
             end_reason: Some(end.to_owned()),
             end_text: None,
-            low_water: ItemIndex(0),
+            watermark: ItemIndex(0),
             settled: [0; 3],
             parked: 0,
         }

@@ -1,4 +1,4 @@
-//! What a task may be given: settings, parameters, names, labels; checked here for create, clone and change alike.
+//! Validation of settings, parameters, names and labels, shared by create, clone and change.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -19,24 +19,26 @@ use windrow_core::text::likeness::nearest;
 use windrow_core::text::names;
 use windrow_engine::ports::access::business_store::Business;
 
-/// How deeply JSON may be nested that is kept as it was written. (serde_json reads 128, and it is stored inside more.)
+/// Deepest nesting of JSON that is kept as raw text. serde_json reads up to 128 levels, and the text is stored inside
+/// other JSON.
 pub const DEPTH_MAX: usize = 100;
-/// Names among which a misspelt one is looked for.
+/// Most names searched for a similar one when a name is unknown.
 pub(crate) const LOOKED_THROUGH_MAX: u32 = 1000;
-/// Labels of one task.
+/// Most labels per task.
 pub const LABELS_MAX: usize = 32;
-/// The longest key of a label. Unit: bytes.
+/// Longest label key, in bytes.
 pub const LABEL_KEY_BYTES_MAX: usize = 63;
-/// The longest value of a label. Unit: characters.
+/// Longest label value, in characters.
 pub const LABEL_VALUE_CHARS_MAX: usize = 255;
 
 impl Tasks {
-    /// The settings of a task: the node's defaults, the business's, then what the request names.
+    /// Returns the settings of a task: the node's defaults, overridden by the business's, overridden by the
+    /// request's.
     pub(crate) fn settings(&self, business: &Business, named: &TuningPatch) -> Result<Tuning, ServiceError> {
         let node = self.node.config().task_defaults.tuning.clone();
         let mut base = business.spec.defaults.apply(&node);
         if named.ordered == Some(true) {
-            // What an ordered task can't have is no default of it.
+            // Reset defaults that an ordered task can't have.
             base.batch = NonZeroU32::MIN;
             base.concurrency = Auto::Auto;
         }
@@ -45,7 +47,7 @@ impl Tasks {
         Ok(tuning)
     }
 
-    /// Whether settings are sound, allowed on this node, and within what the business may have.
+    /// Checks that settings are valid, permitted on this node, and within the limits of the business.
     pub(crate) fn check_settings(&self, tuning: &Tuning, business: &Business) -> Result<(), ServiceError> {
         let limits = &business.spec.limits;
         let mut faults: Vec<FieldFault> = check::faults(tuning)
@@ -86,7 +88,7 @@ impl Tasks {
         })
     }
 
-    /// Refuses attributes that no task may have.
+    /// Rejects attributes that no task may have.
     pub(crate) fn check_spec(&self, spec: &SpecPatch) -> Result<(), ServiceError> {
         if let Some(Some(name)) = &spec.name {
             check_name(name)?;
@@ -100,7 +102,7 @@ impl Tasks {
         spec.shards.map_or(Ok(()), check_shards)
     }
 
-    /// Whether parameters are of a size that goes with each call.
+    /// Checks that parameters are small enough to be sent with each call.
     pub(crate) fn check_params(&self, params: &str) -> Result<(), ServiceError> {
         let most = self.node.config().task_defaults.max_params;
         if params.len() as u64 > most.0 {
@@ -113,7 +115,7 @@ impl Tasks {
         check_depth("/params", params)
     }
 
-    /// Whether a task may be told to begin then.
+    /// Checks that a start time isn't in the past.
     pub(crate) fn check_start(&self, at: Option<WallMs>) -> Result<(), ServiceError> {
         match at {
             Some(at) if is_start_over(at, self.node.now()) => Err(ServiceError::unprocessable(
@@ -124,7 +126,7 @@ impl Tasks {
         }
     }
 
-    /// Whether a deadline lies ahead.
+    /// Checks that a deadline is in the future.
     pub(crate) fn check_deadline(&self, deadline: Option<WallMs>) -> Result<(), ServiceError> {
         match deadline {
             Some(at) if at <= self.node.now() => Err(ServiceError::unprocessable(
@@ -136,7 +138,7 @@ impl Tasks {
     }
 }
 
-/// Refuses more shards than a task may have.
+/// Rejects more shards than a task may have.
 fn check_shards(shards: Shards) -> Result<(), ServiceError> {
     match shards.0 {
         Auto::Fixed(shards) if shards.get() > SHARDS_MAX => {
@@ -147,12 +149,12 @@ fn check_shards(shards: Shards) -> Result<(), ServiceError> {
     }
 }
 
-/// Whether it is an API that knows nothing of Windrow.
+/// Returns true if the handler is an API that doesn't know Windrow.
 fn is_request(business: &Business) -> bool {
     matches!(business.spec.handler, HandlerSpec::Request(_))
 }
 
-/// What a name that isn't there was meant to be, and what there is.
+/// Returns advice for an unknown name: a similar one, and the existing ones.
 pub(crate) fn one_of(wrong: &str, names: &[String]) -> String {
     let like = nearest(wrong, names.iter().cloned());
     let guess = like
@@ -161,7 +163,7 @@ pub(crate) fn one_of(wrong: &str, names: &[String]) -> String {
     format!("{guess}one of those that there are: {}", names.join(", "))
 }
 
-/// Whether JSON that is kept as it was written can be read again: readers give up on what is nested too deeply.
+/// Checks that raw JSON can be parsed again later, because parsers reject deep nesting.
 pub(crate) fn check_depth(pointer: &str, json: &str) -> Result<(), ServiceError> {
     if depth(json) > DEPTH_MAX {
         let text = format!("must not be nested more than {DEPTH_MAX} levels deep");
@@ -170,7 +172,7 @@ pub(crate) fn check_depth(pointer: &str, json: &str) -> Result<(), ServiceError>
     Ok(())
 }
 
-/// How deeply arrays and objects are nested in valid JSON.
+/// Returns the nesting depth of valid JSON.
 fn depth(json: &str) -> usize {
     let (mut depth, mut most, mut in_text, mut escaped) = (0_usize, 0, false, false);
     for byte in json.bytes() {
@@ -190,7 +192,7 @@ fn depth(json: &str) -> usize {
     most
 }
 
-/// Whether a text can be a task's name: it is said in URLs and in shells.
+/// Checks that a text is usable as a task name, which appears in URLs and shells.
 pub(crate) fn check_name(name: &str) -> Result<(), ServiceError> {
     let is_fit = |c: char| !c.is_control() && !c.is_whitespace() && c != '/';
     let count = name.chars().count();
@@ -203,7 +205,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), ServiceError> {
     })
 }
 
-/// Whether labels can be kept and asked for as `key:value`.
+/// Checks that labels can be stored, and searched as `key:value`.
 pub(crate) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), ServiceError> {
     let is_key = |key: &str| {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');

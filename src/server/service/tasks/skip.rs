@@ -1,4 +1,4 @@
-//! Skipping items of a task because people say so.
+//! Skipping items of a task on request.
 
 use crate::service::failures::fates::Window;
 use crate::service::tasks::{CommandOutcome, Tasks};
@@ -8,24 +8,24 @@ use windrow_core::items::stretches::Stretches;
 use windrow_core::task::lifecycle::{Standing, Verb, decide};
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskView, Write};
 
-/// What becomes of the items that were named.
+/// Outcome of a skip request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipping {
-    /// What was named.
+    /// Items named in the request.
     pub named: Stretches,
-    /// How many of them were settled when it was asked for, as far as that was saved: they stay as they are.
+    /// Number of these items already settled, as far as saved; they stay unchanged.
     pub settled: u64,
-    /// How many of them are left out, at the head or by an early finish.
+    /// Number of these items that are excluded, at the head or by an early finish.
     pub excluded: u64,
 }
 
 impl Tasks {
-    /// Settles items as skipped that aren't settled, without calling them: each run does it within a second with those that
-    /// wait and with the others when their turn comes, and the next run where there is none.
+    /// Settles unsettled items as skipped without calling them. Each run does so within a second for waiting items,
+    /// and for the others when their turn comes; without a run, the next one does.
     ///
     /// # Errors
-    /// `WrongState` after the task's end; `Unprocessable` without a reason, for items that there aren't, and where the task
-    /// would have to remember too many ranges.
+    /// `WrongState` after the task's end; `Unprocessable` if the reason is missing, if the items don't exist, or if
+    /// the task would have to remember too many ranges.
     pub async fn skip(
         &self,
         id: TaskId,
@@ -34,7 +34,7 @@ impl Tasks {
     ) -> Result<(CommandOutcome, Skipping), ServiceError> {
         let task = self.get(id).await?;
         let standing = Standing {
-            wish: task.wish,
+            desired: task.desired,
             status: task.status,
             owned: false,
         };
@@ -50,11 +50,11 @@ impl Tasks {
         Ok((told, skipping))
     }
 
-    /// How many of these items are settled, as far as is saved.
+    /// Returns the number of these items that are settled, as far as saved.
     async fn settled_among(&self, task: &TaskView, named: &Stretches) -> Result<u64, ServiceError> {
         let reports = &self.failures.reports;
         let saved = reports.saved_windows(task.id).await?;
-        // Below low water an item may still be parked.
+        // Items below the watermark may still be parked.
         let waiting = match task.counters.parked {
             0 => Vec::new(),
             _ => reports.waiting_items(task.id).await?,

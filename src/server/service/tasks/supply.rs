@@ -1,4 +1,4 @@
-//! The items that a task is made with: those of its source, none, or those that are appended later.
+//! Initial items of a new task: those of its source, none, or those appended later.
 
 use crate::service::tasks::create::TaskPlan;
 use crate::service::{FieldFault, ServiceError};
@@ -7,7 +7,8 @@ use windrow_core::settings::Auto;
 use windrow_core::task::spec::Shards;
 use windrow_engine::ports::tasks::store::NewTask;
 
-/// Refuses a source without items, where the plan wants that. Else there is nothing to do, and nothing failed.
+/// Rejects a source without items if the plan requires items. Otherwise an empty task is fine: there is nothing to
+/// do, and nothing fails.
 ///
 /// # Errors
 /// `Unprocessable`.
@@ -20,10 +21,10 @@ pub(super) fn refuse_empty(total: ItemCount, plan: &TaskPlan) -> Result<(), Serv
     Err(fault.advise(advice).into())
 }
 
-/// Makes a task one that items are appended to.
+/// Turns a new task into an open one, which items are appended to.
 ///
 /// # Errors
-/// `Unprocessable` where it is to have what only a task of known items can.
+/// `Unprocessable` if it has attributes that require known items.
 pub(super) fn open(task: &mut NewTask) -> Result<(), ServiceError> {
     let mut faults = Vec::new();
     if matches!(task.spec.shards.0, Auto::Fixed(shards) if shards.get() > 1) {

@@ -1,13 +1,13 @@
-//! One after the other, by task: for changes that touch more than the store.
+//! Serialization by task, for changes that touch more than the store.
 
 use tokio::sync::{Mutex, MutexGuard};
 
 use windrow_core::ids::TaskId;
 
-/// Tasks that share a turn wait for each other needlessly; with so many turns that is rare.
+/// Number of locks. Tasks that share one wait for each other needlessly, which is rare with this many.
 const TURNS: usize = 64;
 
-/// The turns of all tasks.
+/// Locks that serialize changes of each task.
 #[derive(Debug)]
 pub(in crate::service) struct Turns(Vec<Mutex<()>>);
 
@@ -18,7 +18,7 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Waits for the task's turn, which lasts until the guard is dropped.
+    /// Waits for the task's lock and returns its guard.
     pub(super) async fn turn(&self, task: TaskId) -> MutexGuard<'_, ()> {
         let at = usize::try_from(task.0.rem_euclid(TURNS as i64)).unwrap_or_default();
         self.0[at].lock().await

@@ -1,4 +1,4 @@
-//! The windows of a task: what every index of a shard's window is doing, or what was saved of it.
+//! Windows of a task: the state of every index in a shard's window, live or as saved.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -17,44 +17,44 @@ use windrow_engine::ports::tasks::report_store::SavedWindow;
 
 pub use windrow_core::execution::{Cell, Head};
 
-/// Items that were given up and are marked as such; more of them are shown as settled.
-const ABANDONED_MAX: u32 = 2_000;
+/// Most failed items marked as such in a window; more of them are shown as settled.
+const FAILED_MAX: u32 = 2_000;
 
-/// The window of a shard.
+/// Dispatch window of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShardWindow {
-    /// The shard.
+    /// Id of the shard shown.
     pub shard: ShardId,
-    /// Where it was seen.
+    /// Origin of the data.
     pub seen: WindowOrigin,
-    /// The node that runs it; none while nobody does.
+    /// Node that runs the shard, `None` while nobody does.
     pub node: Option<String>,
-    /// The lowest index that is neither settled nor parked.
-    pub low_water: ItemIndex,
-    /// One past the highest index dispatched.
+    /// Lowest index that is neither settled nor parked.
+    pub watermark: ItemIndex,
+    /// End of the dispatched indexes, exclusive.
     pub high_water: ItemIndex,
-    /// How many items wide it is; none while the shard doesn't run.
+    /// Size of the window in items; `None` while the shard isn't running.
     pub size: Option<u32>,
-    /// Indexes of a cell.
+    /// Number of indexes per cell.
     pub per_cell: u64,
-    /// From low water on; the last one may stand for fewer indexes.
+    /// Cells from the watermark on; the last one may cover fewer indexes.
     pub cells: Vec<Cell>,
-    /// What low water waits for.
+    /// Item that holds back the watermark.
     pub head: Option<Head>,
 }
 
-/// Where a window was seen.
+/// Origin of a window's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowOrigin {
-    /// In the run that is under way.
+    /// Taken from the current run.
     Live,
-    /// In its last checkpoint.
+    /// Taken from the last checkpoint.
     Saved,
-    /// Nowhere: its last checkpoint is damaged.
+    /// Not available, because the last checkpoint is damaged.
     Damaged,
 }
 
-/// The windows of tasks.
+/// Service for the dispatch windows of tasks.
 pub struct Windows {
     pub(in crate::service) node: Arc<ThisNode>,
     pub(in crate::service) cluster: Arc<Cluster>,
@@ -74,8 +74,8 @@ impl Windows {
         }
     }
 
-    /// The windows of a task's shards, each in at most `cells_max` cells, and the nodes that run some and can't be asked.
-    /// Of what doesn't run, and of theirs, as it was saved.
+    /// Returns the windows of a task's shards, each with at most `cells_max` cells, and the nodes with shards that
+    /// can't be reached. Shards that aren't running or can't be reached show the saved window.
     pub async fn of_task(
         &self,
         task: TaskId,
@@ -97,19 +97,19 @@ impl Windows {
         pictures.sort_by_key(|(shard, ..)| *shard);
         let mut windows = Vec::with_capacity(pictures.len());
         for (shard, seen, node, picture) in pictures {
-            let abandoned = self.abandoned(task, &picture).await?;
+            let failed = self.failed(task, &picture).await?;
             windows.push(ShardWindow {
                 shard,
                 seen,
                 node,
-                low_water: picture.low_water,
+                watermark: picture.watermark,
                 high_water: picture.high_water,
                 size: (seen == WindowOrigin::Live).then_some(picture.size),
                 per_cell: picture.per_cell,
                 cells: if seen == WindowOrigin::Damaged {
                     Vec::new()
                 } else {
-                    picture.cells(&abandoned)
+                    picture.cells(&failed)
                 },
                 head: picture.head,
             });
@@ -117,7 +117,7 @@ impl Windows {
         Ok((windows, silent))
     }
 
-    /// Adds the windows that other nodes have.
+    /// Adds the windows of shards on other nodes.
     async fn windows_elsewhere(
         &self,
         task: TaskId,
@@ -140,14 +140,14 @@ impl Windows {
         silent
     }
 
-    /// Who was given up in a window, as far as it is stored.
-    async fn abandoned(&self, task: TaskId, window: &WindowPicture) -> Result<Vec<ItemIndex>, ServiceError> {
-        if window.low_water >= window.high_water {
+    /// Returns the failed items in a window, as far as they are stored.
+    async fn failed(&self, task: TaskId, window: &WindowPicture) -> Result<Vec<ItemIndex>, ServiceError> {
+        if window.watermark >= window.high_water {
             return Ok(Vec::new());
         }
-        // The item at low water is open.
-        let page = FailurePage::ByIndex(Some(window.low_water));
-        let found = self.failures.list.page(task, &page, ABANDONED_MAX).await?;
+        // The item at the watermark is never settled.
+        let page = FailurePage::ByIndex(Some(window.watermark));
+        let found = self.failures.list.page(task, &page, FAILED_MAX).await?;
         Ok(found
             .into_iter()
             .map(|item| item.index)
@@ -156,12 +156,13 @@ impl Windows {
     }
 }
 
-/// A shard's window, and where it was seen.
+/// Window of a shard with its origin and node.
 type Pictured = (ShardId, WindowOrigin, Option<String>, WindowPicture);
 
-/// Whether a picture from elsewhere has no more cells than were asked for: it is drawn index by index.
+/// Returns true if a window from another node has no more cells than requested; cells are built index by index, so
+/// the number must be bounded.
 fn is_sound(picture: &WindowPicture, cells_max: NonZeroU32) -> bool {
-    let indexes = picture.until.0.saturating_sub(picture.low_water.0);
+    let indexes = picture.until.0.saturating_sub(picture.watermark.0);
     picture.per_cell > 0
         && indexes <= u64::from(WINDOW_ITEMS_MAX)
         && indexes.div_ceil(picture.per_cell) <= u64::from(cells_max.get())
@@ -170,14 +171,14 @@ fn is_sound(picture: &WindowPicture, cells_max: NonZeroU32) -> bool {
 fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, WindowOrigin, WindowPicture) {
     let SavedWindow {
         shard,
-        low_water,
+        watermark,
         high_water,
         blob,
         ..
     } = saved;
     let snapshot = match blob.is_empty() {
         true => Ok(checkpoint::Snapshot::default()),
-        false => checkpoint::decode(&blob, low_water),
+        false => checkpoint::decode(&blob, watermark),
     };
     let (seen, words) = match snapshot {
         Ok(snapshot) => (WindowOrigin::Saved, snapshot.words),
@@ -189,6 +190,6 @@ fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, WindowOrig
     (
         shard,
         seen,
-        WindowPicture::saved(low_water, high_water, words, cells_max),
+        WindowPicture::saved(watermark, high_water, words, cells_max),
     )
 }

@@ -1,5 +1,5 @@
-//! Copies of datasets for readers: a hash an index and one a key, and a pointer that names them. All keys of a dataset have
-//! one hash tag, so a script sees them together, also in a cluster.
+//! Copies of datasets for readers: one hash by index, one by key, and a pointer that names them. All keys of a
+//! dataset share a hash tag, so a script sees them together, in a cluster too.
 //!
 //! | key | what |
 //! |---|---|
@@ -9,15 +9,15 @@
 //! | `windrow:{a1b2c3:board}:copy` | the copy that is being made, and the newest claim |
 //! | `windrow:{a1b2c3:board}:old` | older copies that readers may still read |
 //!
-//! - The pointer moves in one script, to a copy that is whole, and never to a lower publication of its dataset, or to a
-//!   dataset that was made before.
-//! - Each claim on a copy is refused once a newer one was met. A newer one goes on where an older one stopped: results are
-//!   appended in the order of their indexes, each stretch once.
-//! - An unfinished copy goes after [`UNFINISHED`] unless it is gone on with; one that is no longer current after the grace of
-//!   the configuration, and at most [`OLD_MAX`] of them stay.
+//! - The pointer moves in one script, only to a complete copy, and never to a lower publication of its dataset or to
+//!   an earlier dataset of the same name.
+//! - A claim on a copy is refused once a newer one was seen. The newer claim continues where the older one stopped:
+//!   results are appended in index order, each range once.
+//! - An unfinished copy expires after [`UNFINISHED`] unless it is continued. A copy that is no longer current expires
+//!   after the configured grace, and at most [`OLD_MAX`] of them are kept.
 //!
-//! What a user needs: `~windrow:* +evalsha +eval +hget +hmget +hset +hdel +hlen +hincrby +del +unlink +pexpire +persist
-//! +lpush +rpop +llen +ping`; readers `+hget +hmget +hgetall +hscan`.
+//! Required permissions: `~windrow:* +evalsha +eval +hget +hmget +hset +hdel +hlen +hincrby +del +unlink +pexpire
+//! +persist +lpush +rpop +llen +ping`; for readers `+hget +hmget +hgetall +hscan`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,60 +36,60 @@ use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::datasets::sink::{Copied, SinkError, SinkJob};
 use windrow_engine::ports::tasks::results::ItemOutput;
 
-/// How long an unfinished copy stays that nobody goes on with.
+/// Time after which an unfinished copy expires unless it is continued.
 const UNFINISHED: Duration = Duration::from_secs(3600);
-/// How long claims that are older than the end of a copy are refused: longer than anybody sleeps.
+/// Time for which older claims are refused after a copy is removed; longer than any process stays suspended.
 const TOMBSTONE: Duration = Duration::from_secs(24 * 3600);
-/// Older copies that readers may still read, at most: what is published often would fill the memory.
+/// Maximum number of older copies kept for readers, since frequent publications would fill the memory.
 const OLD_MAX: u32 = 3;
-/// Indexes of one key; the text of more ends with a comma. Unit: bytes.
+/// Maximum size of the list of indexes of one key, in bytes; a longer list is cut and ends with a comma.
 const KEY_INDEXES: u32 = 16_000;
-/// Connections of a node to a cluster, each for one dataset.
+/// Maximum connections of a node to a cluster, one per dataset.
 const LINKS_MAX: usize = 64;
 
-/// A place of a copy: which generation, under which claim.
+/// Target of a copy: a generation, under a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyPlace {
-    /// The claim.
+    /// Claim under which the copy is made.
     pub job: SinkJob,
-    /// The publication that made the generation current.
+    /// Publication that made the generation current.
     pub publication: u64,
-    /// The generation.
+    /// Generation that is copied to readers.
     pub generation: GenerationNo,
 }
 
-/// What a copy begins with.
+/// Outcome of beginning a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// Readers find it already.
+    /// The copy is complete, and readers find it already.
     There,
-    /// It is to be made from an index on; its keys begin so.
+    /// The copy is to be made or continued.
     Copy {
-        /// What its keys begin with.
+        /// Key prefix of the copy.
         copy: String,
-        /// From which index on.
+        /// First index that is not copied yet.
         from: ItemIndex,
     },
 }
 
-/// What readers are to find.
+/// Facts that readers find with a finished copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished<'a> {
-    /// How many results there are.
+    /// Number of results in the copy.
     pub results: u64,
-    /// Whether there are keys.
+    /// True if results can be found by key.
     pub is_keyed: bool,
-    /// The summary, as JSON text.
+    /// Summary as JSON text, if there is one.
     pub summary: Option<&'a str>,
 }
 
-/// See the module.
+/// Copies of datasets in the readers' Redis.
 pub struct RedisSink {
     options: Arc<RedisOptions>,
     grace: Duration,
     clock: Arc<dyn Clock>,
     runtime: Handle,
-    /// By dataset in a cluster, where each may be on another server; else one.
+    /// One connection per dataset in a cluster, where each may be on another server; otherwise a single one.
     links: Mutex<HashMap<String, Arc<Link>>>,
     begin: Arc<ScriptText>,
     append: Arc<ScriptText>,
@@ -99,7 +99,7 @@ pub struct RedisSink {
 }
 
 impl RedisSink {
-    /// Copies to this Redis, which is looked for when it is needed.
+    /// Creates a sink for this Redis; connects on first use.
     pub fn new(options: RedisOptions, grace: Duration, clock: Arc<dyn Clock>, runtime: &Handle) -> RedisSink {
         let script = |text: &str| ScriptText::new(text.to_owned());
         RedisSink {
@@ -116,10 +116,10 @@ impl RedisSink {
         }
     }
 
-    /// Begins a copy, or goes on with one that an older claim left.
+    /// Begins a copy, or continues one that an older claim left.
     ///
     /// # Errors
-    /// `Fenced`; or it failed.
+    /// `Fenced` by a newer claim, or `Failed`.
     pub async fn begin(&self, place: &CopyPlace) -> Result<Begun, SinkError> {
         let (job, generation) = (&place.job, place.generation);
         let copy = self.key(
@@ -144,10 +144,10 @@ impl RedisSink {
         }
     }
 
-    /// Appends the results of the indexes from one on to before another, with their keys, ascending.
+    /// Appends the results from one index up to, but not including, another, ascending and with their keys.
     ///
     /// # Errors
-    /// `Fenced`; or it failed.
+    /// `Fenced` by a newer claim, or `Failed`.
     pub async fn append(
         &self,
         (job, copy): (&SinkJob, &str),
@@ -183,10 +183,10 @@ impl RedisSink {
         }
     }
 
-    /// Has readers find a copy.
+    /// Makes a copy current, so that readers find it.
     ///
     /// # Errors
-    /// `Fenced`; or it failed: also where some of it is missing, which begins it anew.
+    /// `Fenced` by a newer claim, or `Failed`: also if part of the copy is missing, which starts it over.
     pub async fn flip(
         &self,
         place: &CopyPlace,
@@ -221,10 +221,10 @@ impl RedisSink {
         }
     }
 
-    /// Whether readers find a copy, whole.
+    /// Returns true if readers find this copy, complete.
     ///
     /// # Errors
-    /// Redis can't be asked.
+    /// If Redis cannot be asked.
     pub async fn is_there(&self, copied: &Copied) -> Result<bool, SinkError> {
         let keys = vec![self.key(&copied.name, "current")];
         let arguments = vec![copied.dataset.to_string(), copied.publication.to_string()];
@@ -232,10 +232,10 @@ impl RedisSink {
         Ok(said == Value::Int(1))
     }
 
-    /// Takes away what readers find.
+    /// Removes the copy that readers find.
     ///
     /// # Errors
-    /// `Fenced`; or it failed.
+    /// `Fenced` by a newer claim, or `Failed`.
     pub async fn remove(&self, job: &SinkJob) -> Result<(), SinkError> {
         let keys = vec![self.key(&job.name, "current"), self.key(&job.name, "copy")];
         let mut arguments = claim(job).to_vec();
@@ -266,7 +266,7 @@ impl RedisSink {
         Ok(self.link(dataset).call(request).await?)
     }
 
-    /// The connection to the server that has the keys of a dataset.
+    /// Returns the connection to the server that holds the keys of a dataset.
     fn link(&self, dataset: &str) -> Arc<Link> {
         let is_cluster = matches!(self.options.url.servers, RedisServers::Cluster(_));
         let of = if is_cluster { dataset } else { "" };
@@ -275,7 +275,7 @@ impl RedisSink {
             return link.clone();
         }
         if links.len() >= LINKS_MAX {
-            // Those in use end with their calls.
+            // Connections in use close when their calls end.
             links.clear();
         }
         let servers = Arc::new(Servers::new(self.options.clone()));
@@ -286,12 +286,12 @@ impl RedisSink {
     }
 }
 
-/// The dataset and the number of a claim, as scripts are told them.
+/// Returns the dataset and the claim number as script arguments.
 fn claim(job: &SinkJob) -> [String; 2] {
     [job.dataset.to_string(), job.epoch.to_string()]
 }
 
-/// Redis has a later publication than the database: one of them was put back.
+/// Returns the error for a Redis with a later publication than the database: one of them was restored.
 fn ahead(place: &CopyPlace, newest: &str) -> SinkError {
     SinkError::Failed(format!(
         "readers find publication {newest} already, which is later than {} of the database: if the database was restored, \

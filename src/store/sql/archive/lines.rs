@@ -1,4 +1,4 @@
-//! The lines of an archived task. Each says by `kind` what it is; texts that are JSON stand as JSON.
+//! Lines of an archived task. `kind` names the type of each line; texts that are JSON are embedded as JSON.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use windrow_core::settings::json::tree;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::statistics::ShardDay;
 
-/// Grows when a member changes its meaning.
+/// Format version; raised when a member changes its meaning.
 const FORMAT: u32 = 1;
 
 fn line(value: &Value) -> String {
@@ -29,7 +29,7 @@ fn parsed(text: Option<&str>) -> Value {
     text.map_or(Value::Null, tree)
 }
 
-/// The first line: what the task was, and what became of it.
+/// Formats the first line: the task and its outcome.
 pub(super) fn task(
     row: &task::Model,
     (store, business): (&StoreId, &str),
@@ -47,7 +47,7 @@ pub(super) fn task(
     let items = json!({
         "total": row.total,
         "counts": {
-            "succeeded": counters.succeeded, "skipped": counters.skipped, "abandoned": counters.abandoned,
+            "succeeded": counters.succeeded, "skipped": counters.skipped, "failed": counters.failed,
             "parked": counters.parked, "excluded": counters.excluded,
         },
     });
@@ -67,34 +67,34 @@ pub(super) fn task(
     Ok(line(&body))
 }
 
-/// A part of the task.
+/// Formats one shard of the task.
 pub(super) fn shard(row: &shard_head::Model) -> String {
     line(&json!({
         "kind": "shard", "shard": row.shard_no, "state": row.state, "first": row.first_index, "end": row.end_index,
-        "range_end": row.range_end, "low_water": row.low_water, "high_water": row.high_water,
-        "succeeded": row.succeeded, "skipped": row.skipped, "abandoned": row.abandoned, "parked": row.parked,
+        "range_end": row.range_end, "watermark": row.watermark, "high_water": row.high_water,
+        "succeeded": row.succeeded, "skipped": row.skipped, "failed": row.failed, "parked": row.parked,
     }))
 }
 
-/// An ownership of a shard.
+/// Formats one run of a shard.
 pub(super) fn run(row: &run::Model) -> String {
     line(&json!({
         "kind": "run", "shard": row.shard_no, "run": row.run_no, "epoch": row.epoch, "node": row.node,
         "started_at": time(row.started_at), "ended_at": maybe(row.ended_at), "end_reason": row.end_reason,
-        "end_text": row.end_text, "low_water": row.low_water, "succeeded": row.succeeded, "skipped": row.skipped,
-        "abandoned": row.abandoned, "parked": row.parked,
+        "end_text": row.end_text, "watermark": row.watermark, "succeeded": row.succeeded, "skipped": row.skipped,
+        "failed": row.failed, "parked": row.parked,
     }))
 }
 
-/// What a shard settled in a day.
+/// Formats the daily total of a shard.
 pub(super) fn day(day: &ShardDay) -> String {
     line(&json!({
         "kind": "day", "shard": day.shard.no, "day": day.day.to_string(), "succeeded": day.items.succeeded,
-        "skipped": day.items.skipped, "abandoned": day.items.abandoned,
+        "skipped": day.items.skipped, "failed": day.items.failed,
     }))
 }
 
-/// How many items failed with a code.
+/// Formats the number of items that failed with one code.
 pub(super) fn failures(row: &failure_group::Model) -> String {
     line(&json!({
         "kind": "failures", "code": row.code, "count": row.n, "unconfirmed": row.unconfirmed, "first_at": time(row.first_at), "last_at": time(row.last_at),
@@ -102,7 +102,7 @@ pub(super) fn failures(row: &failure_group::Model) -> String {
     }))
 }
 
-/// An item that was given up.
+/// Formats one failed item, with its attempts.
 pub(super) fn failure(row: &item::Model) -> String {
     line(&json!({
         "kind": "failure", "index": row.idx, "shard": row.shard_no, "code": row.code, "message": row.message,

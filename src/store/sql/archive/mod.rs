@@ -1,7 +1,7 @@
-//! Tasks as they are written to a folder before they are deleted: `BUSINESS/t42.ndjson.zst`, an object a line.
+//! Archive of tasks, written to a folder before they are deleted: `BUSINESS/t42.ndjson.zst`, one object per line.
 //!
-//! What is written is one moment of the store, of a task that nothing of was deleted yet; the file is there under its name
-//! only when it is whole and on the disk. A task whose file can't be written is not deleted.
+//! A file shows one snapshot of the store, taken before any of the task is deleted. It appears under its name only
+//! once it is complete and on disk. A task whose file cannot be written is not deleted.
 
 mod lines;
 
@@ -19,24 +19,25 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::CommandError;
 
-/// Rows of one question.
+/// Rows fetched per query.
 const ROWS_AT_ONCE: u64 = 1_000;
 
 impl Store {
-    /// Writes tasks to this folder before they are deleted, from now on.
+    /// Archives tasks in this folder before they are deleted, from now on.
     ///
     /// # Errors
-    /// `Refused` when it is not the folder that this store's other nodes use.
+    /// `Refused` if it is not the folder that the store's other nodes use.
     pub async fn archive_in(&mut self, folder: &Path) -> Result<(), StoreError> {
         self.archive = Some(self.place(ARCHIVE, folder).await?);
         Ok(())
     }
 }
 
-/// Writes a task that is about to be deleted, if tasks are archived. One whose deletion has begun was written before.
+/// Archives a task that is about to be deleted, if an archive is configured. A task whose deletion has begun was
+/// archived before.
 ///
 /// # Errors
-/// `NotArchived` when the folder can't be written.
+/// `NotArchived` if the folder cannot be written.
 pub(crate) async fn keep(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError> {
     let Some(folder) = &store.archive else {
         return Ok(());
@@ -46,7 +47,7 @@ pub(crate) async fn keep(store: &Store, id: TaskId, now: WallMs) -> Result<(), C
     kept
 }
 
-/// Removes what processes that died left half written.
+/// Removes partial files left by processes that died.
 pub(crate) async fn sweep(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     match &store.archive {
         Some(folder) => folder.remove_halves(before).await,
@@ -81,7 +82,7 @@ async fn write(store: &Store, folder: &Folder, id: TaskId, now: WallMs) -> Resul
     file.finish().await.map_err(CommandError::NotArchived)
 }
 
-/// Shards, runs, days and failures by code.
+/// Formats the shards, runs, days and failure groups.
 async fn small(
     snapshot: &Transaction,
     id: TaskId,
@@ -109,7 +110,7 @@ async fn small(
     Ok(lines.chain(groups.iter().map(lines::failures)).collect())
 }
 
-/// Adds the items that were given up and are still known, some at a time.
+/// Adds the failed items that are still stored, in batches.
 async fn failures(
     snapshot: &Transaction,
     id: TaskId,
@@ -120,7 +121,7 @@ async fn failures(
     loop {
         let rows = item::Entity::find()
             .filter(C::TaskId.eq(id.0))
-            .filter(C::State.eq(items::ABANDONED))
+            .filter(C::State.eq(items::FAILED))
             .filter(C::Idx.gt(after))
             .order_by_asc(C::Idx)
             .limit(ROWS_AT_ONCE)

@@ -1,4 +1,4 @@
-//! Remembered answers: rows of the table `idempotency` that no task was made by.
+//! Remembered responses: rows of the table `idempotency` that did not create a task.
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
@@ -12,7 +12,7 @@ use windrow_core::ids::{SessionId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::idempotency::{IdempotencyStore, KeyState, StoredResponse};
 
-/// The status of a key whose request is being answered.
+/// Status of a key whose request is still in progress.
 const OPEN: i32 = 0;
 
 #[async_trait]
@@ -33,14 +33,14 @@ impl IdempotencyStore for Store {
             stale_after_ms,
             now,
         };
-        // Of two requests at once, one meets the other's row and reads it with its next try.
+        // If two requests come at once, one conflicts with the other's row and reads it on the next attempt.
         settled(|| take(self, (&scope, &key), &taker)).await
     }
 
     async fn answer_key(&self, scope: &str, key: &str, answer: &StoredResponse) -> Result<(), StoreError> {
         let transaction = self.write().await?;
         let (scope, key) = hashed(scope, key);
-        // One that was freed or forgotten meanwhile stays so: the request may be made again.
+        // A key freed or forgotten in the meantime stays so: the request may be repeated.
         Entity::update_many()
             .col_expr(C::Status, Expr::value(i32::from(answer.status)))
             .col_expr(C::Response, Expr::value(answer.text.as_str()))
@@ -81,16 +81,16 @@ impl IdempotencyStore for Store {
     }
 }
 
-/// Scope and key as columns: 64 digits each, so that no business's slug is ever taken for a scope of these.
+/// Hashes scope and key to 64 digits each, so that no slug of a business equals such a scope.
 fn hashed(scope: &str, key: &str) -> (String, String) {
     (words::digest(&["request", scope]), words::digest(&[key]))
 }
 
-/// A request that wants a key.
+/// Request that claims a key.
 struct Taker {
-    /// The digest of what it says.
+    /// Digest of the request's content.
     request: String,
-    /// Who answers it.
+    /// Session that answers the request.
     session: Option<String>,
     stale_after_ms: i64,
     now: WallMs,
@@ -135,7 +135,7 @@ async fn insert(
     Ok(())
 }
 
-/// Whether somebody may still answer the request of an open key. `fenced` is never taken back, so it needs no lock.
+/// Returns true if the request of an open key may still be answered. `fenced` is never reset, so no lock is needed.
 async fn is_answered_for(transaction: &Transaction, row: &Model, taker: &Taker) -> Result<bool, StoreError> {
     if row.created_at <= taker.now.0.saturating_sub(taker.stale_after_ms) {
         return Ok(false);
@@ -149,7 +149,7 @@ async fn is_answered_for(transaction: &Transaction, row: &Model, taker: &Taker) 
     Ok(holder.is_some_and(|session| !session.fenced))
 }
 
-/// Nobody will answer: the request is made again.
+/// Takes over a key whose request nobody will answer, so that it is made again.
 async fn retake(transaction: &Transaction, row: &Model, taker: &Taker) -> Result<KeyState, StoreError> {
     let taken = Entity::update_many()
         .col_expr(C::CreatedAt, Expr::value(taker.now.0))

@@ -1,4 +1,4 @@
-//! Businesses, tokens, and what is owed to both.
+//! Businesses with their tokens, sign-ins, idempotency keys and hook calls.
 
 pub mod businesses;
 pub mod idempotency;

@@ -21,7 +21,7 @@ pub(crate) const DUE: &str = "due";
 pub(crate) const DONE: &str = "done";
 pub(crate) const DEAD: &str = "dead";
 
-/// Leaves a call to be delivered, with the change that causes it.
+/// Enqueues a hook call in the transaction of the change that causes it.
 pub(crate) async fn leave(
     transaction: &Transaction,
     task: TaskId,
@@ -32,7 +32,7 @@ pub(crate) async fn leave(
         .row(transaction)
         .await?;
     let store = StoreId(store.map(|fact| fact.val).unwrap_or_default());
-    // At most one of a kind in a start: the same id for every attempt to deliver it.
+    // At most one call of a kind per start: every delivery attempt has the same id.
     let delivery = format!("{}-{task}-s{}-{}", store.0, call.start_no, call.kind.as_str());
     let call = outbox::ActiveModel {
         id: NotSet,
@@ -52,7 +52,7 @@ pub(crate) async fn leave(
     Ok(())
 }
 
-/// The business of each task.
+/// Slug of the business, by task.
 type Owners = HashMap<i64, String>;
 
 #[async_trait]
@@ -72,7 +72,7 @@ impl OutboxStore for Store {
         }
         let owners = owners(self, &rows).await?;
         let mut rows = rows;
-        // Dispatchers of other nodes lock the same rows, all in this order.
+        // Dispatchers on other nodes lock the same rows, all in this order.
         rows.sort_by_key(|row| row.id);
         let transaction = self.write().await?;
         let mut taken = Vec::with_capacity(rows.len());
@@ -118,7 +118,7 @@ impl OutboxStore for Store {
         };
         let over = !matches!(settlement, Settlement::Again { .. });
         let update = if over && delivery.kind == HookKind::Prepare {
-            // The only place where the start's token is written, sealed.
+            // The payload is the only place that holds the start token, sealed: erase it.
             update.col_expr(C::Payload, Expr::value("{}"))
         } else {
             update
@@ -145,8 +145,8 @@ async fn owners(store: &Store, rows: &[outbox::Model]) -> Result<Owners, StoreEr
         .collect())
 }
 
-/// None for a row of a task that is being deleted, of a kind that only a newer program knows, or with a token that only
-/// another key opens: a node that can may take it later.
+/// Builds a delivery. Returns `None` for a task that is being deleted, for a kind that only a newer program knows, or
+/// for a token sealed with another key: a node that can deliver it may take it later.
 fn delivery(store: &Store, row: outbox::Model, owners: &Owners) -> Option<Delivery> {
     let Some((kind, business)) = HookKind::parse(&row.kind).zip(owners.get(&row.task_id)) else {
         tracing::warn!(
@@ -178,7 +178,7 @@ fn delivery(store: &Store, row: outbox::Model, owners: &Owners) -> Option<Delive
     })
 }
 
-/// The body with the token of the start as the business is to see it.
+/// Returns the body with the start token opened, as the business is to see it.
 fn opened(store: &Store, task: TaskId, payload: &str) -> Result<String, String> {
     let mut body: Value = serde_json::from_str(payload).map_err(|why| why.to_string())?;
     let token = body["start_token"].as_str().unwrap_or_default();

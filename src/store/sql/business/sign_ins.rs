@@ -1,4 +1,4 @@
-//! Sign-ins of browsers: hashes, never cookies. A sign-in that was ended has no row.
+//! Sign-ins of browsers: hashes, never cookies. A sign-in that has ended has no row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ impl SignInStore for Store {
     }
 
     async fn sign_in(&self, hash: &str) -> Result<Option<SignInView>, StoreError> {
-        // The index compared as databases do; this comparison takes a time that tells nothing.
+        // The index compares as databases do; this comparison takes constant time.
         let is_same = |row: &sign_in::Model| bool::from(row.cookie_hash.as_bytes().ct_eq(hash.as_bytes()));
         let found = sign_in::Entity::find().filter(C::CookieHash.eq(hash));
         let found = found.row(&self.readers).await?;
@@ -104,7 +104,7 @@ async fn add(
     Ok(made)
 }
 
-/// Forgets what was over before a moment.
+/// Deletes sign-ins that expired before a time.
 pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     let over: Vec<i64> = sign_in::Entity::find()
         .filter(C::ExpiresAt.lt(before.0))
@@ -118,7 +118,7 @@ pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreEr
     gone.run(&store.writer).await
 }
 
-/// Forgets what is over of a token, and the oldest above what is kept.
+/// Deletes the expired sign-ins of a token, and the oldest above the maximum.
 async fn make_room(db: &impl ConnectionTrait, token: i64, now: WallMs) -> Result<(), StoreError> {
     let of_token = || sign_in::Entity::find().filter(C::TokenId.eq(token));
     let newest_that_goes = of_token().order_by_desc(C::Id).offset(SIGN_INS_MAX - 1).limit(1);
@@ -142,7 +142,7 @@ async fn view(
     Ok(views(db, row.into_iter().collect()).await?.pop())
 }
 
-/// A sign-in whose token's row is gone stands for nothing, so it isn't there.
+/// Returns the sign-ins of these rows. A sign-in whose token row is gone grants nothing, so it is left out.
 async fn views(db: &impl ConnectionTrait, rows: Vec<sign_in::Model>) -> Result<Vec<SignInView>, StoreError> {
     let ids: BTreeSet<i64> = rows.iter().map(|row| row.token_id).collect();
     let tokens: BTreeMap<i64, TokenView> = tokens::of_rows(db, ids).await?;
@@ -169,7 +169,7 @@ fn change(id: i64, action: &str) -> Change {
     }
 }
 
-/// A sign-in as the audit shows it.
+/// Formats a sign-in for the audit.
 fn shown(sign_in: &SignInView) -> String {
     serde_json::json!({
         "id": sign_in.id, "token": sign_in.token.id, "name": sign_in.token.name, "address": sign_in.address,

@@ -1,4 +1,4 @@
-//! Tokens of the façade: hashes, never the tokens.
+//! Tokens of the API server: hashes, never the tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ impl TokenStore for Store {
     }
 
     async fn token(&self, hash: &str) -> Result<Option<TokenView>, StoreError> {
-        // The index compared as databases do; this comparison takes a time that tells nothing.
+        // The index compares as databases do; this comparison takes constant time.
         let is_same = |row: &token::Model| bool::from(row.token_hash.as_bytes().ct_eq(hash.as_bytes()));
         match by_hash(&self.readers, hash).await?.filter(is_same) {
             Some(row) => view(&self.readers, row).await.map(Some),
@@ -140,7 +140,7 @@ async fn business_id(db: &impl ConnectionTrait, slug: &str) -> Result<i64, Store
         .ok_or_else(|| StoreError::Refused(format!("there is no business {slug}")))
 }
 
-/// The tokens of these rows, by row.
+/// Returns the tokens with these row ids, by id.
 pub(super) async fn of_rows(
     db: &impl ConnectionTrait,
     ids: BTreeSet<i64>,
@@ -198,7 +198,7 @@ fn change(action: &str, business: Option<i64>, before: Option<&TokenView>, after
     }
 }
 
-/// A token as the audit shows it.
+/// Formats a token for the audit.
 fn shown(token: &TokenView) -> String {
     serde_json::json!({
         "id": token.id, "name": token.name, "prefix": token.prefix, "role": token.role.as_str(),

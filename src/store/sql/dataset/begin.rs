@@ -1,4 +1,5 @@
-//! A generation begins with its task, which has its number from then on; the first one makes the dataset.
+//! Start of a generation, together with its task, which carries the generation's number from then on. The first
+//! generation creates the dataset.
 
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::sea_query::OnConflict;
@@ -12,14 +13,14 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::CreateError;
 
-/// A number that was given, before the task has its own.
+/// Generation number that was assigned before its task has an id.
 pub(crate) struct Begun {
     dataset: i64,
-    /// What the task keeps of it.
+    /// Publication settings and generation number, stored with the task.
     pub(crate) publishing: Publishing,
 }
 
-/// Gives the generation of a task that is made its number.
+/// Assigns a number to the generation of a task that is being created.
 pub(crate) async fn begin(
     transaction: &Transaction,
     owner: &business::Model,
@@ -47,7 +48,7 @@ pub(crate) async fn begin(
     })
 }
 
-/// Makes a dataset, unless somebody else did so just now; either way it is locked then.
+/// Creates a dataset unless another transaction just did; returns it locked either way.
 async fn make(
     transaction: &Transaction,
     business: i64,
@@ -79,7 +80,7 @@ async fn make(
     Ok(made.ok_or_else(|| damaged("a dataset that was made", name))?)
 }
 
-/// Writes the generation of a task that is made now.
+/// Inserts the generation of a task that is being created.
 pub(crate) async fn register(
     transaction: &Transaction,
     begun: &Begun,
@@ -99,7 +100,7 @@ pub(crate) async fn register(
     Ok(())
 }
 
-/// Says why the generation of a task will never be published.
+/// Marks the generation of a task as withheld, with the reason it will never be published.
 pub(crate) async fn withhold(transaction: &Transaction, task: TaskId, why: &str) -> Result<(), StoreError> {
     use generation::Column as C;
     generation::Entity::update_many()

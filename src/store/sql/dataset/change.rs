@@ -1,4 +1,4 @@
-//! What people change of datasets.
+//! Changes that people make to datasets: edits, pins, rollbacks, deletion.
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
@@ -13,7 +13,8 @@ use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, DatasetError};
 use windrow_engine::ports::tasks::store::Write;
 
-/// See [`windrow_engine::ports::datasets::store::DatasetStore::change_dataset`].
+/// Implements [`windrow_engine::ports::datasets::store::DatasetStore::change_dataset`] in one transaction with the
+/// audit entry.
 pub(super) async fn change(
     store: &Store,
     (name, expected): (&str, Option<u64>),
@@ -40,7 +41,7 @@ pub(super) async fn change(
     Ok(after)
 }
 
-/// The row as it is to be; none where it is that already.
+/// Returns the changed row, or `None` if nothing changes.
 async fn changed(
     transaction: &Transaction,
     before: &dataset::Model,
@@ -99,7 +100,7 @@ async fn held(transaction: &Transaction, name: &str) -> Result<dataset::Model, D
     row.ok_or_else(|| DatasetError::NotFound(name.to_owned()))
 }
 
-/// A generation that can be read.
+/// Returns a generation that can be read, or fails if it is not published.
 async fn published(
     transaction: &Transaction,
     of: &dataset::Model,
@@ -112,7 +113,8 @@ async fn published(
     found.ok_or_else(|| DatasetError::NoGeneration(of.name.clone(), no))
 }
 
-/// See [`windrow_engine::ports::datasets::store::DatasetStore::delete_dataset`].
+/// Implements [`windrow_engine::ports::datasets::store::DatasetStore::delete_dataset`]; refused while a generation is
+/// pending.
 pub(super) async fn delete(
     store: &Store,
     name: &str,
@@ -131,9 +133,9 @@ pub(super) async fn delete(
     if let Some(pending) = pending {
         return Err(DatasetError::InUse(TaskId(pending.task_id)));
     }
-    // What readers of its sink find is taken away.
+    // Removes the copy that readers of its sink find.
     sink::set(&transaction, &row, Sink::None).await?;
-    // Their results are swept.
+    // The sweep removes the results of expired generations.
     generation::Entity::update_many()
         .col_expr(C::State, GenerationState::Expired.as_str().into())
         .col_expr(C::Summary, Expr::value(None::<String>))
@@ -164,7 +166,7 @@ fn said(before: &dataset::Model, action: &str) -> Change {
     }
 }
 
-/// A dataset as the audit shows it.
+/// Formats a dataset for the audit.
 pub(super) fn shown(row: &dataset::Model) -> String {
     members(row).to_string()
 }
@@ -175,7 +177,7 @@ fn members(row: &dataset::Model) -> serde_json::Value {
     })
 }
 
-/// The same after a change, which may be one of a generation.
+/// Formats a dataset after a change, with the generation or the sink that changed.
 fn told(row: &dataset::Model, wanted: DatasetChange) -> String {
     let mut shown = members(row);
     match wanted {

@@ -1,5 +1,5 @@
-//! By which keys items of a generation are found: blocks of hashes with indexes, sorted, so that a look reads one block of
-//! each write.
+//! Index of the keys of a generation: sorted blocks of hashes and item indexes, so that a lookup reads one block per
+//! write.
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
@@ -13,16 +13,17 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::datasets::publication::OwnClaim;
 use windrow_engine::ports::ownership::run_store::CheckpointAck;
 
-/// Keys of one block: 16 KiB.
+/// Keys per block, which makes 16 KiB.
 const BLOCK_KEYS: usize = 1024;
-/// Blocks of one statement: 1 MiB.
+/// Blocks per statement, which makes 1 MiB.
 const BLOCKS_AT_ONCE: usize = 64;
-/// Bytes of one key: its hash and its index.
+/// Size of a key, its hash and its index, in bytes.
 const KEY_BYTES: usize = 16;
-/// More than one write has blocks.
+/// Block numbers reserved for each write; more than any write needs.
 const BLOCKS_OF_WRITE: i64 = 1 << 20;
 
-/// See [`windrow_engine::ports::datasets::publication::PublicationStore::write_keys`].
+/// Implements [`windrow_engine::ports::datasets::publication::PublicationStore::write_keys`]; a repeated write
+/// replaces the same blocks.
 pub(super) async fn write(
     store: &Store,
     own: OwnClaim,
@@ -72,12 +73,13 @@ fn block(own: OwnClaim, no: i64, keys: &[(u64, ItemIndex)]) -> generation_key::A
     }
 }
 
-/// A hash as a signed number that sorts as the unsigned one does.
+/// Returns a hash as a signed integer with the same sort order.
 fn column(hash: u64) -> i64 {
     (hash ^ (1 << 63)).cast_signed()
 }
 
-/// See [`windrow_engine::ports::datasets::store::DatasetStore::key_indexes`].
+/// Implements [`windrow_engine::ports::datasets::store::DatasetStore::key_indexes`]: reads the blocks whose range
+/// includes the hash.
 pub(super) async fn find(
     store: &Store,
     (task, epoch): (TaskId, Epoch),

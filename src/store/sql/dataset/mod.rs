@@ -1,6 +1,7 @@
-//! Datasets and generations: begun with their tasks, published under a claim, read, changed by people, swept.
+//! Datasets and generations: started with their tasks, published under a claim, read, changed by people, swept.
 //!
-//! A dataset's row is locked after tasks and shards, and before limits. Whoever holds it decides which generations are kept.
+//! A dataset's row is locked after tasks and shards, and before limits. The holder of the lock decides which
+//! generations are kept.
 
 pub mod begin;
 pub mod change;
@@ -18,7 +19,7 @@ use windrow_core::dataset::{GenerationNo, GenerationState, Pointer, outdated};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 
-/// Locks a dataset and reads it.
+/// Locks a dataset by name and reads it.
 async fn lock(transaction: &Transaction, name: &str) -> Result<Option<dataset::Model>, StoreError> {
     let found = dataset::Entity::find()
         .filter(dataset::Column::Name.eq(name))
@@ -35,7 +36,7 @@ fn pointer(row: &dataset::Model) -> Pointer {
     }
 }
 
-/// The row with a pointer that has moved.
+/// Returns the row with its pointer moved.
 fn moved(row: dataset::Model, pointer: Pointer, now: WallMs) -> dataset::Model {
     let no = |no: GenerationNo| no.0.cast_signed();
     dataset::Model {
@@ -47,7 +48,7 @@ fn moved(row: dataset::Model, pointer: Pointer, now: WallMs) -> dataset::Model {
     }
 }
 
-/// Writes a dataset back whose lock is held, as a new version.
+/// Saves a dataset whose lock is held, as a new version.
 async fn save(
     transaction: &Transaction,
     row: dataset::Model,
@@ -74,7 +75,7 @@ async fn save(
     }
 }
 
-/// Lets generations go that are no longer kept; what is left of them is swept.
+/// Expires the published generations that are no longer kept; the sweep removes them.
 async fn let_go(transaction: &Transaction, row: &dataset::Model) -> Result<(), StoreError> {
     use generation::Column as C;
     let published: Vec<(i64, bool)> = generation::Entity::find()

@@ -1,4 +1,4 @@
-//! The one write that makes a generation known: the pointer, the generation and the end of its task, under the claim of
+//! Publication of a generation in one write: the pointer, the generation and the end of its task, under the claim of
 //! the shard that publishes (decision 0020, rule 15).
 
 use async_trait::async_trait;
@@ -112,7 +112,7 @@ async fn make_known(
     };
     let row = moved(before.clone(), after, now);
     if !keep_generation(transaction, (own, publishing, &row), prepared, now).await? {
-        // A dataset of the same name was made anew since: its numbers are others.
+        // A dataset of the same name was created since, with other generation numbers.
         return Ok(());
     }
     let row = save(transaction, row, now).await?;
@@ -120,7 +120,7 @@ async fn make_known(
     tell(transaction, task, (&before, &row), now).await
 }
 
-/// Makes the generation one that can be read; says whether it is still waited for.
+/// Marks the generation as published. Returns false if it was no longer pending.
 async fn keep_generation(
     transaction: &Transaction,
     (own, publishing, row): (OwnClaim, &Publishing, &dataset::Model),
@@ -151,7 +151,7 @@ async fn keep_generation(
     Ok(written == 1)
 }
 
-/// Shard, end and results of each that has items, in index order.
+/// Returns number, end and result count of each shard that has items, in index order.
 async fn shards(transaction: &Transaction, task: TaskId) -> Result<Vec<(u32, u64, u64)>, StoreError> {
     let rows = record::shards(transaction, task).await?;
     let of = |row: &shard_head::Model| {

@@ -95,7 +95,7 @@ impl DatasetStore for Store {
             return Ok(Vec::new());
         };
         let below = below.map_or(i64::MAX, |no| no.0.cast_signed());
-        // A summary may have a megabyte.
+        // Leave out summaries, which can be a megabyte each.
         let rows = generation::Entity::find()
             .select_only()
             .columns(C::iter().filter(|column| !matches!(column, C::Summary)))
@@ -137,7 +137,7 @@ impl DatasetStore for Store {
     }
 }
 
-/// A dataset by its name.
+/// Returns a dataset by its name.
 pub(super) async fn find(
     db: &impl ConnectionTrait,
     name: &str,
@@ -146,7 +146,7 @@ pub(super) async fn find(
     found.row(db).await
 }
 
-/// A row as people see it.
+/// Returns a dataset as people see it, with its business and its sink.
 pub(super) async fn view(db: &impl ConnectionTrait, row: dataset::Model) -> Result<Dataset, StoreError> {
     let owner = business::Entity::find_by_id(row.business_id).row(db).await?;
     let owner = owner.ok_or_else(|| damaged("the business of a dataset", &row.business_id.to_string()))?;

@@ -1,6 +1,6 @@
-//! Which datasets are copied for readers, who has a claim on a copy, and what readers find.
+//! Copies of datasets for readers: claims on them, and what readers find.
 //!
-//! A claim is a number that grows: what is noted under it is noted only while it is the newest. A dataset's row is locked
+//! A claim is a number that grows: writes under it take effect only while it is the newest. A dataset's row is locked
 //! before that of its sink.
 
 use std::collections::BTreeMap;
@@ -21,9 +21,9 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::datasets::sink::{Copied, SINK_LEASE, SinkAgenda, SinkEnd, SinkJob, SinkStore};
 use windrow_engine::ports::datasets::store::{CopiedView, SinkView};
 
-/// Copies that are behind which one look sees.
+/// Maximum number of outdated copies that one query returns.
 const BEHIND_MAX: u64 = 1_000;
-/// What is kept of why a copy failed. Unit: characters.
+/// Maximum length of the stored reason why a copy failed, in characters.
 const FAULT_MAX: usize = 1_000;
 
 #[async_trait]
@@ -85,14 +85,14 @@ impl SinkStore for Store {
     }
 }
 
-/// Only while the claim is the newest.
+/// Matches the row of a sink only while the claim is the newest.
 fn own(job: &SinkJob) -> Condition {
     Condition::all()
         .add(dataset_sink::Column::DatasetId.eq(job.dataset))
         .add(dataset_sink::Column::Epoch.eq(job.epoch.cast_signed()))
 }
 
-/// How a row of `dataset_sink` leads to its dataset, which may be gone.
+/// Returns the relation from `dataset_sink` to its dataset, which may be gone.
 fn to_dataset() -> RelationDef {
     dataset_sink::Entity::belongs_to(dataset::Entity)
         .from(dataset_sink::Column::DatasetId)
@@ -106,7 +106,7 @@ fn standing(which: Expr) -> Select<dataset_sink::Entity> {
         .filter(which)
 }
 
-/// A sink that is behind, with what its dataset has published.
+/// Sink that is behind, with the publication time of its dataset.
 #[derive(Debug, FromQueryResult)]
 struct Behind {
     dataset_id: i64,
@@ -120,7 +120,7 @@ struct Behind {
     published_at: Option<i64>,
 }
 
-/// See [`SinkStore::take_sinks`].
+/// Implements [`SinkStore::take_sinks`]: claims copies that are behind and not leased, and measures the lag.
 async fn take(store: &Store, limit: u32) -> Result<SinkAgenda, StoreError> {
     let now = dialect::time(&store.readers).await?;
     let behind = behind(store).await?;
@@ -186,7 +186,7 @@ async fn take_one(store: &Store, row: Behind) -> Result<Option<SinkJob>, StoreEr
     }))
 }
 
-/// See [`SinkStore::end_sink`].
+/// Implements [`SinkStore::end_sink`]; has an effect only while the claim is the newest.
 async fn end(store: &Store, job: &SinkJob, end: &SinkEnd) -> Result<bool, StoreError> {
     use dataset_sink::Column as C;
     let now = dialect::time(&store.writer).await?;
@@ -222,7 +222,7 @@ fn calm(update: sea_orm::UpdateMany<dataset_sink::Entity>) -> sea_orm::UpdateMan
         .col_expr(C::Fault, Expr::value(None::<String>))
 }
 
-/// Removes the row of a copy that is gone with its dataset: no dataset has its number again.
+/// Removes the row of a copy whose dataset is gone; a dataset's number is never reused.
 async fn forget(store: &Store, job: &SinkJob) -> Result<(), StoreError> {
     let known = dataset::Entity::find_by_id(job.dataset).row(&store.writer).await;
     if known?.is_some() {
@@ -236,7 +236,7 @@ async fn forget(store: &Store, job: &SinkJob) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What readers of the sinks of these datasets find; of those that have one.
+/// Returns what readers find of these datasets, for those that have a sink.
 pub(super) async fn views(
     db: &impl ConnectionTrait,
     datasets: impl IntoIterator<Item = i64>,
@@ -262,7 +262,7 @@ fn view(row: dataset_sink::Model) -> SinkView {
     }
 }
 
-/// Has a dataset, whose lock is held, copied or no longer copied; says whether that is new.
+/// Turns the copying of a dataset on or off, while its lock is held. Returns true if that is a change.
 pub(super) async fn set(
     transaction: &Transaction,
     of: &dataset::Model,
@@ -283,7 +283,7 @@ pub(super) async fn set(
         publication_no: None,
         generation_no: None,
         copied_at: None,
-        // Whoever copies it now finds that its claim is over.
+        // Ends the claim of a copier at work.
         epoch: found.as_ref().map_or(0, |row| row.epoch) + 1,
         lease_until: 0,
         due_at: 0,

@@ -1,4 +1,4 @@
-//! Results that a generation owned and that are no longer kept.
+//! Removal of results that a generation owned and that are no longer kept.
 
 use sea_orm::sea_query::{Expr, ExprTrait as _, Query, SelectStatement};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
@@ -12,7 +12,7 @@ use windrow_core::ids::TaskId;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
-/// Removes what is left of one generation that is no longer kept.
+/// Removes what is left of one expired generation.
 pub(crate) async fn sweep(store: &Store) -> Result<u64, StoreError> {
     use generation::Column as C;
     let found = generation::Entity::find()
@@ -29,11 +29,11 @@ pub(crate) async fn sweep(store: &Store) -> Result<u64, StoreError> {
     generation::Entity::delete_by_id((gone.dataset_id, gone.no))
         .run(&store.writer)
         .await?;
-    // There may be another one.
+    // Another expired generation may be left.
     Ok(SWEEP_MAX)
 }
 
-/// Whether a generation that is kept owns the results of a task.
+/// Returns true if a generation owns the results of a task.
 pub(crate) async fn owns_results(store: &Store, id: TaskId) -> Result<bool, StoreError> {
     use generation::Column as C;
     let found = generation::Entity::find()
@@ -44,7 +44,7 @@ pub(crate) async fn owns_results(store: &Store, id: TaskId) -> Result<bool, Stor
     Ok(found.is_some())
 }
 
-/// The query for generations that own the results of the task of the outer query.
+/// Builds the subquery for generations that own the results of the outer query's task.
 pub(crate) fn owners_of_task() -> SelectStatement {
     use generation::Column as C;
     Query::select()
@@ -55,5 +55,5 @@ pub(crate) fn owners_of_task() -> SelectStatement {
         .to_owned()
 }
 
-/// Those that own results: one that expired still does, until it is swept.
+/// States in which a generation owns its results: an expired one does until it is swept.
 const OWNING: [GenerationState; 2] = [GenerationState::Published, GenerationState::Expired];

@@ -1,5 +1,6 @@
-//! The files of the embedded database, as they were opened. Where one is deleted or replaced under the process, SQLite goes
-//! on in silence with a file that nobody will find again; so each statement looks whether its file is still there.
+//! Identity of the embedded database's files, as they were opened. If one is deleted or replaced while the process
+//! runs, SQLite continues silently with a file that nobody will find again; so each statement checks that its file is
+//! still there.
 
 use std::fs;
 use std::io;
@@ -14,25 +15,25 @@ use windrow_engine::ports::FILE_GONE;
 /// Device and inode of a file.
 type Identity = (u64, u64);
 
-/// Files that must keep their names.
+/// Database files that must keep their names.
 #[derive(Debug)]
 pub(crate) struct Anchor {
     files: Vec<(PathBuf, Identity)>,
-    /// Set while a file is missing, so that it is told once.
+    /// Set while a file is missing, so that it is logged once.
     is_told: AtomicBool,
 }
 
 impl Anchor {
-    /// The database that is open at `path`, and its journal of what wasn't merged yet.
+    /// Records the files of the database open at `path`: the database itself and its write-ahead log.
     ///
     /// # Errors
-    /// When the database isn't there.
+    /// If the database is missing.
     pub(crate) fn of(path: &Path) -> io::Result<Anchor> {
         let mut files = vec![(path.to_owned(), identity(path)?)];
         let mut journal = path.as_os_str().to_owned();
         journal.push("-wal");
         let journal = PathBuf::from(journal);
-        // A database that isn't in WAL mode has none.
+        // Only a database in WAL mode has one.
         if let Ok(found) = identity(&journal) {
             files.push((journal, found));
         }
@@ -42,8 +43,10 @@ impl Anchor {
         })
     }
 
+    /// Checks that every file is still the one that was opened.
+    ///
     /// # Errors
-    /// When one of the files is gone, or another one has its name. Nothing that was written since is kept then.
+    /// If a file is gone or replaced. Nothing written since then is kept.
     pub(crate) fn holds(&self) -> Result<(), DbErr> {
         let lost = self
             .files

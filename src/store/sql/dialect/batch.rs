@@ -1,7 +1,7 @@
-//! Several statements in one round trip, for what a database far away would make slow: a take-over, and what it reads.
+//! Several statements in one round trip, for operations that a distant database makes slow: a takeover and its reads.
 //!
-//! Their values stand in their texts, quoted by the builder. Nothing is prepared: that is a round trip more for each statement
-//! that a connection has not met. A connection that is left inside a transaction is found out when it is given back
+//! Values are part of the text, quoted by the builder. Nothing is prepared, since that costs another round trip for
+//! each statement new to a connection. A connection left inside a transaction is detected when it is returned
 //! (`server::tested`).
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::{Bounded, bounded, error};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::meters::Meters;
 
-/// A connection to a server to which several statements are sent at once.
+/// Connection to a server that takes several statements at once.
 pub(crate) struct Talk {
     connection: Connection,
     limit: Option<Duration>,
@@ -32,28 +32,28 @@ enum Connection {
     MySql(PoolConnection<MySql>),
 }
 
-/// What one of the statements gave.
+/// Reply to one statement of a batch.
 #[derive(Default)]
 pub(crate) struct Reply {
     rows: Vec<QueryResult>,
-    /// How many rows it changed.
+    /// Number of rows that the statement changed.
     pub(crate) affected: u64,
 }
 
 impl Reply {
-    /// Its rows as an entity has them.
+    /// Returns all rows as models of an entity.
     pub(crate) fn all<M: FromQueryResult>(&self) -> Result<Vec<M>, StoreError> {
         let rows = self.rows.iter().map(|row| M::from_query_result(row, ""));
         rows.collect::<Result<_, _>>().map_err(error)
     }
 
-    /// Its first row.
+    /// Returns the first row as a model, if there is one.
     pub(crate) fn one<M: FromQueryResult>(&self) -> Result<Option<M>, StoreError> {
         let row = self.rows.first().map(|row| M::from_query_result(row, ""));
         row.transpose().map_err(error)
     }
 
-    /// The first column of its first row.
+    /// Returns the first column of the first row.
     pub(crate) fn value<T: sea_orm::TryGetable>(&self) -> Result<Option<T>, StoreError> {
         let value = self.rows.first().map(|row| row.try_get_by_index(0));
         value.transpose().map_err(error)
@@ -61,7 +61,7 @@ impl Reply {
 }
 
 impl Bounded<DatabaseConnection> {
-    /// A connection for batches; none to the embedded database, which is never far away.
+    /// Acquires a connection for batches; `None` for the embedded database, which is never far away.
     pub(crate) async fn talk(&self, meters: &Arc<Meters>) -> Result<Option<Talk>, DbErr> {
         let pool = self.unbounded();
         let connection = match pool.get_database_backend() {
@@ -86,7 +86,7 @@ impl Bounded<DatabaseConnection> {
 }
 
 impl Talk {
-    /// A statement with its values.
+    /// Formats a statement together with its values.
     pub(crate) fn text(&self, statement: &impl QueryTrait) -> String {
         let backend = match self.connection {
             Connection::Postgres(_) => DbBackend::Postgres,
@@ -95,7 +95,7 @@ impl Talk {
         statement.build(backend).to_string()
     }
 
-    /// Sends statements together: one reply for each of them, or the first one's error.
+    /// Sends statements together. Returns one reply for each, or the first error.
     pub(crate) async fn say(&mut self, statements: &[String]) -> Result<Vec<Reply>, StoreError> {
         let text = AssertSqlSafe(statements.join(";\n"));
         let limit = self.limit;
@@ -117,7 +117,7 @@ impl Talk {
         told
     }
 
-    /// Sends reads that see one moment of the store.
+    /// Sends reads that see one snapshot of the store.
     pub(crate) async fn read(&mut self, reads: Vec<String>) -> Result<Vec<Reply>, StoreError> {
         let begin: &[&str] = match self.connection {
             Connection::Postgres(_) => &["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"],
@@ -133,7 +133,7 @@ impl Talk {
         Ok(replies.into_iter().skip(begin.len()).collect())
     }
 
-    /// Sends a read by itself.
+    /// Sends a single read and returns its rows.
     pub(crate) async fn all<E: EntityTrait>(
         &mut self,
         select: &sea_orm::Select<E>,
@@ -144,7 +144,7 @@ impl Talk {
     }
 }
 
-/// What a server tells: the rows of a statement, then its end.
+/// Part of a server's response: a row of a statement, or its end.
 type Part<D> = Either<<D as sqlx::Database>::QueryResult, <D as sqlx::Database>::Row>;
 
 async fn gather<D: sqlx::Database>(

@@ -1,8 +1,8 @@
-//! Connections and transactions whose statements have a limit of time.
+//! Connections and transactions whose statements have a time limit.
 //!
-//! The driver has none: where a connection vanishes without a word, its caller would wait for as long as the kernel
-//! does, a quarter of an hour. What took too long has an unknown outcome, as with any lost answer; its connection must
-//! prove itself when it is given back (`server::tested`).
+//! The driver has none: if a connection vanishes silently, the caller waits as long as the kernel does, a quarter of
+//! an hour. A statement over its limit has an unknown outcome, like any lost answer; its connection is tested when it
+//! is returned (`server::tested`).
 
 use std::io;
 use std::sync::Arc;
@@ -19,12 +19,13 @@ use super::anchor::Anchor;
 use super::error;
 use windrow_engine::ports::StoreError;
 
-/// How long the end of all connections may take: the process ends after it.
+/// Timeout for closing all connections to a server; the process ends after it.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
-/// The same for the embedded database, whose last connection writes the journal back.
+/// Timeout for closing the embedded database, whose last connection writes the journal back.
 const CLOSE_FILE_MAX: Duration = Duration::from_secs(30);
 
-/// Something that statements go to. Without a limit for the embedded database, which can't vanish.
+/// Connection or transaction that limits the time of each statement. The embedded database has no limit, since it
+/// cannot vanish.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounded<C> {
     inner: C,
@@ -32,7 +33,7 @@ pub(crate) struct Bounded<C> {
     anchor: Option<Arc<Anchor>>,
 }
 
-/// A transaction; dropped without a commit it leaves nothing.
+/// Transaction that is rolled back if dropped without a commit.
 pub(crate) type Transaction = Bounded<DatabaseTransaction>;
 
 impl<C> Bounded<C> {
@@ -44,7 +45,7 @@ impl<C> Bounded<C> {
         }
     }
 
-    /// The same, which fails from the moment on at which the files are no longer there.
+    /// Returns the same, failing from the moment the database files are no longer in place.
     pub(crate) fn anchored(self, anchor: &Arc<Anchor>) -> Bounded<C> {
         Bounded {
             anchor: Some(anchor.clone()),
@@ -52,10 +53,10 @@ impl<C> Bounded<C> {
         }
     }
 
-    /// What a statement came to, if its file was still there afterwards.
+    /// Runs a statement, and fails if its file is gone afterwards.
     async fn asked<T>(&self, work: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
         let done = Self::within(self.limit, work).await;
-        // First: what else went wrong comes of it.
+        // Checked first, since any other error follows from it.
         self.holds()?;
         done
     }
@@ -64,12 +65,12 @@ impl<C> Bounded<C> {
         self.anchor.as_ref().map_or(Ok(()), |anchor| anchor.holds())
     }
 
-    /// How long a statement may take.
+    /// Returns the time limit of a statement.
     pub(super) fn limit(&self) -> Option<Duration> {
         self.limit
     }
 
-    /// Several statements that have another limit together.
+    /// Runs several statements under a common limit of their own.
     pub(crate) async fn answers_within<T>(
         &self,
         limit: Duration,
@@ -106,13 +107,13 @@ pub(super) async fn within<T, E>(
 }
 
 impl Bounded<DatabaseConnection> {
-    /// A transaction that reads and writes: nobody else's write comes between.
+    /// Begins a transaction that reads and writes; no other write comes in between.
     pub(crate) async fn begin_write(&self) -> Result<Transaction, DbErr> {
         let begun = self.asked(super::begin_write(&self.inner)).await?;
         Ok(self.like(begun))
     }
 
-    /// A transaction that reads one moment of the store.
+    /// Begins a transaction that reads one snapshot of the store.
     pub(crate) async fn begin_read(&self) -> Result<Transaction, DbErr> {
         let begun = self.asked(super::begin_read(&self.inner)).await?;
         Ok(self.like(begun))
@@ -126,14 +127,14 @@ impl Bounded<DatabaseConnection> {
         }
     }
 
-    /// The connection itself, for what knows no limit.
+    /// Returns the connection itself, for statements without a limit.
     pub(crate) fn unbounded(&self) -> &DatabaseConnection {
         &self.inner
     }
 }
 
-/// Closes them in this order. It waits for what somebody has, and for what is just being made, which a server that was away
-/// can keep up; what isn't closed in time ends with the process.
+/// Closes the connections in this order. Waits for those in use and those being opened, which an unreachable server
+/// can delay; whatever is not closed in time ends with the process.
 pub(crate) async fn close_all(connections: &[&Bounded<DatabaseConnection>]) -> Result<(), DbErr> {
     let is_server = connections.iter().any(|connection| connection.limit.is_some());
     let limit = if is_server { CLOSE_MAX } else { CLOSE_FILE_MAX };

@@ -1,11 +1,11 @@
-//! Where the numbers of new rows begin, as each database keeps it.
+//! Counters for the numbers of new rows, as each database keeps them.
 
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 
 use crate::sql::error;
 use windrow_engine::ports::StoreError;
 
-/// The highest number that a table has given; zero before the first.
+/// Returns the highest number that a table has assigned; zero before the first.
 pub(crate) async fn highest(db: &impl ConnectionTrait, table: &str) -> Result<i64, StoreError> {
     let backend = db.get_database_backend();
     let kept = match backend {
@@ -30,7 +30,7 @@ pub(crate) async fn highest(db: &impl ConnectionTrait, table: &str) -> Result<i6
     row.try_get("", "n").map_err(error)
 }
 
-/// Has the next row of a table get the number behind this one.
+/// Sets the counter, so that the next row of a table gets the number after this one.
 pub(crate) async fn begin_above(
     db: &impl ConnectionTrait,
     table: &str,
@@ -48,7 +48,7 @@ pub(crate) async fn begin_above(
             run(db, &format!("ALTER TABLE {table} AUTO_INCREMENT = {next}")).await
         }
         _ => {
-            // It has a row for tables only that ever had one.
+            // `sqlite_sequence` has a row only for tables that had a row before.
             run(db, &format!("DELETE FROM sqlite_sequence WHERE name = '{table}'")).await?;
             let insert = format!("INSERT INTO sqlite_sequence (name, seq) VALUES ('{table}', {number})");
             run(db, &insert).await

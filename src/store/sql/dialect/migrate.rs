@@ -1,4 +1,4 @@
-//! Brings a schema up to date, whoever else does it at the same time.
+//! Schema migration, safe while other processes migrate at the same time.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use super::begin_write;
 use crate::sql::error;
 use windrow_engine::ports::StoreError;
 
-/// The table in which the migrator keeps the names of the steps done.
+/// Table in which the migrator records the steps that are done.
 const STEPS_DONE: &str = "seaql_migrations";
-/// The key of the lock around migrations: "windrow" in the letters' places, any number that others don't use.
+/// Key of the lock around migrations: "windrow" in ASCII, an arbitrary number that others don't use.
 const LOCK_KEY: i64 = 0x0077_696e_6472_6f77;
-/// How long MariaDB waits for that lock. Unit: seconds.
+/// Time that MariaDB waits for that lock, in seconds.
 const LOCK_WAIT: u32 = 600;
 
-/// Applies the steps that are missing. The lock around them lets a second process wait and then find nothing left to do.
+/// Applies the missing steps. The lock around them makes a second process wait, then find nothing left to do.
 ///
-/// `single` is the only connection of its pool: locks and steps are of one session.
+/// `single` is the only connection of its pool, since lock and steps belong to one session.
 pub(crate) async fn apply_steps(single: &DatabaseConnection) -> Result<(), StoreError> {
     if !is_step_missing(single).await? {
         return Ok(());
@@ -42,8 +42,8 @@ pub(crate) async fn apply_steps(single: &DatabaseConnection) -> Result<(), Store
     }
 }
 
-/// There, steps are not transactional, and each can be done again where it was cut short. The lock is the session's, and
-/// the connection that has it is the only one.
+/// Applies the steps on MariaDB or MySQL, where they are not transactional; each can be repeated after an
+/// interruption. The lock belongs to the session, so its connection must be the only one.
 async fn in_mysql(single: &DatabaseConnection) -> Result<(), StoreError> {
     let name = "CONCAT('windrow ', DATABASE())";
     let statement = |sql: String| Statement::from_string(DbBackend::MySql, sql);
@@ -71,8 +71,7 @@ async fn in_mysql(single: &DatabaseConnection) -> Result<(), StoreError> {
     released.map(drop)
 }
 
-/// Whether a step of this program isn't in the database; an error when the database has one that this program
-/// doesn't know.
+/// Returns true if the database lacks a step of this program. Fails if it has a step that this program doesn't know.
 pub(crate) async fn is_step_missing<C: ConnectionTrait>(db: &C) -> Result<bool, StoreError> {
     let done = steps_done(db).await?;
     let known: BTreeSet<String> = steps_known().into_iter().collect();
@@ -82,7 +81,7 @@ pub(crate) async fn is_step_missing<C: ConnectionTrait>(db: &C) -> Result<bool, 
     }
 }
 
-/// The steps of this program, in their order.
+/// Returns the steps of this program, in order.
 pub(crate) fn steps_known() -> Vec<String> {
     Migrator::migrations()
         .iter()
@@ -90,7 +89,7 @@ pub(crate) fn steps_known() -> Vec<String> {
         .collect()
 }
 
-/// The steps that a database has.
+/// Returns the steps that a database has.
 pub(crate) async fn steps_done<C: ConnectionTrait>(db: &C) -> Result<BTreeSet<String>, StoreError> {
     let backend = db.get_database_backend();
     let table = match backend {

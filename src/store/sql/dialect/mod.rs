@@ -1,11 +1,11 @@
-//! What differs between databases: connections, locks, isolation, migrations, error codes. One file a database; what all
-//! have in common is here.
+//! Differences between databases: connections, locks, isolation, migrations, error codes. One file per database; what
+//! they share is here.
 //!
-//! - SQLite has one writer: a transaction that writes holds the lock of the whole file from its beginning.
-//! - Servers lock rows. A transaction that reads and then writes locks what it read (`locks`), tasks before
-//!   shards, both in ascending order; at READ COMMITTED each statement sees what was committed before it.
-//! - A statement that was a victim of other writers is a conflict: nothing of its transaction was kept, so the store
-//!   begins it again by itself ([`settled`]) before anybody hears of it.
+//! - SQLite has one writer: a writing transaction locks the whole file from its beginning.
+//! - Servers lock rows. A transaction that reads and then writes locks what it read (`locks`), tasks before shards,
+//!   both in ascending order; at READ COMMITTED each statement sees what was committed before it.
+//! - A statement that loses to another writer is a conflict: nothing of its transaction was kept, so the store
+//!   repeats it ([`settled`]) before the caller sees an error.
 
 mod anchor;
 mod batch;
@@ -43,21 +43,22 @@ use windrow_engine::ports::sources::append::AppendError;
 use windrow_engine::ports::tasks::store::{CommandError, CreateError};
 use windrow_engine::ports::{FILE_GONE, StoreError};
 
-/// How often a transaction that met another writer is begun.
+/// Maximum attempts of a transaction that conflicts with other writers.
 const CONFLICT_TRIES: u32 = 5;
-/// The wait before the second try; each further one is twice as long. A little chance keeps two victims apart.
+/// Delay before the second attempt; doubles with each further one. Random jitter keeps two victims apart.
 const CONFLICT_WAIT: Duration = Duration::from_millis(5);
-/// A statement that takes longer is on a connection that vanished without a word: a server ends it sooner (`server`).
+/// Limit for a statement. One that takes longer is on a connection that vanished silently, since a server ends it
+/// sooner (`server`).
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(35);
-/// The same for a whole transaction that a run waits for, and that may be sent twice.
+/// Limit for a whole transaction that a run waits for and that may be sent twice.
 pub(super) const CHECKPOINT_MAX: Duration = Duration::from_secs(10);
-/// How the text of such an error begins.
+/// Prefix of a conflict's error text.
 const CONFLICT: &str = "another writer was first";
 
-/// A transaction that reads and writes: nobody else's write comes between.
+/// Begins a transaction that reads and writes; no other write comes in between.
 pub(super) async fn begin_write(writer: &DatabaseConnection) -> Result<DatabaseTransaction, DbErr> {
     match writer.get_database_backend() {
-        // A lock taken at the first write can't be waited for.
+        // SQLite can't wait for a lock that is taken at the first write.
         DbBackend::Sqlite => {
             let options = TransactionOptions {
                 sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
@@ -65,12 +66,12 @@ pub(super) async fn begin_write(writer: &DatabaseConnection) -> Result<DatabaseT
             };
             writer.begin_with_options(options).await
         }
-        // READ COMMITTED: every connection was set to it.
+        // READ COMMITTED, which is set on every connection.
         _ => writer.begin().await,
     }
 }
 
-/// A transaction that reads one moment of the store.
+/// Begins a transaction that reads one snapshot of the store.
 pub(super) async fn begin_read(readers: &DatabaseConnection) -> Result<DatabaseTransaction, DbErr> {
     match readers.get_database_backend() {
         DbBackend::Sqlite => readers.begin().await,
@@ -81,7 +82,7 @@ pub(super) async fn begin_read(readers: &DatabaseConnection) -> Result<DatabaseT
     }
 }
 
-/// A sum as a 64-bit number: the servers make decimals of it, and each has its own word for one that isn't.
+/// Returns a sum cast to a 64-bit integer: servers return decimals, and each has its own name for the integer type.
 pub(super) fn whole_sum<C: ConnectionTrait>(db: &C, of: impl Into<Expr>) -> Expr {
     of.into().sum().cast_as(match db.get_database_backend() {
         DbBackend::MySql => "signed",
@@ -89,7 +90,7 @@ pub(super) fn whole_sum<C: ConnectionTrait>(db: &C, of: impl Into<Expr>) -> Expr
     })
 }
 
-/// Does `work`, and does it again as long as another writer is in its way: what was begun was rolled back by the database.
+/// Runs `work`, and repeats it while another writer is in its way; the database has rolled back what was begun.
 pub(super) async fn settled<T, E, F>(work: impl Fn() -> F) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
@@ -109,9 +110,9 @@ where
     work().await
 }
 
-/// An error that may be one of the store.
+/// Error that may contain one of the store.
 pub(super) trait MaybeConflict {
-    /// The store's error, if it is one.
+    /// Returns the store's error, if it is one.
     fn store_error(&self) -> Option<&StoreError>;
 }
 
@@ -166,7 +167,7 @@ impl MaybeConflict for DatasetError {
     }
 }
 
-/// Between 0 and 1.
+/// Returns a random number of at least 0 and less than 1.
 fn chance() -> f64 {
     let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
     f64::from((random >> 40) as u32) / f64::from(1 << 24)
@@ -176,7 +177,7 @@ fn is_conflict(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable(text) if text.starts_with(CONFLICT))
 }
 
-/// What a database error means to its caller.
+/// Translates a database error to what it means for the caller.
 pub(super) fn error(cause: DbErr) -> StoreError {
     let text = text_of(&cause);
     let runtime = match &cause {
@@ -197,7 +198,8 @@ pub(super) fn error(cause: DbErr) -> StoreError {
     }
 }
 
-/// What an error says. PostgreSQL adds a line of its own source, which people take for one of a file of theirs.
+/// Returns an error's text without the source line that PostgreSQL adds, which people take for a line of their own
+/// file.
 fn text_of(cause: &DbErr) -> String {
     let text = cause.to_string();
     let (DbErr::Conn(RuntimeErr::SqlxError(inner))
@@ -218,20 +220,20 @@ fn text_of(cause: &DbErr) -> String {
     }
 }
 
-/// What kind of error it is.
+/// Class of a database error, by the effect of another attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sort {
-    /// Another writer was in the way; nothing was kept, and the same transaction will do the next time.
+    /// Another writer was in the way. Nothing was kept; the same transaction works the next time.
     Conflict,
-    /// Another try may help; the outcome may be unknown.
+    /// Another attempt may help; the outcome may be unknown.
     Transient,
-    /// Another try can't help.
+    /// Another attempt cannot help.
     Permanent,
 }
 
 fn sort(cause: &sqlx::Error) -> Sort {
     match cause {
-        // `Protocol` is what is left of a connection that was cut in the middle of a message.
+        // `Protocol` is the error of a connection that was cut in the middle of a message.
         sqlx::Error::Io(_)
         | sqlx::Error::Protocol(_)
         | sqlx::Error::PoolTimedOut
@@ -253,7 +255,7 @@ fn sort(cause: &sqlx::Error) -> Sort {
     }
 }
 
-/// How durable commits over this connection are, read back.
+/// Reads back how durable commits over this connection are.
 pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, StoreError> {
     match db.get_database_backend() {
         DbBackend::Postgres => postgres::durability(db).await,
@@ -269,14 +271,14 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
     }
 }
 
-/// What the database's clock says. (SQLite's is the machine's.)
+/// Returns the time of the database's clock; for SQLite, the machine's.
 pub(super) async fn time(db: &impl ConnectionTrait) -> Result<WallMs, StoreError> {
     let backend = db.get_database_backend();
     let sql = match backend {
         DbBackend::Postgres => {
             "SELECT CAST(FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS ms"
         }
-        // The zone of the session plays no part.
+        // UTC, so the session's time zone has no effect.
         DbBackend::MySql => {
             "SELECT CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 AS SIGNED) AS ms"
         }
@@ -290,7 +292,7 @@ pub(super) async fn time(db: &impl ConnectionTrait) -> Result<WallMs, StoreError
     Ok(WallMs(row.try_get("", "ms").map_err(error)?))
 }
 
-/// Journal mode and `synchronous` of an SQLite connection.
+/// Returns journal mode and `synchronous` of an SQLite connection.
 pub(super) async fn settings(db: &DatabaseConnection) -> Result<(String, i64), StoreError> {
     sqlite::settings(db).await
 }

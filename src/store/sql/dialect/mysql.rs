@@ -1,9 +1,9 @@
 //! MariaDB (10.6 and later) and MySQL (8.0 and later).
 //!
 //! - `SET a = …, b = f(a)` is evaluated from left to right with the new `a`: see `run_claim`.
-//! - An upsert that changed a row counts two: nothing looks at the counts of upserts.
-//! - `last_insert_id` of many rows is the first one's: rows that are inserted together get no ids read back.
-//! - Tables are made with a collation that compares bytes (see the migrations), so texts compare as everywhere.
+//! - An upsert that changes a row counts as two: nothing uses the counts of upserts.
+//! - `last_insert_id` of several rows is that of the first: ids are not read back after inserting rows together.
+//! - Tables have a collation that compares bytes (see the migrations), so text compares as in the other databases.
 //! - sqlx sets `CLIENT_FOUND_ROWS`: an update that changes nothing still counts its row.
 
 use futures_util::future::BoxFuture;
@@ -19,10 +19,10 @@ use crate::sql::error;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::durability::Durability;
 
-/// The number of "unknown system variable": MySQL lacks some of MariaDB's, and the other way round.
+/// Error number of "unknown system variable": MySQL lacks some of MariaDB's, and vice versa.
 const UNKNOWN_VARIABLE: u16 = 1193;
 
-/// Sets what every connection of a pool has: the password, which is in no URL, and the limits of its statements.
+/// Configures the connections of a pool: the password, which is in no URL, and the limits of statements.
 pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, limits: Limits) {
     let password = address.password().map(str::to_owned);
     options.map_sqlx_mysql_opts(move |mysql| signed(mysql, password.as_deref()));
@@ -38,7 +38,8 @@ fn signed(mysql: MySqlConnectOptions, password: Option<&str>) -> MySqlConnectOpt
     }
 }
 
-/// One connection outside of any pool, closed at once: its error is the server's own, which a pool would wait out.
+/// Opens one connection outside any pool and closes it. Fails with the server's own error, which a pool would hide
+/// behind its timeout.
 pub(super) async fn knock(url: &str, address: &ServerAddress) -> Result<(), sqlx::Error> {
     signed(url.parse()?, address.password())
         .connect()
@@ -51,17 +52,17 @@ async fn begin_session(connection: &mut MySqlConnection, limits: Limits) -> Resu
     connection
         .execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         .await?;
-    // Batches carry their values in their texts, whose quotes are escaped by backslashes.
+    // Batches embed values in their text, with quotes escaped by backslashes.
     connection
         .execute("SET SESSION sql_mode = REPLACE(@@sql_mode, 'NO_BACKSLASH_ESCAPES', '')")
         .await?;
     let seconds = |time: std::time::Duration| time.as_secs().max(1);
     let variables = [
         ("innodb_lock_wait_timeout", seconds(limits.lock)),
-        // MariaDB's.
+        // Known to MariaDB only.
         ("max_statement_time", seconds(limits.statement)),
         ("idle_transaction_timeout", seconds(limits.idle)),
-        // MySQL's, for reads only. Unit: milliseconds.
+        // Known to MySQL only, for reads, in milliseconds.
         ("max_execution_time", seconds(limits.statement) * 1000),
     ];
     for (name, value) in variables {
@@ -74,8 +75,8 @@ async fn begin_session(connection: &mut MySqlConnection, limits: Limits) -> Resu
     Ok(())
 }
 
-/// MySQL has no word for "in a transaction": whatever there is ends here. A number of our own tells that this is the answer
-/// to this question.
+/// Tests a connection. MySQL cannot report an open transaction, so any is rolled back. The random number proves that
+/// the answer belongs to this question.
 fn is_whole(connection: &mut MySqlConnection) -> BoxFuture<'_, Result<bool, sqlx::Error>> {
     let number = nonce();
     let ask = format!("ROLLBACK; SELECT CAST({number} AS SIGNED)");
@@ -94,7 +95,7 @@ fn is_unknown_variable(cause: &sqlx::Error) -> bool {
     error.is_some_and(|error| error.number() == UNKNOWN_VARIABLE)
 }
 
-/// Whether commits wait for the disk.
+/// Reads whether commits wait for the disk: `innodb_flush_log_at_trx_commit` must be 1.
 pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, StoreError> {
     let ask = Statement::from_string(
         DbBackend::MySql,
@@ -109,17 +110,18 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
     })
 }
 
-/// The error number of a database that the server hasn't.
+/// Error number for a database that doesn't exist on the server.
 pub(super) const NO_DATABASE: u16 = 1049;
 
-/// What a server's or client's error number means.
+/// Classifies an error number of a server or a client.
 pub(super) fn sort(number: u16) -> Sort {
     match number {
-        // Deadlock, a row that changed since it was read; a unique value that another transaction wrote in the same moment.
+        // Deadlock; a row changed since it was read; a unique value that another transaction wrote at the same
+        // moment.
         1213 | 1020 | 1062 | 1586 => Sort::Conflict,
-        // A lock that was waited for too long: MySQL rolls back the statement only, and the transaction is dropped here.
+        // Lock wait timeout: MySQL rolls back only the statement, so the transaction is dropped here.
         1205 | 3572 => Sort::Transient,
-        // Disk or memory full, too many connections, shutdown, aborted and killed connections, time limits.
+        // Full disk or memory, too many connections, shutdown, aborted and killed connections, time limits.
         3
         | 28
         | 1021
@@ -149,7 +151,7 @@ pub(super) fn sort(number: u16) -> Sort {
         | 3170
         | 3675
         | 4031 => Sort::Transient,
-        // A stand-by or a failover: the address will lead to the new primary.
+        // Standby or failover: the address will lead to the new primary.
         1290 | 1792 | 1836 | 3100 | 3101 => Sort::Transient,
         2000..=2099 => Sort::Transient,
         // A statement cached before a migration.

@@ -11,7 +11,7 @@ use crate::sql::error;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::durability::Durability;
 
-/// Sets what every connection of a pool has: the password, which is in no URL, and the limits of its statements.
+/// Configures the connections of a pool: the password, which is in no URL, and the limits of statements.
 pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, limits: Limits) {
     let password = address.password().map(str::to_owned);
     options.map_sqlx_postgres_opts(move |postgres| signed(postgres, password.as_deref()));
@@ -33,7 +33,8 @@ fn signed(postgres: PgConnectOptions, password: Option<&str>) -> PgConnectOption
     }
 }
 
-/// One connection outside of any pool, closed at once: its error is the server's own, which a pool would wait out.
+/// Opens one connection outside any pool and closes it. Fails with the server's own error, which a pool would hide
+/// behind its timeout.
 pub(super) async fn knock(url: &str, address: &ServerAddress) -> Result<(), sqlx::Error> {
     signed(url.parse()?, address.password())
         .connect()
@@ -42,7 +43,8 @@ pub(super) async fn knock(url: &str, address: &ServerAddress) -> Result<(), sqlx
         .await
 }
 
-/// Outside of a transaction a statement begins its own, at its own time; within one the two times differ.
+/// Tests that a connection is outside any transaction: a statement then begins its own, so both timestamps are equal;
+/// inside one they differ.
 fn is_whole(connection: &mut PgConnection) -> BoxFuture<'_, Result<bool, sqlx::Error>> {
     let number = nonce();
     let ask = format!("SELECT {number}::int8 WHERE transaction_timestamp() = statement_timestamp()");
@@ -54,7 +56,7 @@ fn is_whole(connection: &mut PgConnection) -> BoxFuture<'_, Result<bool, sqlx::E
     })
 }
 
-/// Statements rather than start-up parameters: poolers between refuse those that they don't know.
+/// Returns the session settings as statements: poolers in between reject start-up parameters that they don't know.
 fn session(limits: Limits) -> String {
     format!(
         "SET default_transaction_isolation = 'read committed'; SET lock_timeout = {}; SET statement_timeout = {}; \
@@ -65,7 +67,7 @@ fn session(limits: Limits) -> String {
     )
 }
 
-/// Whether commits wait for the disk.
+/// Reads whether commits wait for the disk: neither `synchronous_commit` nor `fsync` may be off.
 pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, StoreError> {
     let mut settings = Vec::new();
     for name in ["synchronous_commit", "fsync"] {
@@ -82,19 +84,20 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
     })
 }
 
-/// The SQLSTATE of a database that the server hasn't.
+/// SQLSTATE for a database that doesn't exist on the server.
 pub(super) const NO_DATABASE: &str = "3D000";
 
-/// What an SQLSTATE means.
+/// Classifies an SQLSTATE of the server.
 pub(super) fn sort(code: &str) -> Sort {
     match code {
-        // Serialization, deadlock; a unique value that another transaction wrote in the same moment: the next try reads it.
+        // Serialization failure, deadlock, or a unique value that another transaction wrote at the same moment: the
+        // next attempt reads it.
         "40001" | "40P01" | "23505" => Sort::Conflict,
-        // Lock and statement time limits, shutdown, idle in a transaction, a schema that is being changed.
+        // Lock and statement timeouts, shutdown, idle in a transaction, a schema that is being changed.
         "55P03" | "57014" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "25P04" | "40003" | "55006" => {
             Sort::Transient
         }
-        // A stand-by or a failover: the address will lead to the new primary.
+        // Standby or failover: the address will lead to the new primary.
         "25006" => Sort::Transient,
         // A statement cached before a migration.
         "0A000" | "26000" => Sort::Transient,

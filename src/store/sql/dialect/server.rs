@@ -1,4 +1,4 @@
-//! Connections to database servers: which, with what limits, and what is said when they can't be had.
+//! Connections to database servers: addresses, limits, and errors when no connection can be made.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,42 +16,42 @@ use super::{mysql, postgres};
 use crate::sql::error;
 use windrow_engine::ports::{NO_DATABASE, StoreError};
 
-/// How long a caller waits for a connection.
+/// Timeout for a caller waiting for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for the first connection of a node that begins.
+/// Timeout for the first connection of a node that starts.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// The same for somebody who only looks.
+/// Timeout for a connection that only inspects the database.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same for a heartbeat, whose next try is near.
+/// Timeout for a heartbeat waiting for a connection; shorter, since its next attempt is near.
 const ACQUIRE_TIMEOUT_PULSE: Duration = Duration::from_secs(5);
-/// Connections of the heartbeat: one beats, the other is there if the first one hangs.
+/// Connections of the heartbeat: one in use, the other a spare in case the first hangs.
 const PULSES: u32 = 2;
-/// A connection that was idle for this long is closed.
+/// Idle time after which a connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(300);
 
-/// Which kind of server.
+/// Type of database server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerKind {
-    /// PostgreSQL.
+    /// PostgreSQL, version 13 or later.
     Postgres,
-    /// MariaDB or MySQL.
+    /// MariaDB 10.6 or later, or MySQL 8.0 or later.
     MySql,
 }
 
-/// Where a database is. Its password is in no text that it shows.
+/// Address of a database. No text it formats contains the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerAddress {
-    /// Which kind of server.
+    /// Type of server, which selects the driver.
     pub kind: ServerKind,
-    /// Its URL, without a password.
+    /// URL of the database, without a password.
     pub url: String,
-    /// The most connections; those of the heartbeat come on top.
+    /// Maximum number of connections, not counting those of the heartbeat.
     pub max_connections: u32,
     password: Option<String>,
 }
 
 impl ServerAddress {
-    /// An address. The URL holds no password.
+    /// Creates an address. The URL contains no password.
     pub fn new(
         kind: ServerKind,
         url: String,
@@ -77,14 +77,14 @@ impl fmt::Debug for ServerAddress {
     }
 }
 
-/// What a server may take for the statements of a connection.
+/// Time limits that a server enforces on the statements of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Waiting for a row that another transaction has locked.
+    /// Longest wait for a row that another transaction has locked.
     pub(super) lock: Duration,
-    /// One statement.
+    /// Longest run time of one statement.
     pub(super) statement: Duration,
-    /// Doing nothing within a transaction: a node that was halted there gives its rows back.
+    /// Longest idle time within a transaction: a node suspended there gives up its row locks.
     pub(super) idle: Duration,
 }
 
@@ -98,29 +98,29 @@ const PULSE: Limits = Limits {
     statement: Duration::from_secs(2),
     idle: Duration::from_secs(3),
 };
-/// For migrations: a step on a large table takes the time that it takes.
+/// Limits for migrations: a step on a large table takes as long as it takes.
 const PATIENT: Limits = Limits {
     lock: Duration::from_secs(60),
     statement: Duration::from_secs(24 * 3600),
     idle: Duration::from_secs(600),
 };
 
-/// The connections of a node.
+/// Connection pools of a node.
 pub(crate) struct Pools {
     pub(crate) usual: DatabaseConnection,
-    /// The heartbeat's own.
+    /// Pool reserved for the heartbeat.
     pub(crate) pulse: DatabaseConnection,
 }
 
-/// Opens the pools of a node; the first connection is made at once, so that a wrong address is heard of here.
+/// Opens the pools of a node. The first connection is made at once, so that a wrong address fails here.
 pub(crate) async fn open(address: &ServerAddress) -> Result<Pools, StoreError> {
     let usual = pool(address, address.max_connections.max(2), (USUAL, ACQUIRE_TIMEOUT)).await?;
     let pulse = pool(address, PULSES, (PULSE, ACQUIRE_TIMEOUT_PULSE)).await?;
     Ok(Pools { usual, pulse })
 }
 
-/// Does for a node that begins whatever takes several answers of the server. One that goes away between two of them is
-/// waited for as one that isn't there yet; `work` is told for how much longer.
+/// Runs startup work that needs several responses of the server. If the server goes away in between, waits for it as
+/// if it were not up yet; `work` receives the time that is left.
 pub(crate) async fn patiently<T, F>(
     address: &ServerAddress,
     work: impl Fn(Duration) -> F,
@@ -143,7 +143,7 @@ where
     }
 }
 
-/// One connection that has all the time it needs: for migrations. The server is waited for as long as `patience`.
+/// Opens a single connection without tight limits, for migrations. Waits up to `patience` for the server.
 pub(crate) async fn open_one(
     address: &ServerAddress,
     patience: Duration,
@@ -152,19 +152,20 @@ pub(crate) async fn open_one(
     pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
 }
 
-/// The same for people who look, and who want to hear soon that nobody answers.
+/// Opens a single connection for inspection, which fails early if nobody answers.
 pub(crate) async fn open_to_look(address: &ServerAddress) -> Result<DatabaseConnection, StoreError> {
     reach(address, LOOK_TIMEOUT).await?;
     pool(address, 1, (PATIENT, LOOK_TIMEOUT)).await
 }
 
-/// Between two knocks at a server that isn't there yet.
+/// Interval between two attempts to reach a server that is not up yet.
 const KNOCK_EVERY: Duration = Duration::from_millis(500);
-/// How long the first one may take, so that it is told soon; and each later one, for servers that are far away.
+/// Timeout of the first attempt, short so that a problem is logged soon. Later ones get `KNOCK_MAX`, for distant
+/// servers.
 const FIRST_KNOCK_MAX: Duration = Duration::from_secs(2);
 const KNOCK_MAX: Duration = Duration::from_secs(10);
 
-/// Waits until the server lets somebody in. A pool would wait too, but in silence, and then only say that it waited.
+/// Waits until the server accepts a connection. A pool would wait too, but silently, and then report only a timeout.
 async fn reach(address: &ServerAddress, patience: Duration) -> Result<(), StoreError> {
     let end = Instant::now() + patience;
     let mut is_told = false;
@@ -211,7 +212,7 @@ async fn knock(address: &ServerAddress, within: Duration) -> Result<(), StoreErr
     })
 }
 
-/// Whether a server answers and has no such database.
+/// Returns true if the server answers but has no such database.
 fn is_without_database(cause: &sqlx::Error) -> bool {
     let Some(refused) = cause.as_database_error() else {
         return false;
@@ -223,29 +224,30 @@ fn is_without_database(cause: &sqlx::Error) -> bool {
     refused.is_some_and(|refused| refused.number() == mysql::NO_DATABASE)
 }
 
-/// The database that a URL names.
+/// Returns the name of the database in a URL.
 fn database(url: &str) -> &str {
     let path = url.split_once("://").map_or(url, |(_, rest)| rest);
     let path = path.split_once('/').map_or("", |(_, path)| path);
     path.split('?').next().unwrap_or_default()
 }
 
-/// How long a connection may take to say that it is whole.
+/// Time a connection has to prove that it is whole.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A connection that was idle for longer is asked before it is used.
+/// Idle time after which a connection is tested before use.
 const IDLE_UNTESTED_MAX: Duration = Duration::from_secs(1);
 
-/// Whether a connection answers what it is asked and stands outside of every transaction, by the server's own word.
+/// Test that a connection answers the question it was asked and is outside any transaction, according to the server.
 pub(super) type IsWhole<D> =
     for<'c> fn(&'c mut <D as sqlx::Database>::Connection) -> BoxFuture<'c, Result<bool, sqlx::Error>>;
 
-/// The pool with connections that prove themselves: after use, and before where they were idle.
+/// Makes a pool test its connections: after use, and before use if they were idle.
 ///
-/// Whoever is given up (a time limit, a caller that hung up) leaves a connection of which the driver knows too little: a
-/// `BEGIN` whose answer nobody read counts as none, and what is written there later would never be committed; over MySQL's
-/// protocol the next question may get the answer to the last one. So the server is asked, and a connection without the
-/// right answer is closed. The driver asks after use too, but only for a sign of life and without a limit: where a
-/// connection vanished without a word, that is a quarter of an hour, and for all of it the pool holds its place.
+/// A cancelled operation (a timeout, a caller that hung up) leaves a connection in a state the driver does not fully
+/// know. A `BEGIN` whose response nobody read does not count, and what is written there later would never be
+/// committed; over MySQL's protocol, the next query may get the response of the previous one. So the server is asked,
+/// and a connection without the right answer is closed. The driver also tests after use, but only for a sign of life
+/// and without a timeout: if a connection vanished silently, that takes a quarter of an hour, and the pool keeps its
+/// place all that time.
 pub(super) fn tested<D: sqlx::Database>(pool: PoolOptions<D>, is_whole: IsWhole<D>) -> PoolOptions<D> {
     pool.after_release(move |connection, _| Box::pin(answered(is_whole(connection))))
         .before_acquire(move |connection, meta| {
@@ -270,7 +272,7 @@ async fn answered(asked: BoxFuture<'_, Result<bool, sqlx::Error>>) -> Result<boo
     Ok(is_whole)
 }
 
-/// A number that no earlier answer has.
+/// Returns a number that no earlier response contains.
 pub(super) fn nonce() -> i64 {
     let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
     (random >> 1).cast_signed()
@@ -289,7 +291,7 @@ async fn pool(
     options.acquire_timeout(patience).connect_timeout(patience);
     options.test_before_acquire(false);
     if connections == 1 {
-        // Its session holds a lock.
+        // The session of a single connection holds a lock.
         options.idle_timeout(None).max_lifetime(None);
     } else {
         options.idle_timeout(Some(IDLE_MAX));
@@ -303,10 +305,10 @@ async fn pool(
         .map_err(|cause| unreachable(address, error(cause)))
 }
 
-/// How the text of such an error begins.
+/// Prefix of the error for a server that cannot be reached.
 const UNREACHABLE: &str = "can't connect to";
 
-/// The URL in the one scheme that the driver knows.
+/// Returns the URL with the only scheme that the driver accepts.
 fn url(address: &ServerAddress) -> String {
     let rest = address
         .url
@@ -318,7 +320,7 @@ fn url(address: &ServerAddress) -> String {
     }
 }
 
-/// The same error with the address, which the driver leaves out; once.
+/// Adds the address to an error once, since the driver leaves it out.
 fn unreachable(address: &ServerAddress, cause: StoreError) -> StoreError {
     let told = |text: String| match text.starts_with(UNREACHABLE) {
         true => text,

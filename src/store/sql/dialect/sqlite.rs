@@ -1,4 +1,4 @@
-//! SQLite: one file, one writer, WAL.
+//! SQLite: one file, one writer, write-ahead log.
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,24 @@ use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, Sta
 use crate::sql::error;
 use windrow_engine::ports::{RESTORE_CUT_OFF, StoreError};
 
-/// Connections for reading; more bring nothing on the small machines that use SQLite.
+/// Connections for reading; more are no faster on the small machines that use SQLite.
 pub(crate) const READERS: u32 = 4;
-/// How long a statement waits for another process's write lock (a second `windrow` reading, a backup).
+/// Time a statement waits for another process's write lock (a second `windrow` reading, a backup).
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often a locked database is asked again within that time.
+/// Attempts to open a locked database within `BUSY_TIMEOUT`.
 const CONNECT_TRIES: u32 = 100;
-/// How long a caller waits for a connection: longer than one busy wait, so that the cause shows, not the queue.
+/// Timeout for a caller waiting for a connection: longer than one busy wait, so that the error names the cause, not
+/// the queue.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The copy of a backup that is about to take the place of a database.
+/// Returns the path of a backup's copy that is about to replace a database.
 pub fn restoring(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(".restoring");
     name.into()
 }
 
-/// Refuses a file that can't be the database, with a reason better than the database's own.
+/// Refuses a file that cannot be the database, with a clearer reason than the database's own.
 pub(crate) fn check_file(path: &Path) -> Result<(), StoreError> {
     let refuse = |why: &str, hint: &str| {
         Err(StoreError::Refused(format!(
@@ -37,7 +38,7 @@ pub(crate) fn check_file(path: &Path) -> Result<(), StoreError> {
     };
     let half = restoring(path);
     if half.exists() {
-        // What has the name may lack its last commits, which a restore puts aside before it is done.
+        // The present file may lack its last commits, which a restore sets aside before it completes.
         let why = format!("{RESTORE_CUT_OFF}, {} is there", half.display());
         return refuse(&why, "restore it once more");
     }
@@ -55,9 +56,10 @@ pub(crate) fn check_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// An empty file that only its owner may read, whatever its directory allows; SQLite gives its journals the same mode.
+/// Creates an empty file readable only by its owner, whatever the directory allows; SQLite gives its journals the
+/// same mode.
 fn make_file(path: &Path) -> std::io::Result<()> {
-    // Not truncated: another process may be making it.
+    // Not truncated: another process may be creating it.
     std::fs::OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -67,10 +69,10 @@ fn make_file(path: &Path) -> std::io::Result<()> {
         .map(drop)
 }
 
-/// A pool of connections to the file. Every one commits durably (`synchronous = FULL`).
+/// Opens a pool of connections to the file. Every one commits durably (`synchronous = FULL`).
 ///
-/// SQLite's busy handler does not cover the switch to WAL, which fails at once while another process makes the same
-/// file; so a locked database is asked again here, for as long as that handler would have waited.
+/// SQLite's busy handler does not cover the switch to WAL, which fails at once while another process creates the same
+/// file. So a locked database is retried here, for as long as that handler would wait.
 pub(crate) async fn connect(path: &Path, connections: u32) -> Result<DatabaseConnection, StoreError> {
     let mut tries = 0;
     loop {
@@ -99,19 +101,19 @@ async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnectio
     options.map_sqlx_sqlite_pool_opts(|pool| {
         pool.before_acquire(|connection, _| Box::pin(is_whole(connection)))
     });
-    // The path goes around the URL, where `?` and `%` in it would mean something.
+    // The path bypasses the URL, in which `?` and `%` have a meaning.
     options.map_sqlx_sqlite_opts(move |sqlite| {
         sqlite
             .in_memory(false)
             .shared_cache(false)
             .filename(&file)
-            // `check_file` made it. A connection that is opened later makes no empty one in the place of one that was lost.
+            // `check_file` created it. A connection opened later must not put an empty file in place of a lost one.
             .create_if_missing(false)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(BUSY_TIMEOUT)
             .foreign_keys(true)
-            // What was deleted, or written over, may have been a secret: no page keeps it.
+            // Deleted or overwritten data may have been a secret: no page keeps it.
             .pragma("secure_delete", "ON")
     });
     let opened = Database::connect(options).await;
@@ -123,7 +125,7 @@ async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnectio
     })
 }
 
-/// A connection that only looks: nothing is made, nothing is brought up to date, nobody is kept from writing.
+/// Opens a read-only connection: creates nothing, migrates nothing, blocks no writer.
 pub(crate) async fn look(path: &Path) -> Result<DatabaseConnection, StoreError> {
     let file = path.to_owned();
     let mut options = ConnectOptions::new("sqlite::memory:");
@@ -145,10 +147,10 @@ pub(crate) async fn look(path: &Path) -> Result<DatabaseConnection, StoreError> 
     Database::connect(options).await.map_err(error)
 }
 
-/// Whether a connection is outside of every transaction; one that isn't is thrown away, and another opened.
+/// Returns true if a connection is outside any transaction; otherwise the pool closes it and opens another.
 ///
-/// When a disk is full, SQLite rolls back by itself; sqlx's own rollback fails then, and sqlx believes for ever that
-/// the transaction is open: nothing could be written until the process ends, even when the disk has room again.
+/// When a disk is full, SQLite rolls back on its own. sqlx's own rollback then fails, and sqlx believes forever that
+/// the transaction is open: nothing could be written until the process ends, even once the disk has room again.
 async fn is_whole(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
     let is_whole = !connection.is_in_transaction();
     if !is_whole {
@@ -157,7 +159,7 @@ async fn is_whole(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error
     Ok(is_whole)
 }
 
-/// Journal mode and `synchronous` of a connection, read back.
+/// Reads back the journal mode and `synchronous` of a connection.
 pub(super) async fn settings(db: &DatabaseConnection) -> Result<(String, i64), StoreError> {
     let ask = |pragma: &str| Statement::from_string(db.get_database_backend(), format!("PRAGMA {pragma}"));
     let missing = || StoreError::Refused("the database doesn't tell its settings".to_owned());
@@ -177,7 +179,7 @@ pub(super) async fn settings(db: &DatabaseConnection) -> Result<(String, i64), S
     ))
 }
 
-/// Whether another try may help. The primary result codes of SQLite are the low byte of the extended ones.
+/// Returns true if another attempt may help. The primary result code of SQLite is the low byte of the extended one.
 pub(super) fn is_transient(code: Option<u32>) -> bool {
     const BUSY: u32 = 5;
     const LOCKED: u32 = 6;

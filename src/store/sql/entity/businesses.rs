@@ -1,4 +1,4 @@
-//! Consumers of items, who may ask for work, and the calls that tell them of it.
+//! Businesses, their access tokens and sign-ins, idempotency keys and hook calls.
 
 entity! {
     business "business"

@@ -1,4 +1,4 @@
-//! Datasets, their generations with the keys of look-ups, and copies for readers.
+//! Datasets, their generations with lookup keys, and copies for readers.
 
 entity! {
     dataset "dataset"

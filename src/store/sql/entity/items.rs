@@ -1,4 +1,4 @@
-//! Items that failed, results of items, and items that were appended.
+//! Failed items, results of items, and appended items.
 
 entity! {
     item "item"

@@ -1,4 +1,4 @@
-//! Limits that tasks share on all nodes.
+//! Limits shared by tasks on all nodes.
 
 entity! {
     named_limit "named_limit"

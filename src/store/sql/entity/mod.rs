@@ -1,13 +1,13 @@
-//! Tables as sea-orm entities, by area as in the migration: rows in and out, no logic. Conversion to domain types is in
-//! `sql::words`.
+//! Tables as sea-orm entities, grouped as in the migration: rows in and out, no logic. Conversion to domain types is
+//! in `sql::words`.
 #![allow(
     missing_docs,
     unreachable_pub,
     reason = "one line per column; the migration describes them"
 )]
 
-/// Declares the entity of a table, in a module of its own: the primary key, then the other columns. A `sequence` is a
-/// key that the database numbers.
+/// Declares the entity of a table in a module of its own: first the primary key, then the other columns. A `sequence`
+/// is a key that the database numbers.
 macro_rules! entity {
     ($name:ident $table:literal sequence $id:ident $($columns:tt)*) => {
         entity! { @ $name $table [#[sea_orm(primary_key)] pub $id: i64,] $($columns)* }

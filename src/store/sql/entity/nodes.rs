@@ -1,4 +1,4 @@
-//! The store itself and the processes that work on it.
+//! The store itself and the sessions of the nodes that work on it.
 
 entity! {
     meta "meta"

@@ -1,4 +1,4 @@
-//! Records of changes and of items.
+//! Audit entries and the data log.
 
 entity! {
     audit "audit"

@@ -1,4 +1,4 @@
-//! Schedules and their fires.
+//! Schedules with their fires.
 
 entity! {
     schedule "schedule"

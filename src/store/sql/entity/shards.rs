@@ -1,4 +1,4 @@
-//! Shards of tasks, their owners, and the days in which they settled items.
+//! Shards of tasks, their runs, and daily totals.
 
 macro_rules! shard {
     ($name:ident $($blob:ident: $of:ty)?) => {
@@ -9,7 +9,7 @@ macro_rules! shard {
             end_index: i64,
             range_end: i64,
             state: String,
-            wish: String,
+            desired: String,
             control_rev: i64,
             run_no: i32,
             epoch: i64,
@@ -25,13 +25,13 @@ macro_rules! shard {
             created_at: i64,
             updated_at: i64,
             ckpt_seq: i64,
-            low_water: i64,
+            watermark: i64,
             high_water: i64,
             reach: i64,
             reach_before: i64,
             succeeded: i64,
             skipped: i64,
-            abandoned: i64,
+            failed: i64,
             parked: i64,
             results: i64,
             circuit_since: Option<i64>,
@@ -39,14 +39,14 @@ macro_rules! shard {
             day: i64,
             day_succeeded: i64,
             day_skipped: i64,
-            day_abandoned: i64,
+            day_failed: i64,
             $($blob: $of,)?
         }
     };
 }
 
 shard!(shard ckpt_blob: Vec<u8>);
-// Most reads do without the bytes of the checkpoint, which are most of a row.
+// Most reads don't need the bytes of the checkpoint, which are most of a row.
 shard!(shard_head);
 
 entity! {
@@ -60,10 +60,10 @@ entity! {
     ended_at: Option<i64>,
     end_reason: Option<String>,
     end_text: Option<String>,
-    low_water: i64,
+    watermark: i64,
     succeeded: i64,
     skipped: i64,
-    abandoned: i64,
+    failed: i64,
     parked: i64,
 }
 
@@ -72,7 +72,7 @@ entity! {
     key (task_id: i64, shard_no: i32, day: i64)
     succeeded: i64,
     skipped: i64,
-    abandoned: i64,
+    failed: i64,
 }
 
 entity! {
@@ -83,5 +83,5 @@ entity! {
     cancelled: i64,
     succeeded: i64,
     skipped: i64,
-    abandoned: i64,
+    failed: i64,
 }

@@ -1,4 +1,4 @@
-//! Sources of items, their indexes, and the bytes of uploads.
+//! Sources of items, their indexes, and uploaded bytes.
 
 entity! {
     source "source"

@@ -1,4 +1,4 @@
-//! Tasks and the tokens of their starts.
+//! Tasks and their start tokens.
 
 entity! {
     task "task"
@@ -43,10 +43,10 @@ entity! {
     queued_at: i64,
     started_at: Option<i64>,
     finished_at: Option<i64>,
-    wish: String,
+    desired: String,
     control_rev: i64,
     finish_at: Option<i64>,
-    abandonments: Option<String>,
+    failed_codes: Option<String>,
     pause_until: Option<i64>,
     pause_reason: Option<String>,
     slow_until: Option<i64>,

@@ -1,7 +1,7 @@
-//! A database that is looked at, not served: which schema it has, whether it is whole, a copy of it. Servers look after
-//! their own pages and copies.
+//! Inspection of a database without serving it: schema, integrity, backup. Servers check their own pages and make
+//! their own copies.
 //!
-//! It is only read, so all of this works while a node writes to it.
+//! Only reads, so all of it works while a node writes to the database.
 
 pub mod sessions;
 
@@ -16,7 +16,7 @@ use crate::sql::{ServerAddress, dialect, error};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::durability::Durability;
 
-/// What must hold in every database, and a query that finds what breaks it: the number of rows, and one of them.
+/// Invariants of every database, each with a query for violations that returns the number of rows and one example.
 const RULES: [(&str, &str); 8] = [
     (
         "every task has its business",
@@ -35,20 +35,20 @@ const RULES: [(&str, &str); 8] = [
          - CASE WHEN MAX(t.skip_first) < MAX(t.total) THEN MAX(t.skip_first) ELSE MAX(t.total) END) broken",
     ),
     (
-        "low water lies within its shard",
-        "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE low_water < first_index \
-         OR low_water > end_index OR end_index > range_end OR low_water > high_water",
+        "watermark lies within its shard",
+        "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE watermark < first_index \
+         OR watermark > end_index OR end_index > range_end OR watermark > high_water",
     ),
     (
         "no shard counts more items than it has",
         "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE succeeded < 0 OR skipped < 0 \
-         OR abandoned < 0 OR parked < 0 OR succeeded + skipped + abandoned > end_index - first_index",
+         OR failed < 0 OR parked < 0 OR succeeded + skipped + failed > end_index - first_index",
     ),
     (
         "a finished task has settled every item",
         "SELECT COUNT(*) AS n, MIN('t' || t.id) AS one FROM task t JOIN shard s ON s.task_id = t.id \
-         WHERE t.status = 'finished' AND (s.low_water <> s.end_index OR s.parked <> 0 \
-         OR s.succeeded + s.skipped + s.abandoned <> s.end_index - s.first_index)",
+         WHERE t.status = 'finished' AND (s.watermark <> s.end_index OR s.parked <> 0 \
+         OR s.succeeded + s.skipped + s.failed <> s.end_index - s.first_index)",
     ),
     (
         "every run has its shard",
@@ -58,63 +58,63 @@ const RULES: [(&str, &str); 8] = [
     (
         "the days of a shard add up",
         "SELECT COUNT(*) AS n, MIN('t' || s.task_id) AS one FROM shard s LEFT JOIN (SELECT task_id, shard_no, \
-         SUM(succeeded) AS succeeded, SUM(skipped) AS skipped, SUM(abandoned) AS abandoned FROM shard_day \
+         SUM(succeeded) AS succeeded, SUM(skipped) AS skipped, SUM(failed) AS failed FROM shard_day \
          GROUP BY task_id, shard_no) d ON d.task_id = s.task_id AND d.shard_no = s.shard_no \
          WHERE s.day_succeeded <> COALESCE(d.succeeded, 0) OR s.day_skipped <> COALESCE(d.skipped, 0) \
-         OR s.day_abandoned <> COALESCE(d.abandoned, 0) OR s.day_succeeded > s.succeeded \
-         OR s.day_skipped > s.skipped OR s.day_abandoned > s.abandoned",
+         OR s.day_failed <> COALESCE(d.failed, 0) OR s.day_succeeded > s.succeeded \
+         OR s.day_skipped > s.skipped OR s.day_failed > s.failed",
     ),
 ];
 
-/// A database that is looked at.
+/// Read-only connection to a database under inspection.
 pub struct Inspection {
     db: DatabaseConnection,
 }
 
-/// Which steps a database has.
+/// Migration steps of a database, compared with this program's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schema {
-    /// Those that this program knows and the database has, in their order.
+    /// Steps of this program that the database has, in order.
     pub done: Vec<String>,
-    /// Those that the database lacks.
+    /// Steps of this program that the database lacks, in order.
     pub pending: Vec<String>,
-    /// Those of a newer program.
+    /// Steps that only a newer program knows.
     pub unknown: Vec<String>,
 }
 
-/// One thing that was looked at.
+/// Result of checking one invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What must hold.
+    /// Invariant in words, for people.
     pub rule: &'static str,
-    /// How it is broken; empty where it isn't.
+    /// Violations found; empty if the invariant holds.
     pub faults: Vec<String>,
 }
 
-/// A database can't be copied.
+/// Error of copying a database.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// Something is there already.
+    /// The target file exists already.
     #[error("{} is there already", .0.display())]
     Exists(PathBuf),
-    /// The copy can't be written.
+    /// The copy cannot be written.
     #[error("{} can't be written: {cause}", path.display())]
     Io {
-        /// The copy.
+        /// Path of the copy.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         cause: io::Error,
     },
-    /// The database can't be read, or the copy isn't whole.
+    /// The database cannot be read, or the copy is damaged.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Inspection {
-    /// Opens a file that is there.
+    /// Opens an existing database file.
     ///
     /// # Errors
-    /// `Refused` when it isn't there or is no database.
+    /// `Refused` if it does not exist or is not a database.
     pub async fn open(path: &Path) -> Result<Inspection, StoreError> {
         let db = dialect::sqlite::look(path).await.map_err(|cause| match cause {
             StoreError::Refused(text) => {
@@ -125,10 +125,10 @@ impl Inspection {
         Ok(Inspection { db })
     }
 
-    /// Connects to a server.
+    /// Connects to a database server.
     ///
     /// # Errors
-    /// `Unavailable` when it doesn't answer, `Refused` when it doesn't let this user in.
+    /// `Unavailable` if it doesn't answer, `Refused` if it rejects this user.
     pub async fn connect(address: &ServerAddress) -> Result<Inspection, StoreError> {
         Ok(Inspection {
             db: dialect::open_to_look(address).await?,
@@ -139,26 +139,26 @@ impl Inspection {
         self.db.get_database_backend() == DbBackend::Sqlite
     }
 
-    /// How durable commits are.
+    /// Reads how durable commits are.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If the settings cannot be read.
     pub async fn durability(&self) -> Result<Durability, StoreError> {
         dialect::durability(&self.db).await
     }
 
-    /// Closes it.
+    /// Closes the connection to the database.
     ///
     /// # Errors
-    /// When the connection can't be closed.
+    /// If the connection cannot be closed.
     pub async fn close(self) -> Result<(), StoreError> {
         self.db.close().await.map_err(error)
     }
 
-    /// Which steps it has.
+    /// Compares the database's migration steps with this program's.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If the database cannot be read.
     pub async fn schema(&self) -> Result<Schema, StoreError> {
         let (known, has) = (dialect::steps_known(), dialect::steps_done(&self.db).await?);
         let unknown = has.iter().filter(|step| !known.contains(step)).cloned().collect();
@@ -170,11 +170,11 @@ impl Inspection {
         })
     }
 
-    /// Whether its pages and indexes are sound, without a comparison of each index with its table. A server sees to that
-    /// itself.
+    /// Checks pages and indexes, without comparing each index with its table. Servers do this themselves, so nothing
+    /// is checked there.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If the database cannot be read.
     pub async fn quick_check(&self) -> Result<Vec<String>, StoreError> {
         if !self.is_file() {
             return Ok(Vec::new());
@@ -182,10 +182,10 @@ impl Inspection {
         self.pragma_faults("quick_check").await
     }
 
-    /// Everything that must hold of it. Of a schema that isn't this program's only what every database must fulfil.
+    /// Checks every invariant. If the schema is not this program's, checks only what holds for any database.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If the database cannot be read.
     pub async fn check(&self) -> Result<Vec<Finding>, StoreError> {
         let mut found = Vec::new();
         if self.is_file() {
@@ -216,10 +216,10 @@ impl Inspection {
         Ok(found)
     }
 
-    /// Copies it to a file that isn't there yet, as it is at one moment, and reads the copy back.
+    /// Copies one snapshot to a file that doesn't exist yet, and reads the copy back.
     ///
     /// # Errors
-    /// See [`BackupError`]; nothing is left behind then.
+    /// See [`BackupError`]; no file is left behind then.
     pub async fn backup(&self, to: &Path) -> Result<(), BackupError> {
         if fs::symlink_metadata(to).is_ok() {
             return Err(BackupError::Exists(to.to_owned()));
@@ -231,7 +231,7 @@ impl Inspection {
             path: to.to_owned(),
             cause,
         };
-        // The owner's only, as the database itself is.
+        // Only for the owner, like the database itself.
         let made = fs::OpenOptions::new()
             .create_new(true)
             .write(true)
@@ -240,7 +240,7 @@ impl Inspection {
         drop(made.map_err(fault)?);
         let copied = self.copy(&part).await;
         let done = copied.and_then(|()| publish(&part, to));
-        // After a success it has its other name.
+        // After a success the file has its final name.
         match fs::remove_file(&part) {
             Err(cause) if cause.kind() != ErrorKind::NotFound => {
                 tracing::warn!(%cause, file = %part.display(), "a part of a backup is left");
@@ -269,7 +269,7 @@ impl Inspection {
         }
     }
 
-    /// What a check of SQLite's own found.
+    /// Returns the problems found by one of SQLite's own checks.
     async fn pragma_faults(&self, pragma: &str) -> Result<Vec<String>, StoreError> {
         let rows = self.rows(&format!("PRAGMA {pragma}")).await?;
         let texts = rows
@@ -279,10 +279,11 @@ impl Inspection {
         Ok(texts.into_iter().filter(|text| text != "ok").collect())
     }
 
-    /// What acts by itself when rows are read or written: no version of this program makes any.
+    /// Lists triggers and views, which act on their own when rows are read or written; no version of this program
+    /// creates any.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If the database cannot be read.
     pub async fn strangers(&self) -> Result<Vec<String>, StoreError> {
         if !self.is_file() {
             return Ok(Vec::new());
@@ -298,10 +299,10 @@ impl Inspection {
         told.collect()
     }
 
-    /// The id of its store; none where it has none of this program's tables.
+    /// Returns the id of the store, or `None` if the database has none of this program's tables.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If the database cannot be read.
     pub async fn store_id(&self) -> Result<Option<String>, StoreError> {
         if dialect::steps_done(&self.db).await?.is_empty() {
             return Ok(None);
@@ -341,7 +342,7 @@ impl Inspection {
     }
 }
 
-/// Gives a finished copy its name, unless somebody else took it meanwhile.
+/// Gives a finished copy its name, unless the name was taken in the meantime.
 fn publish(part: &Path, to: &Path) -> Result<(), BackupError> {
     let fault = |cause: io::Error| match cause.kind() {
         ErrorKind::AlreadyExists => BackupError::Exists(to.to_owned()),
@@ -354,7 +355,7 @@ fn publish(part: &Path, to: &Path) -> Result<(), BackupError> {
     match fs::hard_link(part, to) {
         Ok(()) => {}
         Err(cause) if cause.kind() == ErrorKind::AlreadyExists => return Err(fault(cause)),
-        // A file system without links: there the name could be taken between the two.
+        // On a file system without hard links, the name can be taken between check and rename.
         Err(_) if fs::symlink_metadata(to).is_err() => fs::rename(part, to).map_err(fault)?,
         Err(cause) => return Err(fault(cause)),
     }

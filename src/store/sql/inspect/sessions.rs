@@ -1,5 +1,5 @@
-//! Nodes that write to a database, as whoever looks at it sees them: a heartbeat is a number that changes, and says nothing of
-//! time.
+//! Heartbeats of nodes that write to a database, as seen by an inspection: a heartbeat is a number that changes and
+//! says nothing about time.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use crate::sql::Fetch;
 use crate::sql::entity::session;
 use windrow_engine::ports::StoreError;
 
-/// A session that nobody has fenced, as it stands at one moment.
+/// Heartbeat of a session that is not fenced, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// The session.
+    /// Id of the session, one per process.
     pub session: String,
-    /// Its node.
+    /// Name of the session's node.
     pub node: String,
-    /// What changes as long as the node lives.
+    /// Number that changes as long as the node lives.
     pub beat: i64,
-    /// After so much silence others may take it for dead.
+    /// Silence after which others may consider the node dead.
     pub promise: Duration,
 }
 
 impl Inspection {
-    /// The heartbeats of all sessions that nobody has fenced.
+    /// Returns the heartbeats of all sessions that are not fenced.
     ///
     /// # Errors
-    /// When they can't be read.
+    /// If they cannot be read.
     pub async fn heartbeats(&self) -> Result<Vec<Heartbeat>, StoreError> {
         let rows = session::Entity::find()
             .filter(session::Column::Fenced.eq(false))

@@ -1,4 +1,4 @@
-//! Pages of the audit, newest first.
+//! Pages of the audit log, newest first.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow};
 
-/// See [`windrow_engine::ports::tasks::list::TaskList::audits`].
+/// Implements [`windrow_engine::ports::tasks::list::TaskList::audits`]; an unknown business has no entries.
 pub(crate) async fn audits(
     store: &Store,
     filter: &AuditFilter,
@@ -52,7 +52,7 @@ pub(crate) async fn audits(
     Ok(rows.into_iter().map(shown).collect())
 }
 
-/// The entries of a filter, whose business has this row.
+/// Builds the query of a filter; `business` is the row id of the filter's business.
 fn wanted(filter: &AuditFilter, business: Option<i64>) -> Select<audit::Entity> {
     use audit::Column as C;
     audit::Entity::find()
@@ -73,7 +73,7 @@ fn wanted(filter: &AuditFilter, business: Option<i64>) -> Select<audit::Entity> 
         .apply_if(filter.until, |query, until| query.filter(C::AtMs.lt(until.0)))
 }
 
-/// Entries before one. The first condition alone bounds the walk along an index: none of the databases does that for an OR.
+/// Matches entries before one. Only the first condition bounds the index scan: no database does that for an OR.
 fn older((at, id): (WallMs, i64)) -> Condition {
     use audit::Column as C;
     Condition::all()
@@ -81,7 +81,7 @@ fn older((at, id): (WallMs, i64)) -> Condition {
         .add(C::AtMs.lt(at.0).or(C::Id.lt(id)))
 }
 
-/// Returns the object of an entry; none for a kind that only a newer program knows.
+/// Returns the object of an entry, or `None` for a kind that only a newer program knows.
 fn object(row: &audit::Model) -> Option<AuditObject> {
     let kind = ObjectKind::parse(row.object_kind.as_deref()?)?;
     Some(AuditObject::new(kind, row.object_name.as_deref()?))

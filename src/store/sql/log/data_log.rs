@@ -1,4 +1,4 @@
-//! The data log: what is written and read back. Searching is in `data_log_search`, forgetting in `data_log_expire`.
+//! Data log: writing lines and reading them back. Searching is in `search`, expiry in `expire`.
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
@@ -17,9 +17,9 @@ use windrow_engine::ports::handling::data_log::{
 use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
 
-/// Rows of one statement: 10 columns each, and SQLite takes 32,766 values.
+/// Rows per statement: 10 columns each, and SQLite takes 32,766 values.
 const ROWS_PER_STATEMENT: usize = 2000;
-/// Bytes of one statement, about: MariaDB takes packets of 16 MiB.
+/// Approximate size of a statement in bytes: MariaDB takes packets of 16 MiB.
 const STATEMENT_BYTES_MAX: u64 = 1 << 20;
 
 const LEVELS: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error];
@@ -71,12 +71,14 @@ impl DataLog for Store {
     }
 }
 
-/// Numbers are given when a row is written, and rows are seen when they are committed: of two writers at once the one with
-/// the lower numbers may be seen last, after a reader has gone on to the higher ones. So a task's lines are written under
-/// the task's lock, which is held until the commit: then its numbers are in the order in which its lines are seen, and
-/// whoever asks for those after a number misses none. Lines of different tasks are not in order; that would need one lock for
-/// all, which a node that hangs would hold against everybody's checkpoints.
-/// (`crossing`, `a_follower_of_a_log_that_many_write_misses_no_line`.)
+/// Appends lines under the locks of their tasks.
+///
+/// A row gets its number when it is written, and becomes visible when it is committed: of two concurrent writers, the
+/// one with the lower numbers may become visible last, after a reader has moved on to the higher ones. So a task's
+/// lines are written under the task's lock, which is held until the commit. Then its numbers are in the order in
+/// which its lines become visible, and a reader that asks for lines after a number misses none. Lines of different
+/// tasks are not in order; that needs one lock for all, which a hanging node would hold against everybody's
+/// checkpoints. (`crossing`, `a_follower_of_a_log_that_many_write_misses_no_line`.)
 async fn append(store: &Store, lines: &[DataLogLine]) -> Result<(), StoreError> {
     let transaction = store.write().await?;
     locks::tasks(&transaction, &lines.iter().map(|line| line.shard.task).collect()).await?;
@@ -84,9 +86,9 @@ async fn append(store: &Store, lines: &[DataLogLine]) -> Result<(), StoreError> 
     transaction.commit().await
 }
 
-/// Writes the lines of replies in the transaction of the checkpoint that holds what the replies said. Those that it
-/// carries again and that are stored already, under `stored` or before, are not written twice. The checkpoint holds the
-/// lock of the task, which [`append`] says why.
+/// Writes the log lines of replies in the transaction of the checkpoint that holds those replies. Lines that the
+/// checkpoint repeats, stored already under `stored` or earlier, are not written twice. The checkpoint holds the lock
+/// of the task; [`append`] explains why.
 pub(crate) async fn note_replies(
     transaction: &Transaction,
     checkpoint: &ShardCheckpoint,
@@ -102,7 +104,7 @@ pub(crate) async fn note_replies(
     Ok(())
 }
 
-/// Inserts lines in order, so many rows and bytes a statement.
+/// Inserts lines in order, limiting the rows and bytes per statement.
 async fn insert(transaction: &Transaction, lines: &[DataLogLine]) -> Result<(), StoreError> {
     let mut rest = lines;
     while !rest.is_empty() {
@@ -114,7 +116,7 @@ async fn insert(transaction: &Transaction, lines: &[DataLogLine]) -> Result<(), 
     Ok(())
 }
 
-/// How many of the lines fit one statement; one always does.
+/// Returns the number of lines that fit one statement, at least one.
 fn fitting(lines: &[DataLogLine]) -> usize {
     let mut bytes = 0;
     let fits = |line: &&DataLogLine| {
@@ -129,23 +131,23 @@ fn fitting(lines: &[DataLogLine]) -> usize {
         .max(1)
 }
 
-/// Writes a line for each item that a checkpoint abandons, in the checkpoint's transaction: so exactly once. The
-/// checkpoint holds the lock of the task, which [`append`] says why.
-pub(crate) async fn note_abandoned(
+/// Writes a line for each item that fails for good in a checkpoint, in the checkpoint's transaction and therefore
+/// exactly once. The checkpoint holds the lock of the task; [`append`] explains why.
+pub(crate) async fn note_failed(
     transaction: &Transaction,
     shard: ShardId,
-    abandoned: &[&ItemTrouble],
+    failed: &[&ItemTrouble],
 ) -> Result<(), StoreError> {
-    for chunk in abandoned.chunks(ROWS_PER_STATEMENT) {
+    for chunk in failed.chunks(ROWS_PER_STATEMENT) {
         let rows = chunk
             .iter()
-            .map(|trouble| row(&DataLogLine::abandoned(shard, trouble)));
+            .map(|trouble| row(&DataLogLine::failed(shard, trouble)));
         data_log::Entity::insert_many(rows).run(transaction).await?;
     }
     Ok(())
 }
 
-/// A row with its number.
+/// Converts a row to a line with its number.
 pub(crate) fn numbered(row: data_log::Model) -> Result<NumberedLine, StoreError> {
     Ok((row.id, line(row)?))
 }

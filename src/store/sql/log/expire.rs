@@ -1,4 +1,4 @@
-//! Forgetting lines of the data log, a bounded number at a time, and counting what is forgotten.
+//! Expiry of data log lines, a bounded number at a time, with a count of the dropped ones.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::data_log::{DropReason, EXPIRE_MAX, LogRetention};
 use windrow_engine::ports::handling::handler::LogLevel;
 
-/// See [`windrow_engine::ports::handling::data_log::DataLog::expire`].
+/// Implements [`windrow_engine::ports::handling::data_log::DataLog::expire`]: first lines that are too old, then
+/// excess lines of the fullest task.
 pub(crate) async fn expire(store: &Store, retention: LogRetention) -> Result<u64, StoreError> {
     let old = drop_old(store, retention).await?;
     if old > 0 {
@@ -25,7 +26,7 @@ pub(crate) async fn expire(store: &Store, retention: LogRetention) -> Result<u64
     }
 }
 
-/// Part of a line that decides when it goes.
+/// Columns of a line that decide when it expires.
 #[derive(DerivePartialModel)]
 #[sea_orm(entity = "data_log::Entity")]
 struct Line {
@@ -34,13 +35,14 @@ struct Line {
     at_ms: i64,
 }
 
-/// The oldest lines by number; numbers grow with time but for the seconds that a line may wait to be written.
+/// Drops old lines among those with the lowest numbers. Numbers grow with time, except for the seconds that a line
+/// may wait to be written.
 async fn drop_old(store: &Store, retention: LogRetention) -> Result<u64, StoreError> {
     let transaction = store.write().await?;
     let oldest: Vec<Line> = data_log::Entity::find()
         .order_by_asc(data_log::Column::Id)
         .limit(EXPIRE_MAX)
-        // Another node's maintenance may be at the same lines.
+        // Another node's maintenance may be deleting the same lines.
         .lock_exclusive()
         .parts(&transaction)
         .await?;
@@ -60,8 +62,8 @@ async fn drop_old(store: &Store, retention: LogRetention) -> Result<u64, StoreEr
     Ok(old.len() as u64)
 }
 
-/// The task that has most lines above the limit, and how many. It reads the index only, holds no lock, and doesn't even
-/// do that while all tasks together have fewer lines than one may have.
+/// Returns the task with the most lines above the limit, and the excess. Reads only the index and holds no lock;
+/// skips even that while all tasks together have fewer lines than one task may have.
 async fn fullest(store: &Store, max: u64) -> Result<Option<(i64, u64)>, StoreError> {
     let at_most = (number(store, Order::Desc).await? - number(store, Order::Asc).await? + 1).cast_unsigned();
     if at_most <= max {
@@ -81,7 +83,7 @@ async fn fullest(store: &Store, max: u64) -> Result<Option<(i64, u64)>, StoreErr
     Ok(most.map(|(task, n)| (task, n.cast_unsigned() - max)))
 }
 
-/// The lowest or the highest number of a line; 0 without any.
+/// Returns the lowest or the highest number of a line, or 0 if there are no lines.
 async fn number(store: &Store, order: Order) -> Result<i64, StoreError> {
     let found = data_log::Entity::find()
         .order_by(data_log::Column::Id, order)
@@ -104,7 +106,7 @@ async fn drop_excess(store: &Store, task: i64, excess: u64) -> Result<u64, Store
     Ok(dropped)
 }
 
-/// The oldest lines of a task, either below `warn` or from it on.
+/// Returns the oldest lines of a task, either below `warn` or at `warn` and above.
 async fn oldest_of(
     transaction: &Transaction,
     task: i64,
@@ -140,7 +142,7 @@ async fn delete(transaction: &Transaction, ids: Vec<i64>) -> Result<(), StoreErr
     )))
 }
 
-/// Adds to the number of lines of a task that were not kept.
+/// Adds to the number of a task's lines that were dropped.
 pub(crate) async fn count(
     transaction: &Transaction,
     task: i64,
@@ -165,7 +167,7 @@ pub(crate) async fn count(
     Ok(())
 }
 
-/// See [`windrow_engine::ports::handling::data_log::DataLog::dropped`].
+/// Implements [`windrow_engine::ports::handling::data_log::DataLog::dropped`]; the counts are sorted by reason.
 pub(crate) async fn dropped(store: &Store, task: TaskId) -> Result<Vec<(DropReason, u64)>, StoreError> {
     let rows = data_log_drop::Entity::find()
         .filter(data_log_drop::Column::TaskId.eq(task.0))

@@ -1,7 +1,7 @@
-//! The groups of a task's failures: counted, and numbered, as checkpoints commit them.
+//! Groups of a task's failures, counted and numbered as checkpoints commit them.
 //!
-//! An abandoned item gets its group and its 0-based ordinal in it, dense and final: whoever asks for the failures
-//! `[a, b)` of a group finds the same ones for ever, however many follow.
+//! A failed item gets its group and its 0-based ordinal in it, dense and final: the failures `[a, b)` of a group stay
+//! the same forever, however many follow.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,17 +15,17 @@ use windrow_core::items::verdict::ItemTrouble;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
 
-/// The group of each item, and its ordinal in it.
+/// Group of each item, with the item's ordinal in it.
 pub(crate) type Places = HashMap<ItemIndex, (String, u64)>;
 
-/// Adds newly abandoned items, in the order given, to the groups of their codes; says which place each got.
+/// Adds newly failed items, in the order given, to the groups of their codes. Returns the place of each.
 pub(crate) async fn count(
     transaction: &Transaction,
     task: TaskId,
-    abandoned: &[&ItemTrouble],
+    failed: &[&ItemTrouble],
 ) -> Result<Places, StoreError> {
     let mut places = Places::new();
-    if abandoned.is_empty() {
+    if failed.is_empty() {
         return Ok(places);
     }
     let rows = failure_group::Entity::find().filter(failure_group::Column::TaskId.eq(task.0));
@@ -33,7 +33,7 @@ pub(crate) async fn count(
     let mut groups: BTreeMap<String, failure_group::Model> =
         rows.into_iter().map(|row| (row.code.clone(), row)).collect();
     let mut changed = HashSet::new();
-    for trouble in abandoned {
+    for trouble in failed {
         let code = group_code(&groups, code_of(trouble));
         let group = groups
             .entry(code.clone())
@@ -54,7 +54,7 @@ pub(crate) async fn count(
     Ok(places)
 }
 
-/// An item that was given up without a failure on record has no code of its own.
+/// Returns the code of a failed item; one without a recorded failure has no code of its own.
 fn code_of(trouble: &ItemTrouble) -> &str {
     trouble
         .failure
@@ -88,7 +88,7 @@ fn new_group(task: TaskId, code: &str, trouble: &ItemTrouble) -> failure_group::
     }
 }
 
-/// A model read from the database counts as unchanged; an upsert needs every column.
+/// Marks every column as set: a model read from the database counts as unchanged, but an upsert needs all columns.
 fn all_set(group: failure_group::ActiveModel) -> failure_group::ActiveModel {
     use sea_orm::ActiveModelTrait as _;
     group.reset_all()

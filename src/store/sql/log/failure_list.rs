@@ -1,4 +1,4 @@
-//! Items that failed, by index, by place, one by one.
+//! Failed items, listed by index or by group, or looked up one by one.
 
 use async_trait::async_trait;
 use sea_orm::sea_query::Query;
@@ -14,7 +14,7 @@ use windrow_engine::ports::tasks::failure_list::{
 };
 use windrow_engine::ports::tasks::store::FailureGroup;
 
-/// Indexes in one `IN (…)`.
+/// Maximum number of indexes in one `IN (…)`.
 const INDEXES_PER_STATEMENT: usize = 5_000;
 
 #[async_trait]
@@ -25,7 +25,7 @@ impl FailureList for Store {
 
     async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError> {
         use item::Column as C;
-        // By shard and state, as the index has them: a task may have given up millions.
+        // By shard and state, like the index: a task may have millions of failed items.
         let shards = Query::select()
             .column(shard::Column::ShardNo)
             .from(shard::Entity)
@@ -67,7 +67,7 @@ impl FailureList for Store {
         let of_task = item::Entity::find().filter(C::TaskId.eq(task.0));
         let wanted = match page {
             FailurePage::ByIndex(after) => of_task
-                .filter(C::State.eq(items::ABANDONED))
+                .filter(C::State.eq(items::FAILED))
                 .filter(C::Idx.gt(after.map_or(-1, |index| index.0.cast_signed())))
                 .order_by_asc(C::Idx),
             FailurePage::OfGroup(code, first) => of_task
@@ -112,7 +112,7 @@ impl FailureList for Store {
             let rows = item::Entity::find()
                 .filter(C::TaskId.eq(task.0))
                 .filter(C::Idx.is_in(chunk.iter().map(|index| index.0.cast_signed())))
-                .filter(C::State.eq(items::ABANDONED))
+                .filter(C::State.eq(items::FAILED))
                 .rows(&self.readers)
                 .await?;
             found.extend(rows);
@@ -131,7 +131,7 @@ impl FailureList for Store {
         use item::Column as C;
         let mut found = item::Entity::find()
             .filter(C::TaskId.eq(task.0))
-            .filter(C::State.eq(items::ABANDONED))
+            .filter(C::State.eq(items::FAILED))
             .filter(C::Unconfirmed.eq(1))
             .filter(C::Idx.gt(after.map_or(-1, |index| index.0.cast_signed())));
         if !groups.is_empty() {
@@ -161,7 +161,7 @@ fn recorded(row: item::Model) -> Result<RecordedItem, StoreError> {
     let state = match row.state.as_str() {
         items::RETRYING => RecordedState::Retrying,
         items::PARKED => RecordedState::Parked,
-        items::ABANDONED => RecordedState::Abandoned,
+        items::FAILED => RecordedState::Failed,
         other => return Err(damaged("an item's state", other)),
     };
     let charged = items::charged(&row);
@@ -184,7 +184,7 @@ fn recorded(row: item::Model) -> Result<RecordedItem, StoreError> {
     })
 }
 
-/// The groups of a task, most frequent first.
+/// Returns the failure groups of a task, most frequent first.
 pub(crate) async fn groups<C: ConnectionTrait>(
     db: &C,
     task: TaskId,

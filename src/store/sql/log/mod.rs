@@ -1,4 +1,4 @@
-//! What is written about tasks: lines, failures, the audit, the parts of reports.
+//! Records about tasks: log lines, failures, the audit, the parts of reports.
 
 pub mod audit_list;
 pub mod data_log;

@@ -1,4 +1,4 @@
-//! Audit entries of nodes: they have no row of their own to change.
+//! Audit entries about nodes, which have no row of their own to change.
 
 use async_trait::async_trait;
 

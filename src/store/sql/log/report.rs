@@ -1,4 +1,4 @@
-//! What a report of a task is made of, read from one snapshot.
+//! Facts for the report of a task, read from one snapshot.
 
 use async_trait::async_trait;
 use sea_orm::{
@@ -18,12 +18,12 @@ use windrow_engine::ports::tasks::list::RunRecord;
 use windrow_engine::ports::tasks::report_store::{ReportFacts, ReportStore, SavedWindow};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Part of a shard that tells of its window.
+/// Columns of a shard that describe its window.
 #[derive(DerivePartialModel)]
 #[sea_orm(entity = "shard::Entity")]
 struct Saved {
     shard_no: i32,
-    low_water: i64,
+    watermark: i64,
     high_water: i64,
     reach: i64,
     ckpt_blob: Vec<u8>,
@@ -54,7 +54,7 @@ impl ReportStore for Store {
                 task: id,
                 no: row.shard_no.cast_unsigned(),
             },
-            low_water: ItemIndex(row.low_water.cast_unsigned()),
+            watermark: ItemIndex(row.watermark.cast_unsigned()),
             high_water: ItemIndex(row.high_water.cast_unsigned()),
             reach: ItemIndex(row.reach.max(row.high_water).cast_unsigned()),
             blob: row.ckpt_blob,
@@ -105,7 +105,7 @@ impl ReportStore for Store {
     }
 }
 
-/// Looks for one row only.
+/// Returns true if any item is retrying; reads one row only.
 async fn has_waiting<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<bool, StoreError> {
     for no in shard_numbers(db, id).await? {
         let first = waiting(id, no).pluck_one::<i64>([item::Column::Idx], db);
@@ -123,7 +123,7 @@ async fn shard_numbers<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<Vec<i32
         .await
 }
 
-/// The indexes that wait for another attempt in a shard; it is what the index of rows begins with.
+/// Selects the retrying items of a shard, by the leading columns of an index.
 fn waiting(id: TaskId, shard_no: i32) -> Select<item::Entity> {
     use item::Column as C;
     item::Entity::find()

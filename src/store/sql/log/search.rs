@@ -1,8 +1,8 @@
-//! Searching the data log, a bounded number of lines at a time.
+//! Search of the data log, a bounded number of lines at a time.
 //!
-//! A page walks down the numbers and covers at most `COVERED_MAX` lines of a task, or as many numbers of all tasks,
-//! however few of them fit: no index helps with most of what may be asked. A text is compared with at most
-//! `LOOKED_AT_MAX` of them. Where a page ends early, its cursor goes on.
+//! A page walks down the line numbers. It covers at most `COVERED_MAX` lines of a task, or that many numbers over all
+//! tasks, however few match: no index helps with most queries. It compares a text with at most `LOOKED_AT_MAX` lines.
+//! If a page ends early, its cursor continues from there.
 
 use sea_orm::sea_query::Query;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
@@ -13,14 +13,14 @@ use crate::sql::{Fetch, Pluck, Store};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::data_log::{LogPage, LogQuery};
 
-/// Lines of one statement while a text is looked for.
+/// Lines per statement while searching for a text.
 const CHUNK: u32 = 1000;
-/// Lines that one page compares with a text.
+/// Maximum lines that one page compares with a text.
 const LOOKED_AT_MAX: u32 = 10_000;
-/// Lines that one page covers.
+/// Maximum lines that one page covers.
 const COVERED_MAX: u32 = 200_000;
 
-/// See [`windrow_engine::ports::handling::data_log::DataLog::search`].
+/// Implements [`windrow_engine::ports::handling::data_log::DataLog::search`]; the text is matched regardless of case.
 pub(crate) async fn search(store: &Store, query: &LogQuery) -> Result<LogPage, StoreError> {
     let mut page = LogPage::default();
     let Some(newest) = newest(store).await? else {
@@ -66,7 +66,7 @@ pub(crate) async fn search(store: &Store, query: &LogQuery) -> Result<LogPage, S
     }
 }
 
-/// The lowest number that a page covers; it walks along an index.
+/// Returns the lowest line number that a page covers; scans an index.
 async fn floor(store: &Store, query: &LogQuery, before: i64) -> Result<i64, StoreError> {
     let Some(task) = query.task else {
         return Ok(before.saturating_sub(i64::from(COVERED_MAX)).max(0));

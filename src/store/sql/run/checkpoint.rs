@@ -16,7 +16,8 @@ use windrow_engine::ports::ownership::run_store::{
     CHECKPOINT_SHARDS_MAX, CheckpointAck, RunClose, ShardCheckpoint,
 };
 
-/// See [`windrow_engine::ports::ownership::run_store::RunStore::checkpoint`].
+/// Implements [`windrow_engine::ports::ownership::run_store::RunStore::checkpoint`]: writes the checkpoints in one
+/// transaction, each only if its run still owns the shard.
 pub(crate) async fn checkpoint(
     store: &Store,
     checkpoints: &[ShardCheckpoint],
@@ -52,7 +53,7 @@ pub(crate) async fn checkpoint(
     Ok(group.acks)
 }
 
-/// What becomes of checkpoints that are written together, by their places.
+/// Checkpoints written together: their answers and results, by position in the request.
 struct Group {
     acks: Vec<CheckpointAck>,
     results: Vec<Vec<result_segment::ActiveModel>>,
@@ -60,7 +61,8 @@ struct Group {
 }
 
 impl Group {
-    /// Writes those that may be written. Progress comes first: a fenced run leaves nothing, so nothing has to be rolled back.
+    /// Writes those checkpoints of a wave that may be written. Progress comes first: a fenced run writes nothing, so
+    /// nothing has to be rolled back.
     async fn write(
         &mut self,
         transaction: &Transaction,
@@ -87,7 +89,7 @@ impl Group {
     }
 }
 
-/// The checkpoints with their places, in the order in which their shards are locked, so that a wave has a shard once.
+/// Groups the checkpoints, with their positions, into waves in the lock order of shards; a wave has each shard once.
 fn waves(checkpoints: &[ShardCheckpoint]) -> Vec<Vec<(usize, &ShardCheckpoint)>> {
     let mut order: Vec<(usize, &ShardCheckpoint)> = checkpoints.iter().enumerate().collect();
     order.sort_by_key(|(_, one)| one.shard);
@@ -103,23 +105,23 @@ fn waves(checkpoints: &[ShardCheckpoint]) -> Vec<Vec<(usize, &ShardCheckpoint)>>
     waves
 }
 
-/// Whether more of the task than the shard's own progress may change: its status, its canary, the groups of its failures,
-/// its log.
+/// Returns true if a checkpoint may change more of the task than the shard's own progress: its status, its canary,
+/// the groups of its failures, its log.
 fn changes_task(checkpoint: &ShardCheckpoint) -> bool {
-    let abandons = |record: &SideRecord| matches!(record, SideRecord::Abandoned(_));
+    let fails = |record: &SideRecord| matches!(record, SideRecord::Failed(_));
     checkpoint.close.is_some()
         || checkpoint.canary_passed
         || checkpoint.finish_at.is_some()
         || !checkpoint.lines.is_empty()
-        || checkpoint.side.iter().any(abandons)
+        || checkpoint.side.iter().any(fails)
 }
 
-/// Whether the task's wish may change, and with it all of its shards.
+/// Returns true if a checkpoint may change the task's desired state, and with it all of its shards.
 fn stops_task(checkpoint: &ShardCheckpoint) -> bool {
     matches!(checkpoint.close, Some(RunClose::Stopped { .. }))
 }
 
-/// What a checkpoint says beside the progress of its shard, `row` being the shard as it was.
+/// Writes everything in a checkpoint besides the shard's progress; `row` is the shard as it was.
 async fn write_beside(
     transaction: &Transaction,
     checkpoint: &ShardCheckpoint,

@@ -13,16 +13,16 @@ use windrow_core::checkpoint;
 use windrow_core::execution::{REACH_OF_CLAIM, Reach};
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
 use windrow_core::task::ShardRange;
-use windrow_core::task::lifecycle::{ShardState, Wish};
+use windrow_core::task::lifecycle::{Desired, ShardState};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
     CLAIMABLE, ClaimOutcome, ClaimRequest, ClaimedShard, LeftBy,
 };
 
-/// The wishes for which a shard is claimed only to be ended.
-pub(crate) const ENDING: [Wish; 3] = [Wish::Stop, Wish::StopNow, Wish::Cancel];
+/// Desired states for which a shard is claimed only to be ended.
+pub(crate) const ENDING: [Desired; 3] = [Desired::Stop, Desired::StopNow, Desired::Cancel];
 
-/// The ids of sessions that aren't fenced.
+/// Selects the ids of sessions that are not fenced.
 pub(crate) fn unfenced() -> SelectStatement {
     Query::select()
         .column(session::Column::Id)
@@ -31,7 +31,8 @@ pub(crate) fn unfenced() -> SelectStatement {
         .to_owned()
 }
 
-/// See [`windrow_engine::ports::ownership::run_store::RunStore::claim`].
+/// Implements [`windrow_engine::ports::ownership::run_store::RunStore::claim`]; on a server in two round trips, if
+/// that suffices.
 pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
     if let Some(talk) = store.talk().await?
         && let Some(outcome) = claim_batch::claim(talk, &request).await?
@@ -39,7 +40,7 @@ pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
         return Ok(outcome);
     }
     let transaction = store.write().await?;
-    // The task before its shard, as everybody; its status follows from what is claimed.
+    // The task before its shard, like everywhere; the claim may change its status.
     let Some(task) = locks::task(&transaction, request.shard.task).await? else {
         return Ok(ClaimOutcome::Lost);
     };
@@ -79,25 +80,25 @@ pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
     Ok(ClaimOutcome::Claimed(Box::new(claimed)))
 }
 
-/// The compare-and-set. Says whether this request raised the epoch just now.
+/// Runs the compare-and-set. Returns true if this request just raised the epoch.
 async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Result<bool, StoreError> {
     let raised = raising(request).run(transaction).await?;
     Ok(raised == 1)
 }
 
-/// The statement that does it.
+/// Builds the statement of the compare-and-set.
 pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
     use shard::Column as C;
     let next = Expr::col(C::Epoch).add(1);
     let epoch = Expr::case(next.clone().gt(request.now.0), next).finally(request.now.0);
-    // While the handler was down there was no progress to be made: such a claim says nothing of a crash loop.
-    let moved = Expr::col(C::LowWater)
+    // No progress was possible while the handler was down: such a claim is no sign of a crash loop.
+    let moved = Expr::col(C::Watermark)
         .gt(Expr::col(C::LastClaimLw))
         .or(Expr::col(C::CircuitSince).is_not_null());
     let reach = Expr::col(C::HighWater).add(REACH_OF_CLAIM.cast_signed());
     let timely = Condition::any()
         .add(C::NotBefore.lte(request.now.0))
-        .add(C::Wish.is_in(ENDING.map(Wish::as_str)));
+        .add(C::Desired.is_in(ENDING.map(Desired::as_str)));
     shard::Entity::update_many()
         // Before `last_claim_lw`: MySQL evaluates assignments from left to right, each with the new values.
         .col_expr(
@@ -106,7 +107,7 @@ pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
                 .finally(Expr::col(C::StallCount).add(1))
                 .into(),
         )
-        .col_expr(C::LastClaimLw, Expr::col(C::LowWater))
+        .col_expr(C::LastClaimLw, Expr::col(C::Watermark))
         // Before `reach`, for the same reason.
         .col_expr(
             C::ReachBefore,
@@ -126,12 +127,12 @@ pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
         .filter(C::ShardNo.eq(words::shard_no(request.shard)))
         .filter(C::Epoch.eq(request.seen.0.cast_signed()))
         .filter(C::State.is_in(CLAIMABLE.map(ShardState::as_str)))
-        .filter(C::Wish.ne(Wish::Rest.as_str()))
+        .filter(C::Desired.ne(Desired::Rest.as_str()))
         .filter(timely)
         .filter(may_pass(request.session))
 }
 
-/// Whether the shard's owner is none, fenced or missing, and the claimant isn't fenced.
+/// Matches if the shard has no owner, or a fenced or missing one, and the claimant is not fenced.
 fn may_pass(claimant: SessionId) -> Condition {
     let owner = Expr::col(shard::Column::SessionId);
     let me = unfenced()
@@ -148,7 +149,7 @@ fn greatest(one: Expr, other: Expr) -> Expr {
         .into()
 }
 
-/// The shard, if this very claim owns it: also when the answer to an earlier request was lost.
+/// Returns the shard if this very claim owns it, even if the answer to an earlier request was lost.
 async fn own_row(
     transaction: &Transaction,
     request: &ClaimRequest,
@@ -157,7 +158,7 @@ async fn own_row(
     Ok(row.filter(|row| is_own(row, request)))
 }
 
-/// Whether this very claim owns the shard.
+/// Returns true if this very claim owns the shard.
 pub(crate) fn is_own(row: &shard_head::Model, request: &ClaimRequest) -> bool {
     row.claim_id.as_deref() == Some(words::claim_text(request.claim).as_str())
         && row.session_id.as_deref() == Some(words::session_text(request.session).as_str())
@@ -171,7 +172,7 @@ async fn is_unfenced(transaction: &Transaction, id: SessionId) -> Result<bool, S
     Ok(row.is_some_and(|row| !row.fenced))
 }
 
-/// What a claim has, with the checkpoint's bytes and the items that are to be tried again.
+/// Builds the claimed shard, with the bytes of its checkpoint and its retrying items.
 pub(crate) fn claimed(
     request: &ClaimRequest,
     row: &shard_head::Model,
@@ -187,8 +188,8 @@ pub(crate) fn claimed(
         epoch: Epoch(row.epoch.cast_unsigned()),
         claim: ClaimId(request.claim.0),
         run: RunNo(row.run_no.cast_unsigned()),
-        wish: words::wish(&row.wish)?,
-        low_water: index(row.low_water),
+        desired: words::desired(&row.desired)?,
+        watermark: index(row.watermark),
         high_water: index(row.high_water),
         reach: Reach {
             may_leave: index(row.reach),
@@ -221,7 +222,7 @@ async fn blob(transaction: &Transaction, row: &shard_head::Model) -> Result<Vec<
     Ok(found.unwrap_or_default())
 }
 
-/// The query for a shard's checkpoint.
+/// Builds the query for a shard's checkpoint.
 pub(crate) fn find_blob(key: (i64, i32)) -> Select<shard::Entity> {
     shard::Entity::find_by_id(key)
         .select_only()
@@ -235,7 +236,7 @@ async fn retrying(
     find_retrying((row.task_id, row.shard_no)).rows(transaction).await
 }
 
-/// The query for what a shard was about to try again.
+/// Builds the query for the items that a shard was about to retry.
 pub(crate) fn find_retrying((task, shard): (i64, i32)) -> Select<item::Entity> {
     item::Entity::find()
         .filter(item::Column::TaskId.eq(task))

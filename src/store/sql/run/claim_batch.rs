@@ -1,5 +1,5 @@
-//! A claim in two round trips, for servers that may be far away: the first raises the epoch and reads all that it needs,
-//! the second writes what a claim leaves, and commits. The same statements as in `claim`, under the same locks.
+//! Claim in two round trips, for servers that may be far away: the first raises the epoch and reads everything
+//! needed, the second writes and commits. The statements and the locks are those of `claim`.
 
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
@@ -14,31 +14,31 @@ use windrow_core::life::succession::Fate;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard};
 
-/// What the first round trip found.
+/// Rows found by the first round trip.
 struct Found {
     task: Option<task::Model>,
-    /// The shard as it was.
+    /// Shard before the epoch was raised.
     before: Option<shard_head::Model>,
     is_raised: bool,
-    /// The task's shards as they are.
+    /// Shards of the task after the epoch was raised.
     shards: Vec<shard_head::Model>,
-    /// The claimant's session.
+    /// Session of the claimant, if it exists.
     me: Option<session::Model>,
-    /// The run that was begun last.
+    /// Run of the shard that began last.
     last: Option<run::Model>,
     blob: Vec<u8>,
     retrying: Vec<item::Model>,
 }
 
-/// What becomes of the transaction.
+/// Outcome of the claim's transaction.
 enum Decision {
-    /// Nothing is kept. Without an outcome the claim takes more than this.
+    /// Nothing is kept. Without an outcome, two round trips do not suffice for this claim.
     RollBack(Option<ClaimOutcome>),
-    /// This is written and committed.
+    /// The claim succeeds; these statements are run and committed.
     Commit(Box<ClaimedShard>, Vec<String>),
 }
 
-/// None where more than the shards must be read to know what the task is now; nothing was kept then.
+/// Claims a shard. Returns `None`, with nothing kept, if the task's new state depends on more than its shards.
 pub(crate) async fn claim(
     mut talk: Talk,
     request: &ClaimRequest,
@@ -68,7 +68,7 @@ async fn read(talk: &mut Talk, request: &ClaimRequest) -> Result<Found, StoreErr
     let replies = talk
         .say(&[
             "BEGIN".to_owned(),
-            // The task before its shard, as everybody.
+            // The task before its shard, like everywhere.
             talk.text(&locks::find_task(request.shard.task)),
             talk.text(&history::find_head(request.shard)),
             talk.text(&raising(request)),
@@ -132,7 +132,7 @@ fn decide(talk: &Talk, request: &ClaimRequest, found: Found) -> Result<Decision,
     Ok(Decision::Commit(Box::new(claimed), writes))
 }
 
-/// What is written of the run that the claim found unended.
+/// Builds the statements for the run that the claim found unended.
 fn succession(
     talk: &Talk,
     request: &ClaimRequest,

@@ -1,4 +1,5 @@
-//! How a run gives its shard back, in the transaction of its last checkpoint (decision 0020, rules 16 and 17).
+//! End of a run: the shard is given back in the transaction of the run's last checkpoint (decision 0020, rules 16 and
+//! 17).
 
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
@@ -13,7 +14,7 @@ use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose};
 
-/// Gives the shard back and ends its run; the caller knows, in this transaction, that the claim is its own.
+/// Gives the shard back and ends its run. The caller has checked in this transaction that the claim is its own.
 pub(crate) async fn finish(
     transaction: &Transaction,
     id: ShardId,
@@ -27,7 +28,8 @@ pub(crate) async fn finish(
     held.keep(transaction, (&[deeds], None), now).await
 }
 
-/// See [`windrow_engine::ports::ownership::run_store::RunStore::release`].
+/// Implements [`windrow_engine::ports::ownership::run_store::RunStore::release`]; a repeated release succeeds without
+/// an effect.
 pub(crate) async fn release(
     store: &Store,
     (id, epoch, claim): (ShardId, Epoch, ClaimId),
@@ -50,8 +52,8 @@ pub(crate) async fn release(
     Ok(CheckpointAck::Stored)
 }
 
-/// What is answered to who ends the run of a shard without more ado: it did so before, or the shard isn't its own. None
-/// where it is.
+/// Returns the immediate answer to a run that wants to end: it did so before, or the shard is not its own. Returns
+/// `None` if the shard is its own.
 pub(crate) fn judge(row: &shard_head::Model, epoch: Epoch, claim: ClaimId) -> Option<CheckpointAck> {
     let own = row.epoch == epoch.0.cast_signed() && row.claim_id == Some(words::claim_text(claim));
     if own && row.session_id.is_none() {
@@ -61,7 +63,8 @@ pub(crate) fn judge(row: &shard_head::Model, epoch: Epoch, claim: ClaimId) -> Op
     (!is_held).then_some(CheckpointAck::Fenced)
 }
 
-/// See [`windrow_engine::ports::tasks::upkeep::UpkeepStore::orphans`].
+/// Implements [`windrow_engine::ports::tasks::upkeep::UpkeepStore::orphans`]: shards whose owner is fenced or
+/// `silent`.
 pub(crate) async fn orphans(
     store: &Store,
     silent: &[SessionId],
@@ -93,7 +96,7 @@ pub(crate) async fn orphans(
         .collect())
 }
 
-/// See [`windrow_engine::ports::tasks::upkeep::UpkeepStore::disown`].
+/// Implements [`windrow_engine::ports::tasks::upkeep::UpkeepStore::disown`], in one transaction for all shards.
 pub(crate) async fn disown(
     store: &Store,
     shards: &[ShardId],
@@ -121,7 +124,7 @@ pub(crate) async fn disown(
     Ok(tasks)
 }
 
-/// Whether nobody who lives owns it.
+/// Returns true if the shard is running and its owner is fenced or missing.
 async fn is_lost(transaction: &Transaction, id: ShardId) -> Result<bool, StoreError> {
     use shard_head::Column as C;
     let lost = shard_head::Entity::find_by_id((id.task.0, words::shard_no(id)))

@@ -1,5 +1,5 @@
-//! The rows of runs: begun by claims, ended by whoever gives a shard back or takes it, and kept with their nodes' names
-//! when the sessions are long gone. What didn't end calmly is told in the audit too.
+//! Rows of runs: begun by claims, ended by whoever gives a shard back or takes it, and kept with their nodes' names
+//! long after the sessions are gone. Abnormal ends are also written to the audit.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::ownership::run_store::{ClaimRequest, LeftBy, RunClose};
 use windrow_engine::ports::tasks::store::Actor;
 
-/// How a run ended whose node gave the shard back.
+/// End reason of a run whose node gave the shard back.
 const RELEASED: &str = "released";
-/// How a run ended that its node didn't end.
+/// End reason of a run that its node didn't end.
 pub(crate) const LOST: &str = "lost";
 
-/// A shard's row.
+/// Returns the row of a shard.
 pub(crate) async fn head(
     transaction: &Transaction,
     id: ShardId,
@@ -29,12 +29,12 @@ pub(crate) async fn head(
     find_head(id).row(transaction).await
 }
 
-/// The query for it.
+/// Builds the query for a shard's row.
 pub(crate) fn find_head(id: ShardId) -> Select<shard_head::Entity> {
     shard_head::Entity::find_by_id((id.task.0, words::shard_no(id)))
 }
 
-/// Begins the run of a claim that has just raised the epoch; says which node's it is.
+/// Begins the run of a claim that has just raised the epoch. Returns the name of its node.
 pub(crate) async fn begin(
     transaction: &Transaction,
     request: &ClaimRequest,
@@ -50,7 +50,7 @@ pub(crate) async fn begin(
     Ok(node)
 }
 
-/// The row of the run that a claim begins.
+/// Builds the row of the run that a claim begins.
 pub(crate) fn new_run(
     request: &ClaimRequest,
     row: &shard_head::Model,
@@ -66,27 +66,27 @@ pub(crate) fn new_run(
         started_at: Set(request.now.0),
         ended_at: Set(None),
         end_reason: Set(None),
-        low_water: Set(row.low_water),
+        watermark: Set(row.watermark),
         succeeded: Set(row.succeeded),
         skipped: Set(row.skipped),
-        abandoned: Set(row.abandoned),
+        failed: Set(row.failed),
         parked: Set(row.parked),
         node: Set(node),
         end_text: Set(None),
     }
 }
 
-/// How a run ended.
+/// Reason and circumstances of the end of a run.
 pub(crate) struct Ending<'a> {
     reason: &'static str,
-    /// Why, for people; none where the reason says it all, or where it is told by `fate`.
+    /// Explanation for people; `None` if the reason says it all or `fate` provides the text.
     text: Option<String>,
-    /// What people should know of afterwards.
+    /// Fate that people should know about afterwards; written to the audit.
     fate: Option<Fate<'a>>,
 }
 
 impl<'a> Ending<'a> {
-    /// Of a run that gave its shard back.
+    /// Returns the ending of a run that gave its shard back.
     pub(crate) fn of(close: &'a RunClose) -> Ending<'a> {
         let (reason, text, fate) = match close {
             RunClose::Released => (RELEASED, None, None),
@@ -99,7 +99,7 @@ impl<'a> Ending<'a> {
         Ending { reason, text, fate }
     }
 
-    /// Of a run that its node didn't end.
+    /// Returns the ending of a run that its node didn't end.
     pub(crate) fn lost(fate: Option<Fate<'a>>) -> Ending<'a> {
         Ending {
             reason: LOST,
@@ -109,7 +109,8 @@ impl<'a> Ending<'a> {
     }
 }
 
-/// Ends the run that a claim found unended: `before` is the shard as it left it, `heir` the node that goes on.
+/// Ends the run that a claim found unended. `before` is the shard as that run left it, `heir` the node that
+/// continues.
 pub(crate) async fn succeed(
     transaction: &Transaction,
     before: &shard_head::Model,
@@ -119,7 +120,7 @@ pub(crate) async fn succeed(
     end_row(transaction, before, Ending::lost(heir.map(Fate::TakenOver)), now).await
 }
 
-/// Ends the newest run of a shard with the progress that the shard row has now.
+/// Ends the newest run of a shard with the shard's current progress.
 pub(crate) async fn end(
     transaction: &Transaction,
     id: ShardId,
@@ -149,7 +150,7 @@ async fn end_row(
     ended.map(drop).map_err(error)
 }
 
-/// The statement that ends the newest run of a shard.
+/// Builds the statement that ends the newest run of a shard.
 pub(crate) fn ending(
     row: &shard_head::Model,
     (reason, text): (&str, Option<String>),
@@ -160,17 +161,17 @@ pub(crate) fn ending(
         .col_expr(C::EndedAt, Expr::value(now.0))
         .col_expr(C::EndReason, Expr::value(reason))
         .col_expr(C::EndText, Expr::value(text))
-        .col_expr(C::LowWater, Expr::value(row.low_water))
+        .col_expr(C::Watermark, Expr::value(row.watermark))
         .col_expr(C::Succeeded, Expr::value(row.succeeded))
         .col_expr(C::Skipped, Expr::value(row.skipped))
-        .col_expr(C::Abandoned, Expr::value(row.abandoned))
+        .col_expr(C::Failed, Expr::value(row.failed))
         .col_expr(C::Parked, Expr::value(row.parked))
         .filter(C::TaskId.eq(row.task_id))
         .filter(C::ShardNo.eq(row.shard_no))
         .filter(C::RunNo.eq(row.run_no))
 }
 
-/// What the audit says of a run that `node` left.
+/// Returns the audit entry for a run that `node` left.
 pub(crate) fn told(
     row: &shard_head::Model,
     node: Option<&str>,
@@ -196,14 +197,14 @@ pub(crate) fn told(
     (Actor::windrow(Some(episode.sentence())), change)
 }
 
-/// How many items at most had left a shard without being saved as settled.
+/// Returns the maximum number of items that a shard dispatched without saving them as settled.
 fn may_repeat(row: &shard_head::Model) -> u64 {
     let left = row.reach.max(row.high_water).min(row.end_index) - row.first_index;
-    let settled = row.succeeded + row.skipped + row.abandoned;
+    let settled = row.succeeded + row.skipped + row.failed;
     u64::try_from(left - settled).unwrap_or_default()
 }
 
-/// Who left the newest run of a shard, for others to go on with.
+/// Returns who left the newest run of a shard for others to continue.
 pub(crate) async fn left_by(
     transaction: &Transaction,
     row: &shard_head::Model,
@@ -211,7 +212,7 @@ pub(crate) async fn left_by(
     Ok(find(transaction, row).await?.and_then(left_by_run))
 }
 
-/// Who left a run for others to go on with.
+/// Returns who left a run for others to continue; `None` if it ended otherwise.
 pub(crate) fn left_by_run(run: run::Model) -> Option<LeftBy> {
     let is_lost = match run.end_reason.as_deref()? {
         RELEASED => false,
@@ -221,7 +222,7 @@ pub(crate) fn left_by_run(run: run::Model) -> Option<LeftBy> {
     run.node.map(|node| LeftBy { node, is_lost })
 }
 
-/// The newest run of a shard, as its row has it.
+/// Returns the newest run of a shard, according to the shard's row.
 async fn find(transaction: &Transaction, row: &shard_head::Model) -> Result<Option<run::Model>, StoreError> {
     let key = (row.task_id, row.shard_no, row.run_no);
     run::Entity::find_by_id(key).row(transaction).await

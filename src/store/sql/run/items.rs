@@ -1,6 +1,6 @@
-//! Rows of single items as side records of a checkpoint change them.
+//! Rows of single items, as the side records of a checkpoint change them.
 //!
-//! An abandoned item is final: its row never changes again and it is counted once, however often it is recorded.
+//! A failed item is final: its row never changes again and it is counted once, however often it is recorded.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,42 +19,42 @@ use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
 
 pub(crate) const RETRYING: &str = "retrying";
 pub(crate) const PARKED: &str = "parked";
-pub(crate) const ABANDONED: &str = "abandoned";
+pub(crate) const FAILED: &str = "failed";
 
-/// Values of one statement that SQLite takes; the other databases take more.
+/// Maximum number of values in one statement for SQLite; the other databases take more.
 const VALUES_MAX: usize = 32_766;
-/// Indexes in one `IN (…)`.
+/// Maximum number of indexes in one `IN (…)`.
 const INDEXES_PER_STATEMENT: usize = 10_000;
 
-/// Applies the side records of a checkpoint whose compare-and-set has just succeeded.
+/// Applies the side records of a checkpoint whose compare-and-set just succeeded.
 pub(crate) async fn apply(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Result<(), StoreError> {
-    // The last record of an item wins; in index order, so that rows are written along the key.
+    // The last record of an item wins. Rows are written in index order, along the key.
     let mut last: BTreeMap<ItemIndex, &SideRecord> = BTreeMap::new();
     for record in &checkpoint.side {
         last.insert(record.index(), record);
     }
-    let finals = abandoned_before(transaction, checkpoint, &last).await?;
+    let finals = failed_before(transaction, checkpoint, &last).await?;
     last.retain(|index, _| !finals.contains(index));
     let cleared = last
         .iter()
         .filter(|(_, record)| matches!(record, SideRecord::Cleared(_)));
     let cleared: Vec<i64> = cleared.map(|(index, _)| index.0.cast_signed()).collect();
     delete(transaction, checkpoint, &cleared).await?;
-    let abandoned = last.values().filter_map(|record| match record {
-        SideRecord::Abandoned(trouble) => Some(trouble),
+    let failed = last.values().filter_map(|record| match record {
+        SideRecord::Failed(trouble) => Some(trouble),
         _ => None,
     });
-    let abandoned: Vec<&ItemTrouble> = abandoned.collect();
-    let places = failure_groups::count(transaction, checkpoint.shard.task, &abandoned).await?;
+    let failed: Vec<&ItemTrouble> = failed.collect();
+    let places = failure_groups::count(transaction, checkpoint.shard.task, &failed).await?;
     let rows = last
         .values()
         .filter_map(|record| row(checkpoint, record, &places).transpose());
     let rows: Vec<item::ActiveModel> = rows.collect::<Result<_, _>>()?;
     upsert(transaction, rows).await?;
-    data_log::note_abandoned(transaction, checkpoint.shard, &abandoned).await
+    data_log::note_failed(transaction, checkpoint.shard, &failed).await
 }
 
-async fn abandoned_before(
+async fn failed_before(
     transaction: &Transaction,
     checkpoint: &ShardCheckpoint,
     records: &BTreeMap<ItemIndex, &SideRecord>,
@@ -65,7 +65,7 @@ async fn abandoned_before(
         let rows: Vec<i64> = item::Entity::find()
             .filter(item::Column::TaskId.eq(checkpoint.shard.task.0))
             .filter(item::Column::Idx.is_in(chunk.iter().copied()))
-            .filter(item::Column::State.eq(ABANDONED))
+            .filter(item::Column::State.eq(FAILED))
             .pluck([item::Column::Idx], transaction)
             .await?;
         found.extend(rows.into_iter().map(|index| ItemIndex(index.cast_unsigned())));
@@ -96,7 +96,7 @@ fn row(
     let (state, trouble, due_at) = match record {
         SideRecord::Retrying(trouble) => (RETRYING, trouble, 0),
         SideRecord::Parked { trouble, due_at } => (PARKED, trouble, due_at.0),
-        SideRecord::Abandoned(trouble) => (ABANDONED, trouble, 0),
+        SideRecord::Failed(trouble) => (FAILED, trouble, 0),
         SideRecord::Cleared(_) => return Ok(None),
     };
     let failure = trouble.failure.as_ref();
@@ -119,7 +119,7 @@ fn row(
         grp_no: Set(place.map(|(_, number)| number.cast_signed())),
         charged: Set(Some(i64::from(trouble.charged))),
         unconfirmed: Set(trouble.is_unconfirmed.then_some(1)),
-        others_answered: Set((state == ABANDONED).then_some(trouble.others_answered.cast_signed())),
+        others_answered: Set((state == FAILED).then_some(trouble.others_answered.cast_signed())),
     }))
 }
 
@@ -127,7 +127,7 @@ async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Resu
     use item::Column as C;
     let rows_max = VALUES_MAX / C::iter().count();
     for chunk in rows.chunks(rows_max) {
-        // All but `first_at`, which keeps the first failure's time.
+        // All but `first_at`, which keeps the time of the first failure.
         let replaced = [
             C::ShardNo,
             C::State,
@@ -156,7 +156,7 @@ async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Resu
     Ok(())
 }
 
-/// What a row remembers of an item's failure.
+/// Converts a row to the item with its failure.
 pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
     let charged = charged(&row);
     let (message, output) = (row.message.unwrap_or_default(), row.output);
@@ -176,7 +176,7 @@ pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
     })
 }
 
-/// Returns the attempts that count against the item: all where the row doesn't say.
+/// Returns the attempts that count against the item; all of them if the row doesn't say.
 pub(crate) fn charged(row: &item::Model) -> u32 {
     row.charged.map_or_else(
         || row.attempts.cast_unsigned(),
@@ -184,7 +184,7 @@ pub(crate) fn charged(row: &item::Model) -> u32 {
     )
 }
 
-/// The failed attempts that a row keeps.
+/// Parses the failed attempts that a row keeps.
 pub(crate) fn history(text: Option<&str>) -> Result<Vec<AttemptNote>, StoreError> {
     let Some(text) = text else { return Ok(Vec::new()) };
     serde_json::from_str(text).map_err(|fault| damaged("an item's history", &fault.to_string()))

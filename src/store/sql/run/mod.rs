@@ -1,4 +1,4 @@
-//! Runs of shards: claims, checkpoints, ends, and the items that are in trouble.
+//! Runs of shards: claims, checkpoints, ends, and their retrying and failed items.
 
 pub mod checkpoint;
 pub mod claim;

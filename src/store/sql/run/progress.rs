@@ -1,7 +1,7 @@
-//! The progress of shards in checkpoints: judged under their locks, and written in one statement.
+//! Progress of shards in checkpoints: judged under their locks, and written in one statement.
 //!
-//! A node with thousands of tasks saves thousands of rows a second. With a statement to read and one to write each, most of
-//! the time went to the statements.
+//! A node with thousands of tasks saves thousands of rows a second. With one statement to read and one to write each,
+//! most of the time went to the statements.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, ShardCheckpoint};
 
-/// Bytes of one statement, about: MariaDB takes packets of 16 MiB.
+/// Approximate size of a statement in bytes: MariaDB takes packets of 16 MiB.
 const STATEMENT_BYTES_MAX: usize = 4 << 20;
 
-/// Locks the shards of checkpoints, and reads them. Of the tasks in `whole`, all shards are locked.
+/// Locks the shards of checkpoints and reads them; all shards of the task if `whole` is true for its checkpoint.
 pub(super) async fn lock(
     transaction: &Transaction,
     checkpoints: &[(usize, &ShardCheckpoint)],
@@ -38,13 +38,13 @@ pub(super) async fn lock(
     locks::shards_of(transaction, &wanted).await
 }
 
-/// Whether a run may write: own claim, growing number, shard still owned, low water not falling. (Rules 15 and 16. The row is
-/// locked, so nothing comes between this look and the write.)
+/// Returns true if a run may write: own claim, growing number, shard still owned, watermark not falling (rules 15 and
+/// 16). The row is locked, so nothing comes between this check and the write.
 pub(super) fn may_write(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> bool {
     is_own(checkpoint, row)
         && row.state == ShardState::Running.as_str()
         && row.ckpt_seq < checkpoint.seq.0.cast_signed()
-        && row.low_water <= checkpoint.low_water.0.cast_signed()
+        && row.watermark <= checkpoint.watermark.0.cast_signed()
 }
 
 fn is_own(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> bool {
@@ -52,25 +52,25 @@ fn is_own(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> bool {
         && row.claim_id.as_deref() == Some(words::claim_text(checkpoint.claim).as_str())
 }
 
-/// What is said of a checkpoint that may not be written: a repeat of the number that is stored was a success; all else isn't
-/// believed.
+/// Returns the answer to a checkpoint that may not be written: success for a repeat of the stored number, fenced for
+/// anything else.
 pub(super) fn refusal(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> CheckpointAck {
     let own = is_own(checkpoint, row);
-    // A claim sets the number to 0, so 0 was never written by a run.
+    // A claim resets the number to 0, so no run ever wrote 0.
     if own && checkpoint.seq.0 > 0 && row.ckpt_seq == checkpoint.seq.0.cast_signed() {
         return CheckpointAck::Stored;
     }
     if own && row.state == ShardState::Running.as_str() {
         tracing::error!(
             shard = %checkpoint.shard, seq = checkpoint.seq.0, stored_seq = row.ckpt_seq,
-            low_water = checkpoint.low_water.0, stored_low_water = row.low_water,
+            watermark = checkpoint.watermark.0, stored_watermark = row.watermark,
             "a run's own checkpoint goes backwards; it is refused"
         );
     }
     CheckpointAck::Fenced
 }
 
-/// Writes the progress of shards whose locks are held, each once.
+/// Writes the progress of shards whose locks are held, each shard once.
 pub(super) async fn write(
     transaction: &Transaction,
     checkpoints: impl Iterator<Item = (&ShardCheckpoint, &shard_head::Model)>,
@@ -87,7 +87,7 @@ pub(super) async fn write(
     upsert(transaction, rows).await
 }
 
-/// The rows are there: this is an update of many rows that every database has.
+/// Updates many rows in a form that every database supports; the rows exist already.
 async fn upsert(transaction: &Transaction, rows: Vec<shard::ActiveModel>) -> Result<(), StoreError> {
     use shard::Column as C;
     if rows.is_empty() {
@@ -95,13 +95,13 @@ async fn upsert(transaction: &Transaction, rows: Vec<shard::ActiveModel>) -> Res
     }
     let known = OnConflict::columns([C::TaskId, C::ShardNo])
         .update_columns([
-            C::LowWater,
+            C::Watermark,
             C::HighWater,
             C::Reach,
             C::EndIndex,
             C::Succeeded,
             C::Skipped,
-            C::Abandoned,
+            C::Failed,
             C::Parked,
             C::Results,
             C::CkptBlob,
@@ -112,7 +112,7 @@ async fn upsert(transaction: &Transaction, rows: Vec<shard::ActiveModel>) -> Res
             C::Day,
             C::DaySucceeded,
             C::DaySkipped,
-            C::DayAbandoned,
+            C::DayFailed,
         ])
         .to_owned();
     shard::Entity::insert_many(rows)
@@ -123,24 +123,24 @@ async fn upsert(transaction: &Transaction, rows: Vec<shard::ActiveModel>) -> Res
         .map_err(error)
 }
 
-/// The row as it becomes: what [`upsert`] updates, and what no row can be without.
+/// Builds the new row: the columns that [`upsert`] updates, and those that are mandatory.
 fn written(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> shard::ActiveModel {
     let high_water = checkpoint.high_water.0.cast_signed().max(row.high_water);
     let counters = &checkpoint.counters;
     let outage = checkpoint.outage;
-    let (day, [succeeded, skipped, abandoned]) = day(checkpoint, row);
+    let (day, [succeeded, skipped, failed]) = day(checkpoint, row);
     shard::ActiveModel {
         task_id: Set(row.task_id),
         shard_no: Set(row.shard_no),
         state: Set(row.state.clone()),
-        wish: Set(row.wish.clone()),
-        low_water: Set(checkpoint.low_water.0.cast_signed()),
+        desired: Set(row.desired.clone()),
+        watermark: Set(checkpoint.watermark.0.cast_signed()),
         high_water: Set(high_water),
         reach: Set(checkpoint.reach.0.cast_signed()),
         end_index: Set(end_index(checkpoint, row, high_water)),
         succeeded: Set(counters.succeeded.cast_signed()),
         skipped: Set(counters.skipped.cast_signed()),
-        abandoned: Set(counters.abandoned.cast_signed()),
+        failed: Set(counters.failed.cast_signed()),
         parked: Set(counters.parked.cast_signed()),
         results: Set(checkpoint.results_kept.cast_signed()),
         ckpt_blob: Set(checkpoint.blob.clone()),
@@ -151,20 +151,20 @@ fn written(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> shard::Acti
         day: Set(day),
         day_succeeded: Set(succeeded),
         day_skipped: Set(skipped),
-        day_abandoned: Set(abandoned),
+        day_failed: Set(failed),
         ..shard::ActiveModel::default()
     }
 }
 
-/// The day in which the shard settled last, and the counters with which it began.
+/// Returns the day in which the shard last settled items, and its counters at the start of that day.
 fn day(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> (i64, [i64; 3]) {
     match days::begun(checkpoint, row) {
-        Some(day) => (day.0, [row.succeeded, row.skipped, row.abandoned]),
-        None => (row.day, [row.day_succeeded, row.day_skipped, row.day_abandoned]),
+        Some(day) => (day.0, [row.succeeded, row.skipped, row.failed]),
+        None => (row.day, [row.day_succeeded, row.day_skipped, row.day_failed]),
     }
 }
 
-/// The end after finishing early: what was dispatched still counts, and the end never grows again.
+/// Returns the end after finishing early: dispatched items still count, and the end never grows again.
 fn end_index(checkpoint: &ShardCheckpoint, row: &shard_head::Model, high_water: i64) -> i64 {
     match checkpoint.finish_at {
         Some(end) => end.0.cast_signed().max(high_water).min(row.end_index),

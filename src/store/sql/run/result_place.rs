@@ -1,4 +1,4 @@
-//! Results whose bytes lie beside the database: written before their rows commit, forgotten after them.
+//! Results whose bytes are stored beside the database: written before their rows commit, removed after them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
 use windrow_engine::ports::tasks::result_bytes::ResultBytes;
 
-/// Between two looks through the folder. Unit: milliseconds.
+/// Interval between two scans of the folder, in milliseconds.
 const LOOK_EVERY_MS: i64 = 3_600_000;
-/// Names that one question goes over.
+/// Names checked by one query.
 const NAMES_AT_ONCE: usize = 1_000;
 
 impl Store {
-    /// Keeps the bytes of results in this folder from now on; those that the database holds stay there.
+    /// Stores the bytes of results in this folder from now on; those in the database stay there.
     ///
     /// # Errors
-    /// `Refused` when it is not the folder that this store's other nodes use.
+    /// `Refused` if it is not the folder that the store's other nodes use.
     pub async fn keep_results_in(&mut self, folder: &Path) -> Result<(), StoreError> {
         self.result_bytes = Some(Arc::new(self.place(RESULTS, folder).await?));
         Ok(())
@@ -39,8 +39,8 @@ impl Store {
     }
 }
 
-/// Moves the bytes of a checkpoint's segments to their place, if the store has one; done before the transaction, since a
-/// row must never name what isn't there.
+/// Moves the bytes of a checkpoint's segments to the folder, if the store has one. Done before the transaction, since
+/// a row must never name a missing file.
 pub(crate) async fn stow(
     store: &Store,
     checkpoint: &ShardCheckpoint,
@@ -56,7 +56,7 @@ pub(crate) async fn stow(
             checkpoint.seq.0,
             segment.seg_no.take().unwrap_or_default(),
         );
-        // A segment that grew has another name than what it was: whoever reads the older row finds the older bytes.
+        // A segment that grew gets a new name, so that readers of the older row find the older bytes.
         let name = format!("{task}/{shard}-{epoch}-{no}-{seq}");
         bytes
             .put(name.clone(), segment.body.take().unwrap_or_default())
@@ -67,7 +67,7 @@ pub(crate) async fn stow(
     Ok(())
 }
 
-/// The packed bytes of a row, wherever they lie.
+/// Returns the packed bytes of a row, wherever they are stored.
 pub(crate) async fn body(store: &Store, row: &mut result_segment::Model) -> Result<Vec<u8>, StoreError> {
     match row.location.take() {
         None => Ok(std::mem::take(&mut row.body)),
@@ -75,7 +75,7 @@ pub(crate) async fn body(store: &Store, row: &mut result_segment::Model) -> Resu
     }
 }
 
-/// What may still be written where bytes are kept; none where another machine keeps them. Unit: bytes.
+/// Returns the free space where bytes are stored, in bytes; `None` if another machine stores them.
 pub(crate) async fn free(store: &Store) -> Option<u64> {
     if let Some(bytes) = &store.result_bytes {
         return bytes.free().await;
@@ -85,7 +85,7 @@ pub(crate) async fn free(store: &Store) -> Option<u64> {
     looked.ok()?.ok()
 }
 
-/// Forgets the bytes of a task that is gone.
+/// Removes the bytes of a task's results from the folder.
 pub(crate) async fn forget(store: &Store, task: TaskId) -> Result<(), StoreError> {
     let names = result_segment::Entity::find()
         .filter(result_segment::Column::TaskId.eq(task.0))
@@ -98,13 +98,13 @@ pub(crate) async fn forget(store: &Store, task: TaskId) -> Result<(), StoreError
     store.bytes()?.remove(names).await
 }
 
-/// Forgets bytes that were written before a time and that no row names: of checkpoints that never committed, and of
-/// segments that grew. Says how many they were.
+/// Removes bytes that were written before a time and that no row names: from checkpoints that never committed, and
+/// from segments that grew. Returns their number.
 pub(crate) async fn sweep(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     let Some(bytes) = &store.result_bytes else {
         return Ok(0);
     };
-    // A folder of millions is looked through once an hour, whoever asks.
+    // A folder with millions of files is scanned once an hour, whoever asks.
     let last = store.result_bytes_swept.fetch_max(before.0, Ordering::Relaxed);
     if last > 0 && before.0 < last.saturating_add(LOOK_EVERY_MS) {
         store.result_bytes_swept.fetch_min(last, Ordering::Relaxed);

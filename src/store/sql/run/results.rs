@@ -1,4 +1,4 @@
-//! What items came to: written by checkpoints, read in index order.
+//! Results of items: written by checkpoints, read in index order.
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
@@ -24,13 +24,13 @@ use windrow_engine::ports::tasks::results::{
 };
 use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
-/// Bytes of one statement, about: MariaDB takes packets of 16 MiB.
+/// Approximate size of a statement in bytes: MariaDB takes packets of 16 MiB.
 const STATEMENT_BYTES_MAX: usize = 1 << 20;
 
-/// Segments from which the size of others is told: 1 MiB of outputs.
+/// Segments sampled to estimate the size of others: 1 MiB of outputs.
 const SAMPLED: u64 = 4;
 
-/// Segments of a checkpoint, packed and at their place before its transaction begins.
+/// Returns the segments of a checkpoint, packed and stored before its transaction begins.
 pub(crate) async fn prepare(
     store: &Store,
     checkpoint: &ShardCheckpoint,
@@ -64,8 +64,8 @@ fn row(
     }))
 }
 
-/// Writes the segments of a checkpoint whose compare-and-set has just succeeded; one that is there already is replaced by
-/// what it has become.
+/// Writes the segments of a checkpoint whose compare-and-set just succeeded. A segment that has grown replaces its
+/// older version.
 pub(crate) async fn write(
     transaction: &Transaction,
     segments: Vec<result_segment::ActiveModel>,
@@ -93,7 +93,7 @@ pub(crate) async fn write(
     Ok(())
 }
 
-/// How many segments fit one statement; one always does.
+/// Returns the number of segments that fit one statement, at least one.
 fn fitting(segments: &[result_segment::ActiveModel]) -> usize {
     let mut bytes = 0;
     let fits = |segment: &&result_segment::ActiveModel| {
@@ -103,13 +103,13 @@ fn fitting(segments: &[result_segment::ActiveModel]) -> usize {
     segments.iter().take_while(fits).count().max(1)
 }
 
-/// How many results the segments of a task hold, for its proof.
+/// Counts the results in the segments of a task, to compare them with its counters.
 pub(crate) async fn count<C: ConnectionTrait>(db: &C, task: i64) -> Result<u64, StoreError> {
     let sums = sums(db, task).await?;
     Ok(sums.iter().map(|sum| sum.items.cast_unsigned()).sum())
 }
 
-/// Results of a shard, and their bytes.
+/// Number of results of a shard, and their size in bytes.
 #[derive(FromQueryResult)]
 struct Sum {
     shard_no: i32,
@@ -132,18 +132,18 @@ async fn sums<C: ConnectionTrait>(db: &C, task: i64) -> Result<Vec<Sum>, StoreEr
         .await
 }
 
-/// Removes results of tasks that ended before a time, some of one task at a time.
+/// Removes results of tasks that ended before a time, one task per call.
 pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     let Some(task) = oldest(store, before).await? else {
         return Ok(0);
     };
     result_place::forget(store, TaskId(task)).await?;
     delete::clear_results(store, TaskId(task)).await?;
-    // There may be another task.
+    // Another task may be left.
     Ok(SWEEP_MAX)
 }
 
-/// A task that ended before a time and has results that no generation owns.
+/// Returns a task that ended before a time and has results that no generation owns.
 async fn oldest(store: &Store, before: WallMs) -> Result<Option<i64>, StoreError> {
     use task::Column as C;
     let rows = Query::select()
@@ -184,7 +184,7 @@ impl ResultStore for Store {
             .await?;
         let of = |row: &shard_head::Model| {
             let lowest = parked.iter().find(|(no, _)| *no == row.shard_no);
-            let frontier = lowest.map_or(row.low_water, |(_, lowest)| Ord::min(row.low_water, *lowest));
+            let frontier = lowest.map_or(row.watermark, |(_, lowest)| Ord::min(row.watermark, *lowest));
             ResultShard {
                 shard: ShardId {
                     task,
@@ -279,7 +279,7 @@ fn of_shard(shard: ShardId) -> sea_orm::Select<result_segment::Entity> {
         .filter(C::ShardNo.eq(words::shard_no(shard)))
 }
 
-/// Behind a place, in the order of places. The first of the two conditions is what an index finds.
+/// Matches segments after a place, in the order of places. The first condition is the one that uses an index.
 fn behind(place: SegmentPlace) -> Condition {
     use result_segment::Column as C;
     let (first, epoch) = (place.first.0.cast_signed(), place.epoch.0.cast_signed());

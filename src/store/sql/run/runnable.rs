@@ -1,7 +1,8 @@
 //! Runnable shards without a live owner (decision 0020, rule 12).
 //!
-//! One query a state, all side by side, along the index `shard(state, task_id, shard_no)`: a page costs what is on it. Only what a
-//! candidate needs is read, and of the settings only the rate, since thousands of tasks may wait at every scan.
+//! One query per state, all in parallel, along the index `shard(state, task_id, shard_no)`: a page costs only what is
+//! on it. Queries read only what a candidate needs, and of the settings only the rate, since thousands of tasks may
+//! wait at every scan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,20 +24,20 @@ use windrow_core::capacity::Rank;
 use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
-use windrow_core::task::lifecycle::{ShardState, Wish};
+use windrow_core::task::lifecycle::{Desired, ShardState};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
     CLAIMABLE, Candidate, CandidateCursor, CandidatePage, CandidateQuery,
 };
 
-/// What a candidate is made of.
+/// Columns that a candidate is built from.
 #[derive(Debug)]
 struct Row {
     task_id: i64,
     shard_no: i32,
     epoch: i64,
     session_id: Option<String>,
-    wish: String,
+    desired: String,
     tuning: String,
     line: (i32, i64),
     business: String,
@@ -46,7 +47,7 @@ struct Row {
     left: Option<i64>,
 }
 
-/// By the places of its columns: looking up thirteen names costs more than reading thirteen values.
+/// Reads columns by position: looking up thirteen names costs more than reading thirteen values.
 impl FromQueryResult for Row {
     fn from_query_result(row: &QueryResult, _: &str) -> Result<Row, DbErr> {
         Ok(Row {
@@ -54,7 +55,7 @@ impl FromQueryResult for Row {
             shard_no: row.try_get_by_index(1)?,
             epoch: row.try_get_by_index(2)?,
             session_id: row.try_get_by_index(3)?,
-            wish: row.try_get_by_index(4)?,
+            desired: row.try_get_by_index(4)?,
             rate_share: row.try_get_by_index(5)?,
             move_to: row.try_get_by_index(6)?,
             updated_at: row.try_get_by_index(7)?,
@@ -66,13 +67,13 @@ impl FromQueryResult for Row {
     }
 }
 
-/// The one setting that a candidate needs.
+/// Part of the settings that a candidate needs.
 #[derive(Deserialize)]
 struct Pace {
     rate: RateLimit,
 }
 
-/// See [`windrow_engine::ports::ownership::run_store::RunStore::candidates`].
+/// Implements [`windrow_engine::ports::ownership::run_store::RunStore::candidates`], state by state in a fixed order.
 pub(crate) async fn candidates(store: &Store, hunt: &CandidateQuery) -> Result<CandidatePage, StoreError> {
     let from = hunt.after.map_or(CLAIMABLE[0], |place| place.state);
     let states = CLAIMABLE.into_iter().skip_while(|state| *state != from);
@@ -98,7 +99,7 @@ pub(crate) async fn candidates(store: &Store, hunt: &CandidateQuery) -> Result<C
     Ok(CandidatePage { found, next })
 }
 
-/// Every page, side by side: in one round trip to a server.
+/// Reads all pages in parallel; from a server in one round trip.
 async fn pages(
     store: &Store,
     wanted: Vec<(ShardState, Select<shard_head::Entity>)>,
@@ -137,7 +138,7 @@ fn page(
             C::ShardNo,
             C::Epoch,
             C::SessionId,
-            C::Wish,
+            C::Desired,
             C::RateShare,
             C::MoveTo,
             C::UpdatedAt,
@@ -152,14 +153,14 @@ fn page(
         .filter(
             Condition::any()
                 .add(to_run(hunt))
-                .add(C::Wish.is_in(ENDING.map(Wish::as_str))),
+                .add(C::Desired.is_in(ENDING.map(Desired::as_str))),
         )
         .filter(not_owned_by(owners));
     if let Some(after) = after {
         let same = Condition::all()
             .add(C::TaskId.eq(after.task.0))
             .add(C::ShardNo.gt(words::shard_no(after)));
-        // The first condition alone is one that an index can begin with.
+        // Only the first condition can bound an index scan.
         query = query
             .filter(C::TaskId.gte(after.task.0))
             .filter(Condition::any().add(C::TaskId.gt(after.task.0)).add(same));
@@ -170,11 +171,11 @@ fn page(
         .limit(u64::from(hunt.limit))
 }
 
-/// Items that are to be done yet; none of an open task, which may get more.
+/// Computes the number of unsettled items; null for an open task, which may get more.
 fn left() -> Expr {
     use sea_orm::sea_query::ExprTrait as _;
     use shard_head::Column as C;
-    let settled = [C::FirstIndex, C::Succeeded, C::Skipped, C::Abandoned];
+    let settled = [C::FirstIndex, C::Succeeded, C::Skipped, C::Failed];
     let left = settled.into_iter().fold(C::EndIndex.into_expr(), |left, column| {
         left.sub(column.into_expr())
     });
@@ -183,19 +184,19 @@ fn left() -> Expr {
         .into()
 }
 
-/// What is due, of a pool that is served, and of a task that was active (or was told to wait until) not long ago and
-/// whose deadline lies ahead.
+/// Matches shards that are due, in a pool that is served, of a task that was active (or told to wait) within the
+/// restore window and whose deadline is ahead.
 fn to_run(hunt: &CandidateQuery) -> Condition {
     use shard_head::Column as C;
     let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
     let oldest = hunt.now.0.saturating_sub(window);
     let mut runs = Condition::all()
-        .add(C::Wish.eq(Wish::Run.as_str()))
+        .add(C::Desired.eq(Desired::Run.as_str()))
         .add(C::NotBefore.lte(hunt.now.0))
         .add(
             Condition::any()
                 .add(task::Column::Deadline.is_null())
-                // Its items are all settled: nothing of it is late.
+                // Exempt, since its items are all settled: nothing of it is late.
                 .add(C::ShardNo.eq(words::shard_no(ShardId::publication(TaskId(0)))))
                 .add(task::Column::Deadline.gt(hunt.now.0)),
         )
@@ -220,7 +221,8 @@ fn to_run(hunt: &CandidateQuery) -> Condition {
     runs
 }
 
-/// Released, or owned by a session that isn't among `owners`: a fenced or missing one never is.
+/// Matches shards that are released, or owned by a session that is not among `owners`; a fenced or missing one never
+/// is.
 fn not_owned_by(owners: SelectStatement) -> Condition {
     Condition::any()
         .add(shard_head::Column::SessionId.is_null())
@@ -248,7 +250,7 @@ fn shard(row: &Row) -> ShardId {
     }
 }
 
-/// How many shards the tasks have that have several.
+/// Counts the shards of those tasks that have several.
 async fn counts(store: &Store, rows: &[Row]) -> Result<BTreeMap<i64, i64>, StoreError> {
     use shard_head::Column as C;
     let shared = rows.iter().filter(|row| row.rate_share.is_some());
@@ -273,7 +275,7 @@ fn candidate(
     hunt: &CandidateQuery,
     (slugs, counts): (&mut BTreeSet<Arc<str>>, &BTreeMap<i64, i64>),
 ) -> Result<Candidate, StoreError> {
-    // One text for all of a business: thousands may wait.
+    // One string per business: thousands of shards may wait.
     let known = slugs.get(row.business.as_str()).cloned();
     let business = known.unwrap_or_else(|| row.business.as_str().into());
     slugs.insert(business.clone());
@@ -292,7 +294,7 @@ fn candidate(
             .map(words::uuid)
             .transpose()?
             .map(SessionId),
-        wish: words::wish(&row.wish)?,
+        desired: words::desired(&row.desired)?,
         rate: share.of_limit(pace.rate),
         share,
         business,

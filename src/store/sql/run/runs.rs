@@ -1,4 +1,4 @@
-//! Ownership and progress of shards: the port's methods, one call each; the work is in `run_*` and `items`.
+//! Ownership and progress of shards: the methods of the port, one call each; the work is in the modules beside it.
 
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
@@ -81,13 +81,13 @@ impl RunStore for Store {
         let own = own.ok_or_else(|| StoreError::Refused(format!("there is no shard {shard}")))?;
         let attributes = spec::read(&row)?;
         let share = Share::read(own.rate_share);
-        // The only shard has no share; the last one that is left has all, and still others beside it.
-        let (abandoned_elsewhere, all_down) = match own.rate_share {
+        // A task's only shard has no share. The last one left has the whole rate, but still has others beside it.
+        let (failed_elsewhere, all_down) = match own.rate_share {
             None => (0, true),
             Some(_) => elsewhere(own, &shards),
         };
         Ok(Control {
-            wish: words::wish(&row.wish)?,
+            desired: words::desired(&row.desired)?,
             rev: row.control_rev.cast_unsigned(),
             tuning: words::tuning(&row.tuning)?,
             finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
@@ -95,10 +95,10 @@ impl RunStore for Store {
             shared: Shared {
                 share,
                 items: ShardRange::of_task(ItemCount(row.total.cast_unsigned()), attributes.skip_first).len(),
-                abandoned_elsewhere,
+                failed_elsewhere,
                 all_down,
             },
-            abandonments: words::abandonments(row.abandonments.as_deref())?,
+            failed_codes: words::failed_codes(row.failed_codes.as_deref())?,
             skips: words::skips(row.skips.as_deref())?,
             pause: words::pause(&row)?,
             slow: words::slow(&row),
@@ -108,7 +108,7 @@ impl RunStore for Store {
     }
 }
 
-/// The parked items of a shard in the order in which they are due.
+/// Selects the parked items of a shard in the order in which they are due.
 fn parked(shard: ShardId) -> sea_orm::Select<item::Entity> {
     use item::Column as C;
     item::Entity::find()
@@ -141,7 +141,7 @@ fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
     })
 }
 
-/// A task and its shards. The embedded database is asked for one after the other, which costs nothing there.
+/// Reads a task and its shards. The embedded database is read twice in a row, which costs nothing there.
 async fn task_and_shards(
     store: &Store,
     shard: ShardId,
@@ -162,11 +162,12 @@ async fn task_and_shards(
     ))
 }
 
-/// What the other shards have abandoned, and whether the handler is down for each of them that isn't done.
+/// Returns the number of items that failed in the other shards, and true if the handler is down for each of them that
+/// is not done.
 fn elsewhere(own: &shard_head::Model, all: &[shard_head::Model]) -> (u64, bool) {
     let others = || all.iter().filter(|other| other.shard_no != own.shard_no);
-    let abandoned = others().map(|other| other.abandoned).sum::<i64>();
+    let failed = others().map(|other| other.failed).sum::<i64>();
     let is_up =
         |other: &shard_head::Model| other.circuit_since.is_none() && other.state != ShardState::Done.as_str();
-    (abandoned.cast_unsigned(), !others().any(is_up))
+    (failed.cast_unsigned(), !others().any(is_up))
 }

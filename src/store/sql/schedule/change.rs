@@ -1,4 +1,4 @@
-//! Schedules made, changed and deleted, each with its audit entry.
+//! Creation, change and deletion of schedules, each with its audit entry.
 
 use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, SqlErr};
@@ -19,17 +19,18 @@ use windrow_engine::ports::schedules::store::{
 };
 use windrow_engine::ports::tasks::store::Write;
 
-/// What an audit entry shows of a template. Unit: characters.
+/// Maximum length of a template in an audit entry, in characters.
 const TEMPLATE_SHOWN_MAX: usize = 2_000;
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::create_schedule`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::create_schedule`]: inserts and arms the
+/// schedule under the lock of its business.
 pub(super) async fn create(
     store: &Store,
     new: &NewSchedule,
     write: &Write,
 ) -> Result<Schedule, ScheduleError> {
     let transaction = store.write().await?;
-    // Its lock keeps the number of its schedules as it is.
+    // The lock keeps the number of the business's schedules constant.
     let owner = locks::business(&transaction, &new.business).await?;
     let owner = owner.ok_or_else(|| ScheduleError::NoBusiness(new.business.clone()))?;
     let own = schedule::Entity::find().filter(schedule::Column::BusinessId.eq(owner.id));
@@ -68,7 +69,8 @@ pub(super) async fn create(
     Ok(made)
 }
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::change_schedule`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::change_schedule`]; refused if the revision
+/// has changed.
 pub(super) async fn change(
     store: &Store,
     (id, expected): (ScheduleId, u64),
@@ -96,7 +98,7 @@ pub(super) async fn change(
         updated_at: Set(now.0),
         ..rows::said(&wanted.spec)
     };
-    // Another template is for the same fires; what was due a moment ago still is.
+    // A new template applies to the same fires: what was due a moment ago still is.
     if wanted.spec != before.spec || wanted.paused != before.paused {
         let next = wanted.spec.next_after(now).filter(|_| !wanted.paused);
         row = rows::armed(row, &wanted.spec, (id, next), now);
@@ -115,7 +117,7 @@ pub(super) async fn change(
     Ok(after)
 }
 
-/// The schedule that an edit asks for.
+/// Returns the schedule that an edit asks for.
 fn wanted(before: &Schedule, edit: &ScheduleEdit) -> Schedule {
     let mut wanted = before.clone();
     wanted.spec = edit.spec.clone().unwrap_or(wanted.spec);
@@ -126,7 +128,7 @@ fn wanted(before: &Schedule, edit: &ScheduleEdit) -> Schedule {
     wanted
 }
 
-/// What the audit calls an edit.
+/// Returns the audit action for an edit.
 fn action(edit: &ScheduleEdit) -> &'static str {
     let is_more = edit.spec.is_some() || edit.template.is_some();
     match edit.paused.filter(|_| !is_more) {
@@ -136,12 +138,12 @@ fn action(edit: &ScheduleEdit) -> &'static str {
     }
 }
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::delete_schedule`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::delete_schedule`]; removes its fires too.
 pub(super) async fn delete(store: &Store, id: ScheduleId, write: &Write) -> Result<Schedule, ScheduleError> {
     let transaction = store.write().await?;
     let row = locked(&transaction, id).await?;
     let gone = view(&transaction, &row).await?;
-    // At most as many as are kept of a schedule.
+    // Bounded by the number of fires kept per schedule.
     fire::Entity::delete_many()
         .filter(fire::Column::ScheduleId.eq(id.0))
         .run(&transaction)
@@ -160,7 +162,7 @@ pub(super) async fn delete(store: &Store, id: ScheduleId, write: &Write) -> Resu
     Ok(gone)
 }
 
-/// Notes a change of a schedule.
+/// Writes the audit entry for a change of a schedule.
 pub(super) async fn record(
     transaction: &Transaction,
     (action, schedule): (&str, &Schedule),
@@ -179,7 +181,7 @@ pub(super) async fn record(
     record::audit(transaction, actor, change, now).await
 }
 
-/// A schedule as the audit shows it.
+/// Formats a schedule for the audit.
 fn shown(schedule: &Schedule) -> Value {
     let spec = &schedule.spec;
     let (cron, every) = match &spec.timing {

@@ -1,5 +1,5 @@
-//! What is due: found by the database's clock, and decided once. The outcomes of a schedule's due fires and its advanced
-//! next fire are one transaction under the lock of its row, which begins by looking whether somebody was first.
+//! Due fires: found by the database's clock, and decided once. The outcomes of a schedule's due fires and its next
+//! fire are written in one transaction under the lock of its row, which first checks that nobody else decided.
 
 use sea_orm::ActiveValue::Unchanged;
 use sea_orm::sea_query::Expr;
@@ -20,11 +20,12 @@ use windrow_engine::ports::schedules::store::{
     Agenda, CLOCK_SLACK, Due, FireKind, FireOutcome, Fired, skipped_for,
 };
 
-/// Why a fire was skipped that no task of its schedule was in the way of.
+/// Note of a fire that is skipped although no task of its schedule blocks it.
 const CROWDED: &str = "too many tasks of the schedule were about to be made";
 pub(super) const SUPERSEDED: &str = "a newer fire took its place";
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::agenda`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::agenda`]; schedules armed by a clock that was
+/// ahead are due too.
 pub(super) async fn agenda(store: &Store, limit: u32) -> Result<Agenda, StoreError> {
     use schedule::Column as C;
     let now = dialect::time(&store.readers).await?;
@@ -58,11 +59,12 @@ pub(super) async fn agenda(store: &Store, limit: u32) -> Result<Agenda, StoreErr
     })
 }
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::fire_due`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::fire_due`] under the lock of the schedule's
+/// row.
 pub(super) async fn fire(store: &Store, due: Due) -> Result<Fired, StoreError> {
     let transaction = store.write().await?;
     let row = lock(&transaction, due.id).await?;
-    // Another node was first, or somebody changed it: what is due is seen anew.
+    // Another node was first, or someone changed it: the next agenda shows what is due.
     let Some(row) = row.filter(|row| row.next_fire == Some(due.next_fire.0)) else {
         return Ok(Fired::default());
     };
@@ -90,7 +92,8 @@ fn newest_late(spec: &Spec, id: ScheduleId, plan: &Plan, now: WallMs) -> Option<
     Some(now.since(spec.due(id, newest.0)))
 }
 
-/// The next fire was set by a clock that was ahead. What it made fire early has its rows, and fires no more.
+/// Recomputes a next fire that was set by a clock running ahead. The times it fired too early have their rows and
+/// don't fire again.
 async fn mend(
     transaction: Transaction,
     row: schedule::Model,
@@ -145,7 +148,7 @@ pub(super) async fn arm(
     row.update(transaction).await.map_err(error)
 }
 
-/// Writes the rows of a plan. A time that has its row already has fired: it is left as it is.
+/// Writes the rows of a plan. A time that has a row has fired already, and is left as it is.
 async fn write(
     transaction: &Transaction,
     (id, spec): (ScheduleId, &Spec),
@@ -164,7 +167,7 @@ async fn write(
         }
         if *outcome == Outcome::Supersede {
             supersede(transaction, id, now).await?;
-            // Those of the same plan, too.
+            // Also those of the same plan.
             for earlier in new
                 .iter_mut()
                 .filter(|row| row.outcome == FireOutcome::Queued.as_str())
@@ -186,7 +189,7 @@ async fn write(
     Ok(new)
 }
 
-/// The text of a fire that is skipped since a task of its schedule is in its way.
+/// Returns the note of a fire that is skipped because a task of its schedule blocks it.
 async fn way(transaction: &Transaction, id: ScheduleId) -> Result<String, StoreError> {
     let found = in_the_way(id)
         .order_by_asc(task::Column::Id)
@@ -199,7 +202,7 @@ async fn way(transaction: &Transaction, id: ScheduleId) -> Result<String, StoreE
     Ok(skipped_for(task))
 }
 
-/// The row of a fire that this becomes of.
+/// Returns the row of a fire with this outcome.
 pub(super) fn row(
     id: ScheduleId,
     time: WallMs,
@@ -225,7 +228,7 @@ fn skipped(row: &fire::Model, note: &str, now: WallMs) -> fire::Model {
     }
 }
 
-/// What waits gives its place to a newer fire, but for what somebody ordered for times that were over.
+/// Skips queued fires in favor of a newer one, except backfilled ones.
 pub(super) async fn supersede(
     transaction: &Transaction,
     id: ScheduleId,
@@ -253,7 +256,7 @@ pub(super) async fn is_there(
     Ok(found?.is_some())
 }
 
-/// What is left of missed fires behind those that have a row; none where nothing is.
+/// Returns the missed fires after those that have a row; `None` if nothing is left.
 pub(super) async fn free_part(
     transaction: &Transaction,
     (id, spec): (ScheduleId, &Spec),

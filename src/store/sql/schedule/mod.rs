@@ -1,5 +1,5 @@
-//! Schedules and their fires. Whoever decides something about a schedule's fires holds the lock of its row, which is taken
-//! before any of its fires; times are the database's.
+//! Schedules and their fires. Every decision about a schedule's fires is made under the lock of its row, which is
+//! taken before any of its fires. Times are the database's.
 
 mod change;
 mod due;
@@ -32,7 +32,7 @@ use windrow_engine::ports::schedules::store::{
 };
 use windrow_engine::ports::tasks::store::Write;
 
-/// The states in which a task is in nobody's way.
+/// Statuses in which a task doesn't block its schedule.
 const OUT_OF_THE_WAY: [Status; 3] = [Status::Finished, Status::Cancelled, Status::Stopped];
 
 #[async_trait]
@@ -208,14 +208,14 @@ async fn locked(transaction: &Transaction, id: ScheduleId) -> Result<schedule::M
     lock(transaction, id).await?.ok_or(ScheduleError::NotFound(id))
 }
 
-/// Tasks of a schedule that are in the way of others.
+/// Selects the tasks of a schedule that block its next fires.
 fn in_the_way(id: ScheduleId) -> Select<task::Entity> {
     task::Entity::find()
         .filter(task::Column::ScheduleId.eq(id.0))
         .filter(task::Column::Status.is_not_in(OUT_OF_THE_WAY.map(Status::as_str)))
 }
 
-/// Fires of a schedule with an outcome.
+/// Selects the fires of a schedule with this outcome.
 fn with(id: ScheduleId, outcome: FireOutcome) -> Select<fire::Entity> {
     let condition = Condition::all()
         .add(fire::Column::ScheduleId.eq(id.0))
@@ -227,7 +227,7 @@ async fn count(db: &impl ConnectionTrait, id: ScheduleId, outcome: FireOutcome) 
     with(id, outcome).count(db).await.map_err(error)
 }
 
-/// How a schedule stands whose row is locked.
+/// Reads the state of a schedule that a plan needs; its row is locked.
 async fn standing(transaction: &Transaction, id: ScheduleId, next: WallMs) -> Result<Standing, StoreError> {
     let busy = in_the_way(id).pluck_one::<i64>([task::Column::Id], transaction);
     let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Fires that are not settled: taken under a lease, kept, given up.
+//! Fires that are not settled: taken under a lease, kept, failed.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use crate::sql::entity::{fire, schedule, task};
 use crate::sql::{Fetch, Pluck, Run, Store, dialect, settled};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::Overlap;
-use windrow_core::task::lifecycle::{Status, Wish};
+use windrow_core::task::lifecycle::{Desired, Status};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::{
     FIRE_LEASE, FIRE_TEXT_MAX, FIRES_KEPT_MAX, FireKind, FireOutcome, NextTry, Schedule, Taken, TakenFire,
 };
 use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
-/// Tasks of one schedule that lets them overlap which are made at once of fires that waited.
+/// Maximum number of pending fires of a schedule that allows overlap; further ones stay queued.
 const AT_ONCE_MAX: u32 = 10;
 
 pub(super) const PENDING: &str = "pending";
 pub(super) const QUEUED: &str = "queued";
 
-/// Whether there is anything to take, or to look whether it may be taken.
+/// Returns true if a fire can be taken, or may have become free to be taken.
 pub(super) async fn is_any(store: &Store, now: WallMs) -> Result<bool, StoreError> {
     use fire::Column as C;
     let pending = Condition::all()
@@ -40,7 +40,8 @@ pub(super) async fn is_any(store: &Store, now: WallMs) -> Result<bool, StoreErro
     Ok(found.is_some())
 }
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::take_fires`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::take_fires`]: promotes queued fires that are
+/// free, then takes pending ones.
 pub(super) async fn take(store: &Store, limit: u32, alone: bool) -> Result<Taken, StoreError> {
     for (id, time) in free_heads(store, limit).await? {
         settled(|| promote(store, id, time)).await?;
@@ -61,14 +62,14 @@ pub(super) async fn take(store: &Store, limit: u32, alone: bool) -> Result<Taken
     Ok(taken)
 }
 
-/// Pending fires that nobody has.
+/// Reads pending fires that nobody has taken.
 async fn loose(store: &Store, limit: u32) -> Result<Vec<fire::Model>, StoreError> {
     use fire::Column as C;
     let now = dialect::time(&store.readers).await?;
     let found = fire::Entity::find()
         .filter(C::Outcome.eq(PENDING))
         .filter(C::LeaseUntil.lte(now.0))
-        // Those first that nothing is known against.
+        // First those without a failed attempt.
         .order_by_asc(C::Attempts)
         .order_by_asc(C::LeaseUntil)
         .order_by_asc(C::FireTime)
@@ -105,7 +106,7 @@ async fn take_one(store: &Store, row: fire::Model) -> Result<Option<TakenFire>, 
     }))
 }
 
-/// The newest fire before one that made a task.
+/// Returns the newest fire before this one that made a task.
 async fn previous(store: &Store, id: ScheduleId, time: WallMs) -> Result<Option<WallMs>, StoreError> {
     use fire::Column as C;
     let found: Option<i64> = with(id, FireOutcome::Made)
@@ -116,7 +117,7 @@ async fn previous(store: &Store, id: ScheduleId, time: WallMs) -> Result<Option<
     Ok(found.map(WallMs))
 }
 
-/// How a row of `fire` leads to its schedule.
+/// Returns the relation from `fire` to its schedule.
 fn to_schedule() -> RelationDef {
     fire::Entity::belongs_to(schedule::Entity)
         .from(fire::Column::ScheduleId)
@@ -124,7 +125,7 @@ fn to_schedule() -> RelationDef {
         .into()
 }
 
-/// The first waiting fire of each schedule in whose way nothing is, as it seems.
+/// Returns the first queued fire of each schedule that seems to be unblocked; `promote` checks again under the lock.
 async fn free_heads(store: &Store, limit: u32) -> Result<Vec<(ScheduleId, WallMs)>, StoreError> {
     use fire::Column as C;
     let is_free = Condition::all()
@@ -155,7 +156,7 @@ async fn free_heads(store: &Store, limit: u32) -> Result<Vec<(ScheduleId, WallMs
         .collect())
 }
 
-/// The tasks of the schedule of the outer query that are in the way.
+/// Builds the subquery for tasks that block the outer query's schedule.
 fn tasks_of_schedule() -> SelectStatement {
     Query::select()
         .expr(Expr::value(1))
@@ -168,7 +169,7 @@ fn tasks_of_schedule() -> SelectStatement {
         .to_owned()
 }
 
-/// Its fires whose tasks are about to be made.
+/// Builds the subquery for pending fires of the outer query's schedule.
 fn pending_of_schedule() -> SelectStatement {
     let other = sea_orm::sea_query::Alias::new("other");
     Query::select()
@@ -182,7 +183,7 @@ fn pending_of_schedule() -> SelectStatement {
         .to_owned()
 }
 
-/// A fire that waited is pending, if nothing is in its way now that its schedule's row is held.
+/// Makes a queued fire pending, if nothing blocks it now that its schedule's row is locked.
 async fn promote(store: &Store, id: ScheduleId, time: WallMs) -> Result<(), StoreError> {
     use fire::Column as C;
     let transaction = store.write().await?;
@@ -208,7 +209,7 @@ async fn promote(store: &Store, id: ScheduleId, time: WallMs) -> Result<(), Stor
     transaction.commit().await
 }
 
-/// Tasks in the way of a fire that cancels what runs, and not told to end yet.
+/// Returns tasks to cancel: they block a fire that cancels whatever runs, and are not being cancelled yet.
 async fn to_be_cancelled(store: &Store, limit: u32) -> Result<Vec<TaskId>, StoreError> {
     use schedule::Column as C;
     let waits = Query::select()
@@ -216,7 +217,7 @@ async fn to_be_cancelled(store: &Store, limit: u32) -> Result<Vec<TaskId>, Store
         .from(fire::Entity)
         .and_where(Expr::col((fire::Entity, fire::Column::ScheduleId)).equals((schedule::Entity, C::Id)))
         .and_where(fire::Column::Outcome.eq(QUEUED))
-        // What somebody ordered for times that were over ends nothing.
+        // A backfilled fire cancels nothing.
         .and_where(fire::Column::Kind.ne(FireKind::Backfilled.as_str()))
         .to_owned();
     let schedules: Vec<i64> = schedule::Entity::find()
@@ -228,7 +229,7 @@ async fn to_be_cancelled(store: &Store, limit: u32) -> Result<Vec<TaskId>, Store
     let mut cancels = Vec::new();
     for id in schedules {
         let tasks: Vec<i64> = in_the_way(ScheduleId(id))
-            .filter(task::Column::Wish.ne(Wish::Cancel.as_str()))
+            .filter(task::Column::Desired.ne(Desired::Cancel.as_str()))
             .limit(u64::from(limit))
             .pluck([task::Column::Id], &store.readers)
             .await?;
@@ -237,7 +238,8 @@ async fn to_be_cancelled(store: &Store, limit: u32) -> Result<Vec<TaskId>, Store
     Ok(cancels)
 }
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::keep_fire`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::keep_fire`]; returns false if the fire is no
+/// longer pending.
 pub(super) async fn keep(store: &Store, id: ScheduleId, time: WallMs) -> Result<bool, StoreError> {
     use fire::Column as C;
     let now = dialect::time(&store.writer).await?;
@@ -251,7 +253,8 @@ pub(super) async fn keep(store: &Store, id: ScheduleId, time: WallMs) -> Result<
     Ok(kept == 1)
 }
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::fail_fire`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::fail_fire`]; without `again`, the fire fails
+/// for good.
 pub(super) async fn fail(
     store: &Store,
     (id, time): (ScheduleId, WallMs),
@@ -276,7 +279,8 @@ pub(super) async fn fail(
     Ok(())
 }
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::expire_fires`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::expire_fires`]: first old fires, then those
+/// above the maximum of a schedule.
 pub(super) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use fire::Column as C;
     let old: Vec<(i64, i64)> = fire::Entity::find()
@@ -300,7 +304,7 @@ pub(super) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreEr
     excess(store).await
 }
 
-/// What one schedule has more than may be kept.
+/// Removes the fires of one schedule above the number that is kept.
 async fn excess(store: &Store) -> Result<u64, StoreError> {
     use fire::Column as C;
     let number = C::FireTime.count();

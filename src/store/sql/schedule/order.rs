@@ -1,4 +1,4 @@
-//! Fires that people order: now, or for times that were over.
+//! Fires that people order, for now or for past times.
 
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter};
 use serde_json::json;
@@ -17,7 +17,8 @@ use windrow_engine::ports::schedules::store::{
 };
 use windrow_engine::ports::tasks::store::Write;
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::trigger`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::trigger`]; the fire time is the next free
+/// millisecond.
 pub(super) async fn trigger(store: &Store, id: ScheduleId, write: &Write) -> Result<Fire, ScheduleError> {
     let transaction = store.write().await?;
     let row = locked(&transaction, id).await?;
@@ -42,7 +43,7 @@ pub(super) async fn trigger(store: &Store, id: ScheduleId, write: &Write) -> Res
     Ok(rows::fire_view(made)?)
 }
 
-/// What keeps a schedule from firing now.
+/// Returns the error for a schedule that is blocked from firing now.
 async fn in_the_way(
     transaction: &Transaction,
     row: &schedule::Model,
@@ -58,7 +59,8 @@ async fn in_the_way(
     })))
 }
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::backfill`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::backfill`]; times that have fired already are
+/// left out.
 pub(super) async fn backfill(
     store: &Store,
     id: ScheduleId,
@@ -89,7 +91,7 @@ pub(super) async fn backfill(
         .collect::<Result<_, _>>()?)
 }
 
-/// Orders one fire, unless its time has one that went.
+/// Orders one fire. Returns `None` if its time has one that is open or made a task.
 async fn order(
     transaction: &Transaction,
     spec: &Spec,
@@ -116,7 +118,7 @@ async fn order(
     Ok(Some(row))
 }
 
-/// A row that stands for several missed fires goes on without its first one.
+/// Keeps a row that stands for several missed fires, without the first of them.
 async fn keep_rest(
     transaction: &Transaction,
     (id, spec): (ScheduleId, &Spec),
@@ -148,7 +150,7 @@ async fn insert(transaction: &Transaction, row: &fire::Model) -> Result<(), Stor
     Ok(())
 }
 
-/// Notes who ordered, or gave up, which fires.
+/// Writes the audit entry for fires that someone ordered or skipped.
 pub(super) async fn record(
     transaction: &Transaction,
     action: &str,

@@ -1,4 +1,4 @@
-//! Rows of schedules and fires, and what they mean.
+//! Conversion of schedules and fires to rows and back.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) fn view(row: &schedule::Model, business: String) -> Result<Schedule, 
     })
 }
 
-/// When a schedule fires.
+/// Parses the timing and the policies of a schedule.
 pub(super) fn spec(row: &schedule::Model) -> Result<Spec, StoreError> {
     let missed: Result<Missed, _> = row.missed.parse();
     Ok(Spec {
@@ -63,7 +63,7 @@ fn column(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The columns of a schedule that people say.
+/// Returns the columns of a schedule that users set.
 pub(super) fn said(spec: &Spec) -> schedule::ActiveModel {
     let (cron, every) = match &spec.timing {
         Timing::Cron(cron) => (Some(cron), None),
@@ -82,7 +82,7 @@ pub(super) fn said(spec: &Spec) -> schedule::ActiveModel {
     }
 }
 
-/// The row of a new schedule.
+/// Builds the row of a new schedule, without a next fire.
 pub(super) fn new_row(new: &NewSchedule, business_id: i64, by: &str, now: WallMs) -> schedule::ActiveModel {
     let row = schedule::ActiveModel {
         id: NotSet,
@@ -97,11 +97,11 @@ pub(super) fn new_row(new: &NewSchedule, business_id: i64, by: &str, now: WallMs
         updated_at: Set(now.0),
         ..said(&new.spec)
     };
-    // Its jitter is known with its number.
+    // The jitter depends on the id, which isn't known yet.
     armed(row, &new.spec, (ScheduleId(0), None), now)
 }
 
-/// The row with its next fire, which is none where it is paused or over.
+/// Sets the next fire of a row, which is `None` if the schedule is paused or over.
 pub(super) fn armed(
     row: schedule::ActiveModel,
     spec: &Spec,
@@ -133,7 +133,8 @@ pub(super) fn fire_view(row: fire::Model) -> Result<Fire, StoreError> {
     })
 }
 
-/// Whether the task of a fire publishes what the schedule's tasks do.
+/// Returns true if the task of a fire publishes like the schedule's other tasks; a backfilled one does so only on
+/// request.
 pub(super) fn publishes(row: &fire::Model) -> Result<bool, StoreError> {
     Ok(row.publishes || kind(row)? != FireKind::Backfilled)
 }
@@ -142,7 +143,7 @@ pub(super) fn kind(row: &fire::Model) -> Result<FireKind, StoreError> {
     FireKind::parse(&row.kind).ok_or_else(|| damaged("the kind of a fire", &row.kind))
 }
 
-/// A fire that was decided now.
+/// Builds the row of a fire that is decided now.
 pub(super) fn decided(
     id: ScheduleId,
     time: WallMs,
@@ -168,7 +169,7 @@ pub(super) fn decided(
     }
 }
 
-/// The row of what was missed.
+/// Builds the row that stands for missed fires.
 pub(super) fn missed(id: ScheduleId, gap: Gap, now: WallMs) -> fire::Model {
     fire::Model {
         last_time: gap.last.0,

@@ -1,4 +1,4 @@
-//! A fire and the task that is made of it, in the transaction that makes it.
+//! Settling of a fire, in the transaction that creates its task.
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
@@ -12,8 +12,8 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::{FireKind, FireOutcome};
 use windrow_engine::ports::tasks::store::{CreateError, FireKey};
 
-/// Locks a fire whose task is about to be made, and says what brought it about; another node may have made it, or the
-/// schedule may be gone.
+/// Locks a fire whose task is about to be created, and returns its kind. Fails if another node created the task, or
+/// if the schedule is gone.
 pub(crate) async fn refuse_settled(transaction: &Transaction, key: FireKey) -> Result<FireKind, CreateError> {
     let found = fire::Entity::find_by_id((key.schedule.0, key.time.0))
         .filter(fire::Column::Outcome.eq(PENDING))
@@ -26,7 +26,7 @@ pub(crate) async fn refuse_settled(transaction: &Transaction, key: FireKey) -> R
     }
 }
 
-/// The newest fire after this one that made a task which may publish.
+/// Returns the newest fire after this one that made a task which may publish.
 pub(crate) async fn later_made(
     transaction: &Transaction,
     key: FireKey,
@@ -45,7 +45,7 @@ pub(crate) async fn later_made(
     Ok(found.map(WallMs))
 }
 
-/// Settles a fire with the task that was made in this transaction.
+/// Settles a fire with the task that was created in this transaction.
 pub(crate) async fn settle(
     transaction: &Transaction,
     (key, note): (FireKey, Option<String>),
@@ -65,7 +65,7 @@ pub(crate) async fn settle(
         .await?;
     match settled {
         1 => Ok(()),
-        // Another node made it, or the schedule is gone.
+        // Another node created the task, or the schedule is gone.
         _ => Err(CreateError::FireOver(key.schedule, key.time)),
     }
 }

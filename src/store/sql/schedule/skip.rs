@@ -1,4 +1,4 @@
-//! Fires that people give up before they are settled.
+//! Fires that people skip before they are settled.
 
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
@@ -12,7 +12,8 @@ use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_engine::ports::schedules::store::{FIRE_TEXT_MAX, Fire, FireOutcome, ScheduleError, skipped_by};
 use windrow_engine::ports::tasks::store::Write;
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::skip_fires`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::skip_fires`]: skips the open fire of one
+/// time, or all open fires.
 pub(super) async fn skip(
     store: &Store,
     (id, time): (ScheduleId, Option<WallMs>),
@@ -27,7 +28,7 @@ pub(super) async fn skip(
     if let Some(time) = time {
         open = open.filter(C::FireTime.eq(time.0));
     }
-    // A task that is being made settles its fire first, or finds it settled.
+    // A task created at the same time settles its fire first, or finds it settled.
     let open = open.order_by_asc(C::FireTime).lock_exclusive();
     let open = open.rows(&transaction).await?;
     if let (Some(time), true) = (time, open.is_empty()) {

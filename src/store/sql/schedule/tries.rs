@@ -1,4 +1,4 @@
-//! Fires that were tried too often, and tries that don't count.
+//! Fires that ran out of attempts, and attempts that don't count.
 
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
@@ -11,7 +11,7 @@ use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::{FIRE_TEXT_MAX, Fire, FireOutcome, given_up};
 
-/// The fire has failed, unless another node was first to say so.
+/// Marks a fire as failed. Returns `None` if another node was first.
 pub(super) async fn give_up(store: &Store, row: fire::Model) -> Result<Option<Fire>, StoreError> {
     use fire::Column as C;
     let now = dialect::time(&store.writer).await?;
@@ -39,7 +39,8 @@ pub(super) async fn give_up(store: &Store, row: fire::Model) -> Result<Option<Fi
     }
 }
 
-/// See [`windrow_engine::ports::schedules::store::ScheduleStore::put_back_fire`].
+/// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::put_back_fire`]: the last attempt no longer
+/// counts.
 pub(super) async fn put_back(store: &Store, id: ScheduleId, time: WallMs) -> Result<(), StoreError> {
     use fire::Column as C;
     fire::Entity::update_many()

@@ -1,5 +1,5 @@
-//! Parts of shared limits. Whoever plays a round holds the lock of the limit's row and of no other, but for those of more
-//! limits in the order of their names; rows of sessions are read only, since `fenced` is never taken back.
+//! Shares of limits. A round is played under the lock of the limit's row and no other; the rows of several limits are
+//! locked in the order of their names. Rows of sessions are only read, since `fenced` is never reset.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ impl LimitStore for Store {
     }
 
     async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<RoundOutcome>, StoreError> {
-        // Two that play the first round of a limit at once may meet; then one plays again.
+        // Two nodes that play the first round of a limit at once may conflict; then one repeats it.
         settled(|| play_all(self, rounds)).await
     }
 
@@ -50,7 +50,7 @@ impl LimitStore for Store {
     }
 }
 
-/// By their keys.
+/// Reads the bounds of businesses' own limits, by limit key.
 async fn bounds_of_businesses(
     db: &impl ConnectionTrait,
     slugs: Vec<&str>,
@@ -78,7 +78,7 @@ async fn bounds_of_businesses(
     found.into_iter().map(read).collect()
 }
 
-/// By their keys.
+/// Reads the bounds of named limits, by limit key.
 async fn bounds_of_named(
     db: &impl ConnectionTrait,
     names: Vec<&str>,
@@ -135,7 +135,7 @@ async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<Ro
     })
 }
 
-/// Locks the limit's row, which is made where it is missing, and counts a round.
+/// Locks the limit's row, creating it if it is missing, and counts a round. Returns the number of the round.
 async fn lock(transaction: &Transaction, name: &str) -> Result<u64, StoreError> {
     use shared_limit::Column as C;
     let count = || {
@@ -157,7 +157,8 @@ async fn lock(transaction: &Transaction, name: &str) -> Result<u64, StoreError> 
     Ok(row.map_or(0, |row| row.round_no.cast_unsigned()))
 }
 
-/// The sessions that have a part and aren't fenced, with their nodes' names. Parts of all others are free.
+/// Returns the sessions that have a share and are not fenced, with the names of their nodes. The shares of all others
+/// are free.
 async fn live_sessions(
     transaction: &Transaction,
     name: &str,
@@ -222,7 +223,7 @@ async fn write(transaction: &Transaction, name: &str, row: &Row) -> Result<(), S
     Ok(())
 }
 
-/// Removes the parts of a session that ends, of all limits.
+/// Removes the shares of a session that ends, in all limits.
 pub(crate) async fn forget(transaction: &Transaction, session: &str) -> Result<(), StoreError> {
     let own = limit_part::Entity::delete_many().filter(limit_part::Column::SessionId.eq(session));
     own.run(transaction).await?;
@@ -247,7 +248,7 @@ fn read(row: limit_part::Model) -> Result<Row, StoreError> {
     })
 }
 
-/// The limits of a business, as they are stored.
+/// Parses the limits of a business from their stored form.
 pub(crate) fn limits_of(text: &str) -> Result<BusinessLimits, StoreError> {
     serde_json::from_str(text).map_err(|fault| damaged("a business's limits", &fault.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Sessions of nodes, the shards that they own, and the limits that they share.
+//! Sessions of nodes, with the shards they own and the limits they share.
 
 pub mod limits;
 pub mod named_limits;

@@ -1,5 +1,5 @@
-//! Named limits. Whoever names one holds its row's lock as it does so, so that none is deleted that is about to be used;
-//! the lock is taken last of all.
+//! Named limits. Code that names a limit holds the lock of its row meanwhile, so that a limit about to be used is
+//! never deleted. This lock is taken last of all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -51,7 +51,7 @@ impl NamedLimitStore for Store {
             .exec_without_returning(&transaction)
             .await;
         if let Err(fault) = inserted {
-            // Another connection may have made it meanwhile.
+            // Another connection may have created it in the meantime.
             return Err(match fault.sql_err() {
                 Some(SqlErr::UniqueConstraintViolation(_)) => taken(),
                 _ => error(fault).into(),
@@ -145,7 +145,7 @@ impl NamedLimitStore for Store {
         if !users.is_empty() {
             return Err(NamedLimitError::InUse(name.to_owned(), Box::new(users)));
         }
-        // Its row in `shared_limit` stays: one of the same name goes on with the number of its rounds.
+        // The row in `shared_limit` stays: a new limit of the same name continues its round numbers.
         named_limit::Entity::delete_by_id(name).run(&transaction).await?;
         record(
             &transaction,
@@ -182,7 +182,8 @@ impl NamedLimitStore for Store {
     }
 }
 
-/// The first of these names that no limit has. Those that are there are kept from being deleted until the transaction ends.
+/// Returns the first of these names that no limit has. Protects the existing limits from deletion until the
+/// transaction ends.
 pub(crate) async fn missing(
     transaction: &Transaction,
     names: &[String],
@@ -200,7 +201,7 @@ pub(crate) async fn missing(
     Ok(names.iter().find(|name| !found.contains(name)).cloned())
 }
 
-/// What a limit allows.
+/// Parses the rate and the concurrency that a limit allows.
 pub(crate) fn bounds(row: &named_limit::Model) -> Result<Bounds, StoreError> {
     let rate = row
         .rate
@@ -254,7 +255,7 @@ fn row(limit: &NamedLimit) -> named_limit::ActiveModel {
 }
 
 async fn users(db: &impl ConnectionTrait, name: &str) -> Result<LimitUsers, StoreError> {
-    // Names are slugs: no letter of them means anything to LIKE.
+    // Names are slugs: none of their characters is special to LIKE.
     let quoted = format!("%\"{name}\"%");
     let businesses = businesses(db, name, &quoted).await?;
     let open = open_tasks().filter(task::Column::Limits.like(quoted));
@@ -267,13 +268,13 @@ async fn users(db: &impl ConnectionTrait, name: &str) -> Result<LimitUsers, Stor
     })
 }
 
-/// Tasks that haven't ended.
+/// Selects tasks that have not ended.
 fn open_tasks() -> Select<task::Entity> {
     let ended = [Status::Finished, Status::Cancelled].map(Status::as_str);
     task::Entity::find().filter(task::Column::Status.is_not_in(ended))
 }
 
-/// The businesses that name a limit; the text alone may also mean a member of the same name.
+/// Returns the businesses that name a limit. The text match alone may also hit a member of the same name.
 async fn businesses(db: &impl ConnectionTrait, name: &str, quoted: &str) -> Result<Vec<String>, StoreError> {
     use business::Column as C;
     let found: Vec<(String, String)> = business::Entity::find()
@@ -290,7 +291,7 @@ async fn businesses(db: &impl ConnectionTrait, name: &str, quoted: &str) -> Resu
     Ok(slugs)
 }
 
-/// Part of a task that names a limit.
+/// Columns of a task that names a limit.
 #[derive(DerivePartialModel)]
 #[sea_orm(entity = "task::Entity")]
 struct Limited {
@@ -321,7 +322,7 @@ async fn tasks(
     found.into_iter().map(task).collect()
 }
 
-/// A limit as the audit shows it.
+/// Formats a limit for the audit.
 fn shown(limit: &NamedLimit) -> String {
     let Bounds { rate, concurrency } = limit.bounds;
     let rate = rate.map(|rate| rate.to_string());

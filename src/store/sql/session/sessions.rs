@@ -1,4 +1,4 @@
-//! Node sessions: heartbeats and fences (decision 0020, rules 1–6, 11, 18).
+//! Node sessions: heartbeats and fencing (decision 0020, rules 1–6, 11, 18).
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use windrow_core::business::POOL_DEFAULT;
 use windrow_core::capacity::Load;
 use windrow_core::ids::{ClaimId, Epoch, SessionId, WallMs};
 use windrow_core::life::succession::Fenced;
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
@@ -24,7 +24,7 @@ use windrow_engine::ports::ownership::session_store::{
     Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore, SessionView,
 };
 
-/// The largest step of a heartbeat. Small enough that one a second can't overflow in the age of the universe.
+/// Largest step of a heartbeat: small enough that one per second can't overflow within the age of the universe.
 const STEP_MAX: u64 = 1 << 20;
 
 #[async_trait]
@@ -85,7 +85,7 @@ impl SessionStore for Store {
             Some(mut talk) => talk.all(&all).await,
             None => all.rows(&self.readers).await,
         };
-        // One that a newer program wrote otherwise is nobody that could be fenced; it hides none of the others.
+        // Skip a row that a newer program wrote differently: it can't be fenced here, and must not hide the others.
         Ok(rows?
             .into_iter()
             .filter_map(|row| words::readable("session", view(row)))
@@ -121,7 +121,7 @@ impl SessionStore for Store {
         Ok(described == 1)
     }
 
-    async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
+    async fn request_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
         use session::Column as C;
         let rows = || session::Entity::update_many().filter(C::Node.eq(node));
         let wished = rows()
@@ -148,7 +148,7 @@ impl SessionStore for Store {
     }
 
     async fn witness(&self, mine: &str) -> Result<String, StoreError> {
-        // Of two nodes that begin at once one meets the other's row, and reads it with its next try.
+        // If two nodes start at once, one conflicts with the other's row and reads it on the next attempt.
         settled(|| agree(self, mine)).await
     }
 
@@ -174,7 +174,7 @@ fn fencing(id: SessionId, heartbeat: i64) -> UpdateMany<session::Entity> {
         .filter(session::Column::Hb.eq(heartbeat))
 }
 
-/// What the audit says of a session that was fenced.
+/// Returns the audit entry for a session that was fenced.
 fn told(id: SessionId, row: &session::Model) -> (Actor, Change) {
     let told = Fenced {
         node: &row.node,
@@ -191,7 +191,7 @@ fn told(id: SessionId, row: &session::Model) -> (Actor, Change) {
     (Actor::windrow(Some(told.sentence())), change)
 }
 
-/// In two round trips.
+/// Fences a session on a server, in two round trips.
 async fn fence_batch(mut talk: Talk, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError> {
     let row = session::Entity::find_by_id(words::session_text(id));
     let replies = talk
@@ -236,7 +236,7 @@ async fn fence(store: &Store, id: SessionId, heartbeat: i64, now: WallMs) -> Res
     Ok(row.fenced)
 }
 
-/// The row of `meta` that names the witness.
+/// Name of the `meta` row that holds the witness.
 const WITNESS: &str = "witness";
 
 async fn agree(store: &Store, mine: &str) -> Result<String, StoreError> {
@@ -256,13 +256,13 @@ async fn agree(store: &Store, mine: &str) -> Result<String, StoreError> {
     Ok(mine.to_owned())
 }
 
-/// Random, so that after a rollback of the database an old value isn't met again.
+/// Returns a random step, so that no old value recurs after a rollback of the database.
 fn random_step() -> i64 {
     let (random, _) = Uuid::new_v4().as_u64_pair();
     (1 + random % STEP_MAX).cast_signed()
 }
 
-/// People's wish of an earlier life of this node whose row is still there.
+/// Returns true if people drained an earlier session of this node whose row still exists.
 async fn is_drained(store: &Store, node: &str) -> Result<bool, StoreError> {
     use session::Column as C;
     let drained = session::Entity::find()
@@ -272,21 +272,22 @@ async fn is_drained(store: &Store, node: &str) -> Result<bool, StoreError> {
     Ok(drained.await?.is_some())
 }
 
-/// None for a row that can't be read: one damaged row must not cost the session its heartbeat.
+/// Converts a row to an owned shard, or `None` if it can't be read: one damaged row must not cost the session its
+/// heartbeat.
 fn owned(row: &shard_head::Model) -> Option<OwnedShard> {
     let claim = row
         .claim_id
         .as_deref()
         .ok_or_else(|| damaged("the claim of an owned shard", ""));
     let claim = words::readable("shard", claim.and_then(words::uuid))?;
-    let wish = words::readable("shard", words::wish(&row.wish));
+    let desired = words::readable("shard", words::desired(&row.desired));
     Some(OwnedShard {
         shard: words::shard_id(row),
         epoch: Epoch(row.epoch.cast_unsigned()),
         claim: ClaimId(claim),
-        // A wish that only a newer program knows is for a newer node to obey: this one gives the shard away.
-        leaves: row.move_to.is_some() || wish.is_none(),
-        wish: wish.unwrap_or(Wish::Run),
+        // A desired state that only a newer program knows is for a newer node: this one gives the shard away.
+        leaves: row.move_to.is_some() || desired.is_none(),
+        desired: desired.unwrap_or(Desired::Run),
         control_rev: row.control_rev.cast_unsigned(),
     })
 }
@@ -310,7 +311,7 @@ fn view(row: session::Model) -> Result<SessionView, StoreError> {
 const ACTIVE: &str = "active";
 const DRAINING: &str = "draining";
 
-/// Whether the session's node says that it hands its work over.
+/// Returns true if the session's node reports that it is draining.
 pub(crate) fn is_draining(row: &session::Model) -> bool {
     row.state == DRAINING
 }
@@ -319,7 +320,7 @@ fn state(face: &SessionFace) -> &'static str {
     if face.draining { DRAINING } else { ACTIVE }
 }
 
-/// Unit: millionths of an item per second, as [`Load`].
+/// Returns a node's capacity in millionths of an item per second, like [`Load`].
 fn capacity(face: &SessionFace) -> Option<i64> {
     face.capacity
         .map(|load| i64::try_from(load.0).unwrap_or(i64::MAX))
@@ -330,7 +331,7 @@ fn pools_text(face: &SessionFace) -> Result<Option<String>, StoreError> {
     face.pools.as_ref().map(text).transpose()
 }
 
-/// Whether a session takes tasks of a pool.
+/// Returns true if a session takes tasks of a pool; a draining one takes none.
 pub(crate) fn serves(row: &session::Model, pool: Option<&str>) -> Result<bool, StoreError> {
     let pool = pool.unwrap_or(POOL_DEFAULT);
     let face = face(row)?;

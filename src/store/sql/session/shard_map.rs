@@ -1,4 +1,4 @@
-//! Who owns which shard.
+//! Owners of shards, and counts of shards by state.
 
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
@@ -7,11 +7,11 @@ use crate::sql::entity::shard_head::{Column as C, Entity as Shards, Model};
 use crate::sql::task::life;
 use crate::sql::{Fetch, Pluck, Store, error, words};
 use windrow_core::ids::{RunNo, SessionId, TaskId};
-use windrow_core::task::lifecycle::{ShardState, Wish};
+use windrow_core::task::lifecycle::{Desired, ShardState};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::shard_map::{Holding, ShardMap, StoredShard};
 
-/// The states of shards that have something left to do.
+/// States of shards that have work left.
 const OPEN: [ShardState; 3] = [ShardState::Idle, ShardState::Running, ShardState::Recovering];
 
 #[async_trait]
@@ -71,8 +71,8 @@ impl ShardMap for Store {
                 let some = Shards::find()
                     .filter(C::State.eq(state.as_str()))
                     .filter(owner)
-                    .apply_if((!is_owned).then_some(Wish::Rest), |query, rest| {
-                        query.filter(C::Wish.ne(rest.as_str()))
+                    .apply_if((!is_owned).then_some(Desired::Rest), |query, rest| {
+                        query.filter(C::Desired.ne(rest.as_str()))
                     })
                     .limit(u64::from(most))
                     .pluck::<i32>([C::ShardNo], &self.readers)

@@ -1,4 +1,4 @@
-//! Items that are added to open tasks: a block is written in the transaction that lengthens its task.
+//! Items appended to open tasks: a block is written in the transaction that lengthens its task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use windrow_engine::ports::access::actor::Write;
 use windrow_engine::ports::sources::append::{AppendError, AppendStore, Appended, NewBlock, StoredBlock};
 use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
-/// Blocks that one statement reads.
+/// Maximum number of blocks that one statement reads.
 const BLOCKS_AT_ONCE: u64 = 128;
 
 #[async_trait]
@@ -46,7 +46,7 @@ impl AppendStore for Store {
     }
 
     async fn bytes_waiting(&self, task: TaskId) -> Result<u64, StoreError> {
-        let low = low_water(self, task.0).await?;
+        let low = watermark(self, task.0).await?;
         let all = bytes_appended(&self.readers, task).await?;
         let done = bytes_below(&self.readers, task, low, all).await?;
         Ok(all.saturating_sub(done))
@@ -100,7 +100,7 @@ struct Head {
     body_hash: String,
 }
 
-/// Finds where the same block was added before.
+/// Looks up an earlier append with the block's key. Fails if it had other rows.
 async fn repeated(
     transaction: &Transaction,
     id: TaskId,
@@ -127,7 +127,7 @@ async fn repeated(
     }))
 }
 
-/// The bytes of all blocks that a task ever had.
+/// Returns the bytes of all blocks that a task ever had.
 async fn bytes_appended<T: ConnectionTrait>(transaction: &T, id: TaskId) -> Result<u64, StoreError> {
     use appended::Column as C;
     let last: Option<Head> = appended::Entity::find()
@@ -138,9 +138,9 @@ async fn bytes_appended<T: ConnectionTrait>(transaction: &T, id: TaskId) -> Resu
     Ok(last.map_or(0, |last| (last.bytes_before + last.byte_count).cast_unsigned()))
 }
 
-/// Those of the blocks that lie wholly below low water; `all` where no other is left.
+/// Returns the bytes of blocks that lie wholly below the watermark; `all` if no other block is left.
 async fn bytes_done(transaction: &Transaction, held: &Held, all: u64) -> Result<u64, StoreError> {
-    let low = held.life.shards.iter().map(|shard| shard.low_water).min();
+    let low = held.life.shards.iter().map(|shard| shard.watermark).min();
     let low = low.unwrap_or_default().0.cast_signed();
     bytes_below(transaction, held.life.id, low, all).await
 }
@@ -216,7 +216,7 @@ async fn blocks(
     let mut next = first;
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {
-        // Of a block that was forgotten only the key may be left.
+        // A removed block may be left with nothing but its key.
         if row.first_index != next || row.body.is_empty() {
             break;
         }
@@ -234,7 +234,7 @@ fn stored(row: appended::Model) -> Result<StoredBlock, StoreError> {
     })
 }
 
-/// Forgets the rows of old blocks of which no item is needed any more; of others it is remembered that they are kept.
+/// Removes the rows of old blocks that have no item which is still needed; marks other old blocks as kept.
 pub(crate) async fn sweep(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use appended::Column as C;
     let tasks: Vec<i64> = appended::Entity::find()
@@ -259,7 +259,7 @@ async fn sweep_task(store: &Store, task: i64, before: WallMs) -> Result<u64, Sto
         .filter(C::TaskId.eq(task))
         .filter(C::IsKept.eq(false))
         .filter(C::AppendedAt.lt(before.0))
-        .filter(C::EndIndex.lte(low_water(store, task).await?))
+        .filter(C::EndIndex.lte(watermark(store, task).await?))
         .order_by_asc(C::FirstIndex)
         .limit(SWEEP_MAX)
         .pluck([C::FirstIndex, C::EndIndex], &store.readers)
@@ -271,7 +271,7 @@ async fn sweep_task(store: &Store, task: i64, before: WallMs) -> Result<u64, Sto
     let firsts = old.iter().map(|(first, _)| *first);
     let (kept, gone): (Vec<i64>, Vec<i64>) = firsts.partition(|first| failed.contains(first));
     let transaction = store.write().await?;
-    // Who sends a block again within the week is answered as before: of those with a key the key stays.
+    // A block sent again within the week gets the same answer as before, so blocks with a key keep the key.
     let keyed = appended::Entity::update_many()
         .col_expr(C::IsKept, Expr::value(true))
         .col_expr(C::Body, Expr::value(Vec::<u8>::new()))
@@ -295,7 +295,7 @@ async fn sweep_task(store: &Store, task: i64, before: WallMs) -> Result<u64, Sto
     Ok(old.len() as u64)
 }
 
-/// Forgets the old keys of blocks whose rows are forgotten.
+/// Removes old keys of blocks whose rows are gone.
 pub(crate) async fn sweep_keys(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use appended::Column as C;
     let old: Vec<(i64, i64)> = appended::Entity::find()
@@ -324,8 +324,8 @@ pub(crate) async fn sweep_keys(store: &Store, before: WallMs) -> Result<u64, Sto
     Ok(old.len() as u64)
 }
 
-/// Below it every item of a task is settled or parked.
-async fn low_water(store: &Store, task: i64) -> Result<i64, StoreError> {
+/// Returns the watermark of a task: below it, every item is settled or parked.
+async fn watermark(store: &Store, task: i64) -> Result<i64, StoreError> {
     let shards = shard_head::Entity::find()
         .filter(shard_head::Column::TaskId.eq(task))
         .filter(shard_head::Column::State.ne(ShardState::Done.as_str()))
@@ -333,12 +333,12 @@ async fn low_water(store: &Store, task: i64) -> Result<i64, StoreError> {
         .await?;
     Ok(shards
         .iter()
-        .map(|shard| shard.low_water)
+        .map(|shard| shard.watermark)
         .min()
         .unwrap_or(i64::MAX))
 }
 
-/// The blocks of which an item has a row: it was abandoned, or waits.
+/// Returns the blocks with an item that has a row: it failed, or is retrying.
 async fn with_failures(store: &Store, task: i64, blocks: &[(i64, i64)]) -> Result<BTreeSet<i64>, StoreError> {
     let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
         return Ok(BTreeSet::new());

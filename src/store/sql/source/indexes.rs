@@ -39,7 +39,7 @@ async fn replace(store: &Store, indexed: &IndexedSource, parts: &[Vec<u8>]) -> R
         .await
         .map_err(error)?
         .last_insert_id;
-    // One statement a part: each may be 64 KiB.
+    // One statement per part: each may be 64 KiB.
     for (part, body) in (0..).zip(parts) {
         let part = source_index::ActiveModel {
             source_id: Set(id),

@@ -1,4 +1,4 @@
-//! Sources: their indexes, and those that were sent.
+//! Sources of items: file indexes, uploads and appended blocks.
 
 pub mod appended;
 pub mod indexes;

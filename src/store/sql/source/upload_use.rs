@@ -1,7 +1,7 @@
-//! Which uploads tasks have: a task's row names the index of the upload that its items come from.
+//! Use of uploads by tasks: a task's row names the index of the upload that its items come from.
 //!
-//! An upload is kept as long as a task names it. One that was taken for a task that was never made, or whose tasks
-//! were deleted, goes like one that nobody took.
+//! An upload is kept as long as a task names it. One that was taken for a task that was never created, or whose tasks
+//! were deleted, expires like one that nobody took.
 
 use sea_orm::sea_query::{Expr, ExprTrait as _, Query};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
@@ -12,16 +12,16 @@ use crate::sql::{Fetch, Pluck, Run, Store, Transaction, error};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 
-/// Uploads that are looked at in one go.
+/// Uploads checked per call.
 const LOOKED_AT: u64 = 100;
 
-/// The index of the upload that a stored source names; none for other sources.
+/// Returns the index of the upload that a stored source names; `None` for other sources.
 pub(crate) async fn index_of(transaction: &Transaction, source: &str) -> Result<Option<i64>, StoreError> {
     let source: Value = serde_json::from_str(source).unwrap_or_default();
     let Some(id) = source["upload"].as_i64() else {
         return Ok(None);
     };
-    // Nobody gives it up while the task that names it is made.
+    // The lock keeps it from being released while the task that names it is created.
     let row = upload::Entity::find_by_id(id)
         .lock_exclusive()
         .row(transaction)
@@ -29,7 +29,7 @@ pub(crate) async fn index_of(transaction: &Transaction, source: &str) -> Result<
     Ok(row.and_then(|row| row.source_id))
 }
 
-/// Gives an upload up on behalf of a task; it goes if no other task names it.
+/// Releases an upload on behalf of a task; it expires if no other task names it.
 pub(crate) async fn give_up(
     transaction: &Transaction,
     index: Option<i64>,
@@ -56,8 +56,8 @@ pub(crate) async fn give_up(
     Ok(())
 }
 
-/// Gives up uploads that were taken before `before` and that no task names: the task was never made. Whoever takes one
-/// at the same time wins.
+/// Releases uploads that were taken before `before` and that no task names, since their task was never created. A
+/// concurrent take wins.
 pub(crate) async fn give_up_unnamed(store: &Store, before: WallMs) -> Result<(), StoreError> {
     use upload::Column as C;
     let named = Query::select()

@@ -1,4 +1,4 @@
-//! Uploads: their rows, and their bytes in parts. An upload's own number is that of its chunks.
+//! Uploads: their rows, and their bytes in parts. Chunks are stored under the upload's own id.
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
@@ -15,12 +15,12 @@ use windrow_engine::ports::sources::uploads::{Upload, UploadDone, UploadId, Uplo
 
 const OPEN: &str = "open";
 const READY: &str = "ready";
-/// Being removed: nobody can take it any more.
+/// State of an upload that is being removed: nobody can take it any more.
 const GONE: &str = "gone";
 
-/// Parts that one transaction removes. (64 MiB: some tens of milliseconds of the writer.)
+/// Parts that one transaction removes: 64 MiB, some tens of milliseconds of the writer.
 const PARTS_REMOVED: u64 = 16;
-/// Uploads that are looked at in one go.
+/// Uploads removed per call.
 const EXPIRED_AT_ONCE: u64 = 100;
 
 #[async_trait]
@@ -170,7 +170,7 @@ fn not_open(id: UploadId) -> StoreError {
     StoreError::Refused(format!("{id} isn't open, or not whole"))
 }
 
-/// The answer to the first request may have been lost.
+/// Accepts a repeated part, since the answer to the first request may have been lost. Refuses anything else.
 async fn refuse_unless_repeated(
     transaction: &Transaction,
     id: UploadId,
@@ -186,7 +186,7 @@ async fn refuse_unless_repeated(
     }
 }
 
-/// Whether the upload is there and no task took it; from then on no task can.
+/// Marks an upload as gone unless a task took it; from then on no task can. Returns true if it was marked.
 async fn mark_gone(store: &Store, id: UploadId) -> Result<bool, StoreError> {
     use upload::Column as C;
     let marked = upload::Entity::update_many()
@@ -198,7 +198,7 @@ async fn mark_gone(store: &Store, id: UploadId) -> Result<bool, StoreError> {
     Ok(marked == 1)
 }
 
-/// Removes the first parts that are left; says how many.
+/// Removes the first remaining parts. Returns their number.
 async fn remove_parts(store: &Store, id: UploadId) -> Result<u64, StoreError> {
     use upload_chunk::Column as C;
     let parts: Vec<i32> = upload_chunk::Entity::find()

@@ -1,4 +1,5 @@
-//! Cells of statistics: days of shards and the rows of tasks for tasks that are kept, days of businesses for the others.
+//! Cells of the statistics: from shard days and task rows for tasks that are kept, from business days for deleted
+//! tasks.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,8 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::statistics::Period;
 
-/// Milliseconds of a day. Within the text: two parameters of one value make two expressions of it.
+/// Milliseconds in a day, as text in the query: passed twice as a parameter, the value would make two different
+/// expressions.
 const DAY_MS: &str = "86400000";
 
 /// Number of tasks of a business with one status and a time within one day.
@@ -30,7 +32,7 @@ struct Count {
     tasks: i64,
 }
 
-/// What is found of a period, bit by bit, in one snapshot.
+/// Statistics of a period, collected step by step in one snapshot.
 pub(super) struct Found {
     slugs: HashMap<i64, String>,
     pub(super) cells: Cells,
@@ -51,14 +53,14 @@ impl Found {
         Ok(())
     }
 
-    /// Adds what tasks that are kept settled.
+    /// Adds the items that kept tasks settled.
     pub(super) async fn items(&mut self, snapshot: &Transaction, period: &Period) -> Result<(), StoreError> {
         let mut query = sums(snapshot, days_of_tasks(period, &self.slugs));
         query.columns([BUSINESS, DAY]).group_by_columns([BUSINESS, DAY]);
         let rows = snapshot.query_all(&query).await.map_err(error)?;
         let sums: Vec<(i64, i64, i64, i64, i64)> = tuples(&rows)?;
-        for (succeeded, skipped, abandoned, business, day) in sums {
-            let items = settled(succeeded, skipped, abandoned);
+        for (succeeded, skipped, failed, business, day) in sums {
+            let items = settled(succeeded, skipped, failed);
             let totals = Totals {
                 items,
                 ..Totals::default()
@@ -68,7 +70,7 @@ impl Found {
         Ok(())
     }
 
-    /// Adds the tasks that are kept, by when they were made and ended.
+    /// Adds the kept tasks, by the days they were created and ended.
     pub(super) async fn tasks(&mut self, snapshot: &Transaction, period: &Period) -> Result<(), StoreError> {
         for (business, day, _, tasks) in self.counts(snapshot, task::Column::CreatedAt, period).await? {
             let counts = TaskCounts {
@@ -93,7 +95,7 @@ impl Found {
         self.add(business, day, totals)
     }
 
-    /// How many tasks with each status have a time within each day.
+    /// Counts tasks by business, by the day of a time column, and by status.
     async fn counts(
         &self,
         snapshot: &Transaction,
@@ -127,7 +129,7 @@ impl Found {
         counts.into_iter().map(known).collect()
     }
 
-    /// Adds what tasks did that were deleted since.
+    /// Adds the totals of tasks that were deleted since.
     pub(super) async fn deleted(
         &mut self,
         snapshot: &Transaction,
@@ -148,7 +150,7 @@ impl Found {
                     finished: row.finished.cast_unsigned(),
                     cancelled: row.cancelled.cast_unsigned(),
                 },
-                items: settled(row.succeeded, row.skipped, row.abandoned),
+                items: settled(row.succeeded, row.skipped, row.failed),
             };
             let cell = self.cells.entry((row.business, UtcDay(row.day))).or_default();
             *cell = cell.plus(totals);

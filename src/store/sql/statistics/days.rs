@@ -1,6 +1,6 @@
-//! The rows of days. A shard's day ends under the shard's lock, with the first checkpoint that settles something on a later
-//! one: until then it is the difference between the shard's counters and those with which it began, so that most checkpoints
-//! write no more than their shard. A business's day grows under the lock of a task that is deleted.
+//! Rows of days. A shard's day ends under the shard's lock, with the first checkpoint that settles something on a
+//! later day. Until then it is the difference between the shard's counters and those at the start of the day, so that
+//! most checkpoints write only their shard. A business's day grows under the lock of a task that is deleted.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +19,21 @@ use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
 use windrow_engine::ports::tasks::statistics::ShardDay;
 use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
-/// The day that begins for a shard with a checkpoint, `row` being the shard as it was: one that settles something on a later
-/// day than the last. (By a clock that is behind nothing is settled before that: it counts for the later day.)
+/// Returns the day that begins for a shard with a checkpoint: one that settles something on a later day than the
+/// last. `row` is the shard before it. (With a clock that runs behind, nothing counts for an earlier day: it counts
+/// for the later one.)
 pub(crate) fn begun(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> Option<UtcDay> {
     let day = UtcDay::of(checkpoint.now);
     let settles = Settled::of(&checkpoint.counters) != counted(row);
     (settles && day.0 > row.day).then_some(day)
 }
 
-/// Days of shards that are over: one statement for those of several checkpoints, and none on most.
+/// Completed days of shards: one statement for those of several checkpoints, and usually none.
 #[derive(Debug, Default)]
 pub(crate) struct OverDays(Vec<shard_day::ActiveModel>);
 
 impl OverDays {
-    /// Takes in the day that ends with a checkpoint, if one does.
+    /// Adds the day that a checkpoint ends, if it ends one.
     pub(crate) fn take(&mut self, checkpoint: &ShardCheckpoint, row: &shard_head::Model) {
         let items = of_last_day(row);
         if begun(checkpoint, row).is_none() || items == Settled::default() {
@@ -44,11 +45,11 @@ impl OverDays {
             day: Set(row.day),
             succeeded: Set(items.succeeded.cast_signed()),
             skipped: Set(items.skipped.cast_signed()),
-            abandoned: Set(items.abandoned.cast_signed()),
+            failed: Set(items.failed.cast_signed()),
         });
     }
 
-    /// Writes them.
+    /// Writes the days in one statement.
     pub(crate) async fn write(self, transaction: &Transaction) -> Result<(), StoreError> {
         if self.0.is_empty() {
             return Ok(());
@@ -58,17 +59,17 @@ impl OverDays {
     }
 }
 
-/// What a shard has settled.
+/// Returns all items that a shard has settled.
 fn counted(row: &shard_head::Model) -> Settled {
     Settled::of(&words::counters(row))
 }
 
-/// What a shard settled in the day in which it settled last.
+/// Returns the items that a shard settled on the day it last settled any.
 pub(super) fn of_last_day(row: &shard_head::Model) -> Settled {
-    counted(row).since(settled(row.day_succeeded, row.day_skipped, row.day_abandoned))
+    counted(row).since(settled(row.day_succeeded, row.day_skipped, row.day_failed))
 }
 
-/// All days of a task's shards in which something was settled, by shard and day.
+/// Returns all days of a task's shards on which something was settled, by shard and day.
 pub(crate) fn together(over: &[shard_day::Model], shards: &[shard_head::Model]) -> Vec<ShardDay> {
     let of = |(task, no): (i64, i32), day, items| ShardDay {
         shard: ShardId {
@@ -79,7 +80,7 @@ pub(crate) fn together(over: &[shard_day::Model], shards: &[shard_head::Model]) 
         items,
     };
     let over = over.iter().map(|row| {
-        let items = settled(row.succeeded, row.skipped, row.abandoned);
+        let items = settled(row.succeeded, row.skipped, row.failed);
         of((row.task_id, row.shard_no), row.day, items)
     });
     let last = shards
@@ -91,7 +92,7 @@ pub(crate) fn together(over: &[shard_day::Model], shards: &[shard_head::Model]) 
     days
 }
 
-/// What a column becomes where its row is there: its value and the one that was to be inserted.
+/// Returns the new value of a column whose row exists: its value plus the one to be inserted.
 fn sum(transaction: &Transaction, column: business_day::Column) -> Expr {
     let inserted = match transaction.get_database_backend() {
         DbBackend::MySql => Func::cust("VALUES").arg(Expr::col(column)).into(),
@@ -100,7 +101,7 @@ fn sum(transaction: &Transaction, column: business_day::Column) -> Expr {
     column.into_expr().add(inserted)
 }
 
-/// Moves what a task did to its business's days: it is about to be deleted, and its lock is held.
+/// Moves a task's totals to the days of its business. The task is about to be deleted, and its lock is held.
 pub(crate) async fn fold(
     transaction: &Transaction,
     task: &task::Model,
@@ -123,7 +124,7 @@ pub(crate) async fn fold(
     Ok(())
 }
 
-/// The days on which a task was made and ended.
+/// Returns the days on which a task was created and ended.
 fn ends(task: &task::Model) -> Result<BTreeMap<UtcDay, Totals>, StoreError> {
     let mut days: BTreeMap<UtcDay, Totals> = BTreeMap::new();
     let day = |at: i64| UtcDay::of(WallMs(at));
@@ -138,22 +139,22 @@ fn ends(task: &task::Model) -> Result<BTreeMap<UtcDay, Totals>, StoreError> {
     Ok(days)
 }
 
-/// Counts so many tasks that ended with this status.
+/// Counts tasks that ended with this status.
 pub(super) fn ended(counts: &mut TaskCounts, status: Status, tasks: u64) {
     match status {
         Status::Finished => counts.finished += tasks,
         Status::Cancelled => counts.cancelled += tasks,
-        // Not over.
+        // The task has not ended.
         _ => {}
     }
 }
 
-/// The settled items of a row.
-pub(super) fn settled(succeeded: i64, skipped: i64, abandoned: i64) -> Settled {
+/// Returns the settled items of a row.
+pub(super) fn settled(succeeded: i64, skipped: i64, failed: i64) -> Settled {
     Settled {
         succeeded: succeeded.cast_unsigned(),
         skipped: skipped.cast_unsigned(),
-        abandoned: abandoned.cast_unsigned(),
+        failed: failed.cast_unsigned(),
     }
 }
 
@@ -171,7 +172,7 @@ async fn add(
         cancelled: Set(totals.tasks.cancelled.cast_signed()),
         succeeded: Set(totals.items.succeeded.cast_signed()),
         skipped: Set(totals.items.skipped.cast_signed()),
-        abandoned: Set(totals.items.abandoned.cast_signed()),
+        failed: Set(totals.items.failed.cast_signed()),
     };
     let sums = [
         C::Created,
@@ -179,7 +180,7 @@ async fn add(
         C::Cancelled,
         C::Succeeded,
         C::Skipped,
-        C::Abandoned,
+        C::Failed,
     ];
     let grown = OnConflict::columns([C::Business, C::Day])
         .values(sums.map(|column| (column, sum(transaction, column))))
@@ -191,7 +192,7 @@ async fn add(
     Ok(())
 }
 
-/// Forgets days of deleted tasks that were over before a time, some at a time.
+/// Removes days of deleted tasks that were over before a time, one day per call.
 pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use business_day::Column as C;
     let oldest: Option<i64> = business_day::Entity::find()
@@ -202,6 +203,6 @@ pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreEr
     let Some(day) = oldest else { return Ok(0) };
     let gone = business_day::Entity::delete_many().filter(C::Day.eq(day));
     gone.run(&store.writer).await?;
-    // There may be another day.
+    // Another day may be left.
     Ok(SWEEP_MAX)
 }

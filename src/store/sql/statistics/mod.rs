@@ -1,4 +1,4 @@
-//! What was done in each day: written by the transactions that change what is counted, read in one snapshot.
+//! Daily totals of items and tasks: written by the transactions that change what is counted, read in one snapshot.
 
 mod cells;
 pub mod days;
@@ -24,7 +24,7 @@ use windrow_engine::ports::tasks::statistics::{Period, ShardDay, StatisticsStore
 #[async_trait]
 impl StatisticsStore for Store {
     async fn cells(&self, period: &Period) -> Result<Cells, StoreError> {
-        // A task's days move to its business when it is deleted: they are seen once.
+        // A task's days move to its business when it is deleted: one snapshot sees them once.
         let snapshot = self.snapshot().await?;
         let mut found = Found::of(&snapshot, period).await?;
         found.items(&snapshot, period).await?;
@@ -54,11 +54,11 @@ impl StatisticsStore for Store {
             .rows(&snapshot)
             .await?;
         let mut rows: HashMap<i64, task::Model> = rows.into_iter().map(|row| (row.id, row)).collect();
-        let totals = |(succeeded, skipped, abandoned, id)| {
+        let totals = |(succeeded, skipped, failed, id)| {
             let row = rows
                 .remove(&id)
                 .ok_or_else(|| damaged("the task of a day", &id.to_string()))?;
-            totals(row, &slugs, settled(succeeded, skipped, abandoned))
+            totals(row, &slugs, settled(succeeded, skipped, failed))
         };
         sums.into_iter().map(totals).collect()
     }
@@ -84,7 +84,7 @@ fn totals(row: task::Model, slugs: &HashMap<i64, String>, items: Settled) -> Res
     })
 }
 
-/// The slugs of the businesses of a period.
+/// Returns the slugs of the businesses in a period, by row id.
 async fn slugs(snapshot: &Transaction, period: &Period) -> Result<HashMap<i64, String>, StoreError> {
     use business::Column as C;
     let found: Vec<(i64, String)> = business::Entity::find()
@@ -101,7 +101,7 @@ fn slug(slugs: &HashMap<i64, String>, business: i64) -> Result<String, StoreErro
     slug.ok_or_else(|| damaged("the business of a task", &business.to_string()))
 }
 
-/// The numbers of the businesses that are asked for; none is all.
+/// Returns the row ids of the businesses that are asked for; `None` means all.
 fn only(period: &Period, slugs: &HashMap<i64, String>) -> Option<Vec<i64>> {
     period.business.as_ref()?;
     Some(slugs.keys().copied().collect())

@@ -1,4 +1,4 @@
-//! The days of shards, those that are over and those in which shards settled last, as one query.
+//! Query over the days of shards: completed ones, and those on which shards last settled something.
 
 use std::collections::HashMap;
 
@@ -12,23 +12,23 @@ use crate::sql::{Transaction, error};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::statistics::Period;
 
-/// A column of the query.
+/// Column of the query: row id of the business.
 pub(super) const BUSINESS: &str = "business_id";
-/// The same.
+/// Column of the query: id of the task.
 pub(super) const TASK: &str = "task_id";
-/// The same.
+/// Column of the query: number of the day.
 pub(super) const DAY: &str = "day";
-/// The same, each: what was settled.
-const TERMS: [&str; 3] = ["succeeded", "skipped", "abandoned"];
+/// Columns of the query: items settled, by result.
+const TERMS: [&str; 3] = ["succeeded", "skipped", "failed"];
 
-/// The days of a period of tasks that are kept: a row for each shard and day.
+/// Builds the query for the days of a period of kept tasks: one row per shard and day.
 pub(super) fn days_of_tasks(period: &Period, slugs: &HashMap<i64, String>) -> SelectStatement {
     use {shard_day::Column as D, shard_head::Column as S};
-    let over = [D::Succeeded, D::Skipped, D::Abandoned].map(|column| Expr::col((shard_day::Entity, column)));
+    let over = [D::Succeeded, D::Skipped, D::Failed].map(|column| Expr::col((shard_day::Entity, column)));
     let last = [
         (S::Succeeded, S::DaySucceeded),
         (S::Skipped, S::DaySkipped),
-        (S::Abandoned, S::DayAbandoned),
+        (S::Failed, S::DayFailed),
     ];
     let own = |column| Expr::col((shard_head::Entity, column));
     let last = last.map(|(now, begun)| own(now).sub(own(begun)));
@@ -40,7 +40,8 @@ pub(super) fn days_of_tasks(period: &Period, slugs: &HashMap<i64, String>) -> Se
     days
 }
 
-/// The days of one table. The period narrows each table, since not every database looks into a union.
+/// Selects the days from one table. The period narrows each table, since not every database applies a condition
+/// inside a union.
 fn arm<E: EntityTrait>(
     table: E,
     (of_task, day): (E::Column, E::Column),
@@ -69,7 +70,7 @@ fn arm<E: EntityTrait>(
     days
 }
 
-/// The sums of what was settled in days; what they are grouped by comes behind them.
+/// Sums the items settled on days; callers add the columns to group by after the sums.
 pub(super) fn sums(snapshot: &Transaction, days: SelectStatement) -> SelectStatement {
     let mut sums = Query::select();
     for term in TERMS {
@@ -79,7 +80,7 @@ pub(super) fn sums(snapshot: &Transaction, days: SelectStatement) -> SelectState
     sums
 }
 
-/// Rows by the places of their columns.
+/// Decodes rows by the position of their columns.
 pub(super) fn tuples<T: TryGetableMany>(rows: &[QueryResult]) -> Result<Vec<T>, StoreError> {
     let rows = rows.iter().map(QueryResult::try_get_many_by_index);
     rows.collect::<Result<_, _>>().map_err(error)

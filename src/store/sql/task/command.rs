@@ -1,4 +1,4 @@
-//! Obeys commands: the task's life decides what they do, one transaction writes it.
+//! Execution of commands: the task's life decides their effect, one transaction writes it.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskView, W
 use windrow_host::start_token;
 use windrow_host::vault::KeyVault;
 
-/// See [`windrow_engine::ports::tasks::store::TaskStore::command_if`].
+/// Implements [`windrow_engine::ports::tasks::store::TaskStore::command_if`] under the locks of the task and its
+/// shards.
 pub(crate) async fn command(
     store: &Store,
     (id, expected): (TaskId, Option<u64>),
@@ -45,7 +46,7 @@ pub(crate) async fn command(
     Ok(view)
 }
 
-/// Starts a task that was made in this transaction, or never started.
+/// Starts a task that was created in this transaction, or never started.
 pub(crate) async fn start_new(
     store: &Store,
     transaction: &Transaction,
@@ -73,7 +74,7 @@ fn check_version(held: &Held, expected: Option<u64>) -> Result<(), CommandError>
     }
 }
 
-/// Changes the task's life, with what the command needs to know around it.
+/// Applies a command to the task's life, with the circumstances that the command depends on.
 async fn obey(
     store: &Store,
     transaction: &Transaction,
@@ -105,7 +106,7 @@ async fn obey(
     Ok(deeds)
 }
 
-/// The token of a start, as it lies in the outbox until it is delivered.
+/// Creates the token of a start, sealed for the outbox, where it stays until it is delivered.
 fn new_token(store: &Store, task: TaskId) -> Result<StartToken, StoreError> {
     let plain = start_token::make()?;
     let sealed = |vault: &Arc<KeyVault>| start_token::seal(&**vault, task, &plain);
@@ -115,7 +116,7 @@ fn new_token(store: &Store, task: TaskId) -> Result<StartToken, StoreError> {
     })
 }
 
-/// The live nodes that take tasks of a pool.
+/// Returns the live nodes that take tasks of a pool.
 async fn nodes(transaction: &Transaction, pool: Option<&str>) -> Result<Nodes, StoreError> {
     let rows = session::Entity::find()
         .filter(session::Column::Fenced.eq(false))
@@ -130,7 +131,7 @@ async fn nodes(transaction: &Transaction, pool: Option<&str>) -> Result<Nodes, S
     Ok(offered.into_iter().collect())
 }
 
-/// The other task of the business that has the name which the command wants.
+/// Returns the other task of the business that has the name which the command wants.
 async fn name_holder(
     transaction: &Transaction,
     held: &Held,
@@ -147,7 +148,8 @@ async fn name_holder(
     Ok(holder.await?.map(|holder| TaskId(holder.id)))
 }
 
-/// See [`windrow_engine::ports::tasks::store::TaskStore::release_name`].
+/// Implements [`windrow_engine::ports::tasks::store::TaskStore::release_name`]; a task without a name is left as it
+/// is.
 pub(crate) async fn release_name(
     store: &Store,
     id: TaskId,

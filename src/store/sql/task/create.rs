@@ -1,4 +1,4 @@
-//! Makes businesses and tasks, each once.
+//! Creation of businesses and tasks, each once.
 
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
@@ -18,17 +18,18 @@ use crate::sql::{Fetch, Pluck, Run, Store, Transaction, error, keep, locks, word
 use windrow_core::dataset::Publishing;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
-use windrow_core::task::lifecycle::{Status, Wish};
+use windrow_core::task::lifecycle::{Desired, Status};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::schedules::store::{Fire, FireKind};
 use windrow_engine::ports::tasks::store::{CreateError, Family, FireKey, Making, NewTask, TaskView, Write};
 
-/// Tasks in one `IN (…)`.
+/// Maximum number of tasks in one `IN (…)`.
 const MEMBERS_PER_STATEMENT: usize = 5_000;
 
-/// See [`windrow_engine::ports::tasks::store::TaskStore::ensure_business`].
+/// Implements [`windrow_engine::ports::tasks::store::TaskStore::ensure_business`]: inserts a business without a
+/// handler if the slug is free.
 pub(crate) async fn ensure_business(
     store: &Store,
     slug: &str,
@@ -76,8 +77,8 @@ async fn find_business(transaction: &Transaction, slug: &str) -> Result<Option<b
     found.await
 }
 
-/// See [`windrow_engine::ports::tasks::store::TaskStore::make`]: one transaction, since thousands may be
-/// made at once and each commit waits for the disk.
+/// Implements [`windrow_engine::ports::tasks::store::TaskStore::make`] in one transaction, since thousands may be
+/// created at once and each commit waits for the disk.
 pub(crate) async fn create(
     store: &Store,
     (new, how): (&NewTask, Making<'_>),
@@ -97,12 +98,12 @@ pub(crate) async fn create(
             make(&transaction, &owner, (new, how.fire), write, now).await?
         }
     };
-    // One that was started before may have been stopped since: a repeat of the request changes nothing.
+    // A task that was started before may have been stopped since: a repeated request changes nothing.
     let row = match how.starts && row.start_no == 0 && row.status == Status::Created.as_str() {
         true => Box::pin(command::start_new(store, &transaction, row, write, now)).await?,
         false => row,
     };
-    // One that was made before may run, and so has owners.
+    // A task that was created before may be running, and so has owners.
     let view = Box::pin(view::view_with_owners(&transaction, row)).await?;
     keep(transaction, write).await?;
     Ok(view)
@@ -147,8 +148,8 @@ async fn make(
     Ok(record::load(transaction, id).await?)
 }
 
-/// The number of the generation that a task is to publish. One that a fire makes for a time that was over publishes
-/// nothing once the fire of a later time has made its task: the past would become current. Says why then.
+/// Assigns a number to the generation that a task is to publish. A fire for a past time publishes nothing once a
+/// later fire has made its task, since the past would become current. Returns the reason then.
 async fn begin_generation(
     transaction: &Transaction,
     owner: &business::Model,
@@ -158,7 +159,7 @@ async fn begin_generation(
     let Some(publish) = &new.publish else {
         return Ok((None, None));
     };
-    // It holds the dataset: whoever else has a number of it is seen.
+    // Locks the dataset, so every number that another task has of it is visible.
     let begun = begin::begin(transaction, owner, publish, now).await?;
     let later = match fire {
         Some((key, FireKind::Backfilled)) => schedule::later_made(transaction, key).await?,
@@ -170,7 +171,7 @@ async fn begin_generation(
     })
 }
 
-/// The task that an earlier request with the same key made.
+/// Returns the task that an earlier request with the same key created.
 async fn made_before(transaction: &Transaction, new: &NewTask) -> Result<Option<task::Model>, CreateError> {
     let Some(key) = &new.idempotency_key else {
         return Ok(None);
@@ -183,10 +184,10 @@ async fn made_before(transaction: &Transaction, new: &NewTask) -> Result<Option<
     if known.request_hash != request_hash(new)? {
         return Err(CreateError::KeyReused(id));
     }
-    // Locked: whoever repeats the request meets it as the first one left it, and starts it only if nobody did.
+    // Locked, so that a repeated request sees the task as the first one left it, and starts it only if nobody did.
     let made = locks::task(transaction, id).await?;
     if made.is_none() {
-        // It was deleted since: the key is free again.
+        // The task was deleted since: the key is free again.
         idempotency::Entity::delete_by_id((known.scope, known.key_hash))
             .run(transaction)
             .await?;
@@ -194,7 +195,8 @@ async fn made_before(transaction: &Transaction, new: &NewTask) -> Result<Option<
     Ok(made)
 }
 
-/// Redrives of a family are made one after the other, under the lock of its root: what is there by now was made before.
+/// Fails if the family has a redrive that the caller hasn't seen. Redrives of a family are created one after another,
+/// under the lock of its root, so earlier ones are visible here.
 async fn refuse_overtaken(
     transaction: &Transaction,
     new: &NewTask,
@@ -214,7 +216,7 @@ async fn refuse_overtaken(
     Ok(())
 }
 
-/// What is being deleted has no failures to do again: its rows go while the new task is made.
+/// Fails if the parent is missing or being deleted: its failures disappear while the new task is created.
 async fn refuse_lost_parent(transaction: &Transaction, new: &NewTask) -> Result<(), CreateError> {
     let Some(id) = new.parent else { return Ok(()) };
     let parent = locks::task(transaction, id).await?;
@@ -249,7 +251,7 @@ async fn remember_key(
     Ok(())
 }
 
-/// Everything that makes two requests the same one.
+/// Hashes everything that makes two requests the same one.
 fn request_hash(new: &NewTask) -> Result<String, StoreError> {
     let tuning = words::tuning_text(&new.tuning)?;
     let spec = new.spec.members(|_| true);
@@ -302,12 +304,12 @@ async fn insert(
     row.fire_time = Set(fire.map(|fire| fire.time.0));
     let id = task::Entity::insert(row).exec(transaction).await;
     let id = id.map_err(error)?.last_insert_id;
-    let row = life::new_shard(id, &ShardLife::new(0, new.range(), Wish::Rest, now), 1, now);
+    let row = life::new_shard(id, &ShardLife::new(0, new.range(), Desired::Rest, now), 1, now);
     shard::Entity::insert(row).run(transaction).await?;
     Ok(TaskId(id))
 }
 
-/// Columns that are left out are null, or begin at their default of 0.
+/// Builds the row of a task. Columns that are left out are null, or start at their default of 0.
 fn task_row(
     business_id: i64,
     pool: Option<&str>,
@@ -318,7 +320,7 @@ fn task_row(
         business_id: Set(business_id),
         status: Set(Status::Created.as_str().to_owned()),
         status_since: Set(now.0),
-        wish: Set(Wish::Rest.as_str().to_owned()),
+        desired: Set(Desired::Rest.as_str().to_owned()),
         tuning: Set(words::tuning_text(&new.tuning)?),
         control_rev: Set(1),
         version: Set(1),

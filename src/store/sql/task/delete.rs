@@ -1,4 +1,4 @@
-//! Deletes a task that has ended, in transactions of bounded size.
+//! Deletion of a task that has ended, in transactions of bounded size.
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder, QuerySelect};
@@ -22,15 +22,16 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::tasks::store::{CommandError, Write};
 
-/// The reason that a task shows from then on.
+/// Status reason that a task shows while it is being deleted.
 pub(crate) const DELETING: &str = "deleting";
 
-/// Rows of one transaction.
+/// Rows deleted per transaction.
 const ROWS_AT_ONCE: u64 = 2_000;
-/// The same of results, a row of which may have 300 KiB.
+/// Rows of results deleted per transaction; each may have 300 KiB.
 const SEGMENTS_AT_ONCE: u64 = 100;
 
-/// See [`windrow_engine::ports::tasks::store::TaskStore::delete`].
+/// Implements [`windrow_engine::ports::tasks::store::TaskStore::delete`]: archives the task if there is an archive,
+/// marks it, then deletes its rows.
 pub(crate) async fn delete(
     store: &Store,
     id: TaskId,
@@ -52,7 +53,7 @@ pub(crate) async fn delete(
     last(store, id, write, now).await
 }
 
-/// Deletes all that may be much.
+/// Deletes the rows of tables that may have many.
 async fn clear_rows(store: &Store, id: TaskId) -> Result<(), StoreError> {
     clear(
         store,
@@ -102,14 +103,14 @@ async fn clear_rows(store: &Store, id: TaskId) -> Result<(), StoreError> {
     clear_keys(store, id).await
 }
 
-/// Deletes what its results can be looked up by.
+/// Deletes the keys by which a task's results are looked up.
 pub(crate) async fn clear_keys(store: &Store, id: TaskId) -> Result<(), StoreError> {
     use generation_key::Column as C;
     let places = (C::TaskId, C::BlockNo);
     clear(store, generation_key::Entity, places, id, SEGMENTS_AT_ONCE).await
 }
 
-/// Deletes the rows of its results.
+/// Deletes the rows of a task's results.
 pub(crate) async fn clear_results(store: &Store, id: TaskId) -> Result<(), StoreError> {
     clear(
         store,
@@ -121,7 +122,7 @@ pub(crate) async fn clear_results(store: &Store, id: TaskId) -> Result<(), Store
     .await
 }
 
-/// Looks whether it may be deleted, and says so on the task: until it is gone, what it shows isn't whole.
+/// Checks that the task may be deleted and marks it: until it is gone, it shows only part of its data.
 async fn mark(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError> {
     use task::Column as C;
     let transaction = store.write().await?;
@@ -163,7 +164,7 @@ async fn deletable(transaction: &Transaction, id: TaskId) -> Result<task::Model,
     }
 }
 
-/// Deletes a task's rows of one table, some at a time.
+/// Deletes a task's rows of one table, in batches.
 async fn clear<E>(
     store: &Store,
     _table: E,
@@ -197,7 +198,8 @@ where
     }
 }
 
-/// What is left is small: groups, runs, shards, the task itself. What it did goes over to its business's days.
+/// Deletes the small remainder: groups, runs, shards, the task itself. Adds the task's totals to the days of its
+/// business.
 async fn last(store: &Store, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
     let transaction = store.write().await?;
     let row = deletable(&transaction, id).await?;
@@ -239,7 +241,7 @@ async fn clear_rest(db: &Transaction, id: TaskId) -> Result<(), StoreError> {
         .filter(shard::Column::TaskId.eq(id.0))
         .run(db)
         .await?;
-    // One that was published stays: its results are its own.
+    // A published generation stays, since it owns the results.
     generation::Entity::delete_many()
         .filter(generation::Column::TaskId.eq(id.0))
         .filter(generation::Column::State.eq(GenerationState::Withheld.as_str()))

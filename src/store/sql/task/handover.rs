@@ -1,5 +1,5 @@
-//! Moves of shards between nodes: a wish in the shard's row, which its owner reads with the heartbeat. It never takes
-//! the shard away (decision 0020, rule 17). A move to the node where the shard is begins a new run there.
+//! Moves of shards between nodes: a request in the shard's row, which its owner reads with the heartbeat. A move
+//! never takes the shard away (decision 0020, rule 17). A move to the shard's own node begins a new run there.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,8 @@ use windrow_engine::ports::ownership::run_store::MOVE_PATIENCE;
 use windrow_engine::ports::tasks::command::shards_to_move;
 use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, Write};
 
-/// See [`windrow_engine::ports::tasks::store::TaskStore::move_shards`].
+/// Implements [`windrow_engine::ports::tasks::store::TaskStore::move_shards`]; returns the number of shards that are
+/// asked to move.
 pub(crate) async fn move_shards(
     store: &Store,
     (id, only, to): (TaskId, Option<u32>, &str),
@@ -37,7 +38,7 @@ pub(crate) async fn move_shards(
     rows.retain(|row| moving.contains(&row.shard_no.cast_unsigned()));
     let mut moved = Vec::new();
     for row in rows {
-        if wish(&transaction, &row, to, now).await? {
+        if desired(&transaction, &row, to, now).await? {
             moved.push(row.shard_no);
         }
     }
@@ -55,8 +56,8 @@ pub(crate) async fn move_shards(
     Ok(u32::try_from(moved.len()).unwrap_or(u32::MAX))
 }
 
-/// The runs of a business's tasks end in order and begin anew on their nodes: each opens its handler as it is by then. A
-/// publication, which calls no handler, goes on.
+/// Makes the runs of a business's tasks end in order and begin again on their nodes, so that each opens the handler
+/// as it is then. A publication calls no handler and continues.
 pub(crate) async fn begin_anew(
     transaction: &Transaction,
     business: i64,
@@ -96,7 +97,7 @@ pub(crate) async fn begin_anew(
     Ok(())
 }
 
-/// The sessions of the node that may take something.
+/// Returns the sessions of a node that may take shards; fails if there are none.
 async fn sessions_of(transaction: &Transaction, node: &str) -> Result<Vec<SessionId>, CommandError> {
     use session::Column as C;
     let live = session::Entity::find()
@@ -119,8 +120,8 @@ async fn sessions_of(transaction: &Transaction, node: &str) -> Result<Vec<Sessio
     }
 }
 
-/// False where the shard has changed hands meanwhile.
-async fn wish(
+/// Requests the move of a shard. Returns false if the shard has changed hands in the meantime.
+async fn desired(
     transaction: &Transaction,
     row: &shard_head::Model,
     to: &str,

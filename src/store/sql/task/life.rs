@@ -1,4 +1,4 @@
-//! A task's life between its rows and the domain: read under the task's lock, and written back where it differs.
+//! Mapping of a task's life to its rows: read under the task's lock, and written back where it differs.
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, Iterable, QueryFilter};
@@ -18,22 +18,22 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::tasks::store::Actor;
 
-/// A task whose lock this transaction holds.
+/// Task whose lock this transaction holds.
 pub(crate) struct Held {
     row: task::Model,
     before: Life,
-    /// What it is to be.
+    /// Life of the task as it is to be written.
     pub(crate) life: Life,
 }
 
 impl Held {
-    /// Of the task's row as this transaction has read it under its lock.
+    /// Reads the shards of a task whose row was read under its lock.
     pub(crate) async fn of(transaction: &Transaction, row: task::Model) -> Result<Held, StoreError> {
         let shards = record::shards(transaction, TaskId(row.id)).await?;
         Held::new(row, &shards)
     }
 
-    /// The same with its shards as this transaction has read them.
+    /// Combines a task and its shards, as read by this transaction.
     pub(crate) fn new(row: task::Model, shards: &[shard_head::Model]) -> Result<Held, StoreError> {
         let before = read(&row, shards)?;
         Ok(Held {
@@ -43,12 +43,12 @@ impl Held {
         })
     }
 
-    /// The same of a task that must exist, because a shard of it does.
+    /// Loads a task that must exist, because one of its shards does.
     pub(crate) async fn find(transaction: &Transaction, id: TaskId) -> Result<Held, StoreError> {
         Held::of(transaction, record::load(transaction, id).await?).await
     }
 
-    /// The pool whose nodes take it.
+    /// Returns the pool whose nodes take the task.
     pub(crate) fn pool(&self) -> Option<&str> {
         self.row.pool.as_deref()
     }
@@ -57,12 +57,12 @@ impl Held {
         self.row.business_id
     }
 
-    /// Its version.
+    /// Returns the version that the task was read with.
     pub(crate) fn version(&self) -> u64 {
         self.row.version.cast_unsigned()
     }
 
-    /// Its business, as one that wants to hear of it.
+    /// Returns the task's business as a listener, with its hooks.
     pub(crate) async fn listener(&self, transaction: &Transaction) -> Result<Listener, StoreError> {
         let id = self.row.business_id;
         let owner = business::Entity::find_by_id(id).row(transaction).await?;
@@ -77,7 +77,7 @@ impl Held {
         })
     }
 
-    /// Finds its status from its shards, of which one brings `news`.
+    /// Derives the task's status from its shards, one of which brings `news`.
     pub(crate) async fn refresh(
         &mut self,
         transaction: &Transaction,
@@ -88,7 +88,7 @@ impl Held {
         Ok(self.life.refresh(news, evidence, now))
     }
 
-    /// The same after a shard was claimed.
+    /// Derives the task's status after a shard was claimed.
     pub(crate) async fn refresh_claimed(
         &mut self,
         transaction: &Transaction,
@@ -105,8 +105,8 @@ impl Held {
         }
     }
 
-    /// Finds its status after a claim, where its shards alone tell it, and says which row is to be written, if any. None where
-    /// more than that must be read or written.
+    /// Derives the task's status after a claim if its shards alone determine it, and returns the row to write, if
+    /// any. Returns `None` if more must be read or written.
     pub(crate) fn refresh_row(&mut self, now: WallMs) -> Result<Option<Option<task::Model>>, StoreError> {
         if self.life.is_settled() {
             return Ok(None);
@@ -120,8 +120,8 @@ impl Held {
         Ok(is_plain.then(|| Some(row).filter(|row| *row != self.row)))
     }
 
-    /// Writes what differs, with what changes leave beside it. `by` gave the command, which is a new version also where it
-    /// changes nothing; none for what runs bring about.
+    /// Writes what differs, with the side effects of the changes. `by` gave the command, which makes a new version
+    /// even if it changes nothing; `None` for changes made by runs.
     pub(crate) async fn keep(
         self,
         transaction: &Transaction,
@@ -189,7 +189,7 @@ impl Held {
     }
 }
 
-/// Only the hash of a start's token is kept; the plain one leaves with the `prepare` hook, if there is one.
+/// Stores only the hash of a start's token; the plain one leaves with the `prepare` hook, if there is one.
 async fn keep_token(transaction: &Transaction, life: &Life) -> Result<(), StoreError> {
     let kept = start_token::ActiveModel {
         token_hash: Set(life.start_token.clone().unwrap_or_default()),
@@ -227,7 +227,7 @@ async fn results_said(transaction: &Transaction, task: i64) -> Result<u64, Store
     Ok(said.into_iter().map(i64::cast_unsigned).sum())
 }
 
-/// The life of a task, as its rows have it.
+/// Reads the life of a task from its rows.
 pub(crate) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Life, StoreError> {
     let note = row.status_text.clone().map(|text| Note {
         reason: row.status_reason.clone(),
@@ -240,9 +240,9 @@ pub(crate) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Li
         source: row.source.clone(),
         meaning: row.meaning_hash.cast_unsigned(),
         tuning: words::tuning(&row.tuning)?,
-        abandonments: words::abandonments(row.abandonments.as_deref())?,
+        failed_codes: words::failed_codes(row.failed_codes.as_deref())?,
         skips: words::skips(row.skips.as_deref())?,
-        wish: words::wish(&row.wish)?,
+        desired: words::desired(&row.desired)?,
         status: words::status(row)?,
         since: WallMs(row.status_since),
         note,
@@ -266,7 +266,7 @@ pub(crate) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Li
     })
 }
 
-/// The row with all that a life can change.
+/// Returns the row with everything that a life can change.
 fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
     let ms = |at: Option<WallMs>| at.map(|at| at.0);
     let note = life.note.clone();
@@ -276,9 +276,9 @@ fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
         total: life.total.0.cast_signed(),
         source: life.source.clone(),
         meaning_hash: life.meaning.cast_signed(),
-        abandonments: words::abandonments_text(&life.abandonments)?,
+        failed_codes: words::failed_codes_text(&life.failed_codes)?,
         skips: words::skips_text(&life.skips),
-        wish: life.wish.as_str().to_owned(),
+        desired: life.desired.as_str().to_owned(),
         status: life.status.as_str().to_owned(),
         status_since: life.since.0,
         status_reason: reason,
@@ -303,7 +303,7 @@ fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
         ..row.clone()
     };
     spec::write(&mut new, &life.spec)?;
-    // Another text of the same settings is no change.
+    // A different text of the same settings is no change.
     if words::tuning(&row.tuning)? != life.tuning {
         new.tuning = words::tuning_text(&life.tuning)?;
     }
@@ -318,10 +318,10 @@ pub(crate) fn shard_life(row: &shard_head::Model) -> Result<ShardLife, StoreErro
         end: words::index(row.end_index),
         range_end: words::index(row.range_end),
         state: words::shard_state(row)?,
-        wish: words::wish(&row.wish)?,
+        desired: words::desired(&row.desired)?,
         session: session.map(SessionId),
         run: RunNo(row.run_no.cast_unsigned()),
-        low_water: words::index(row.low_water),
+        watermark: words::index(row.watermark),
         high_water: words::index(row.high_water),
         reach: words::index(row.reach),
         counters: words::counters(row),
@@ -334,7 +334,7 @@ pub(crate) fn shard_life(row: &shard_head::Model) -> Result<ShardLife, StoreErro
     })
 }
 
-/// The columns that a life can change.
+/// Returns the columns that a life can change.
 fn columns(shard: &ShardLife, control_rev: u64) -> shard::ActiveModel {
     let index = |index: ItemIndex| Set(index.0.cast_signed());
     shard::ActiveModel {
@@ -342,10 +342,10 @@ fn columns(shard: &ShardLife, control_rev: u64) -> shard::ActiveModel {
         end_index: index(shard.end),
         range_end: index(shard.range_end),
         state: Set(shard.state.as_str().to_owned()),
-        wish: Set(shard.wish.as_str().to_owned()),
+        desired: Set(shard.desired.as_str().to_owned()),
         control_rev: Set(control_rev.cast_signed()),
         session_id: Set(shard.session.map(words::session_text)),
-        low_water: index(shard.low_water),
+        watermark: index(shard.watermark),
         high_water: index(shard.high_water),
         reach: index(shard.reach),
         recoveries: Set(shard.recoveries.cast_signed()),
@@ -358,7 +358,7 @@ fn columns(shard: &ShardLife, control_rev: u64) -> shard::ActiveModel {
     }
 }
 
-/// The row of a shard that never ran.
+/// Builds the row of a shard that never ran.
 pub(crate) fn new_shard(task: i64, life: &ShardLife, control_rev: u64, now: WallMs) -> shard::ActiveModel {
     shard::ActiveModel {
         task_id: Set(task),
@@ -412,7 +412,7 @@ async fn write_shards(
     Ok(())
 }
 
-/// Each change with the shards that it is made to: most are made to all.
+/// Returns each change with the shards it applies to: most changes apply to all.
 fn changes(before: &Life, after: &Life) -> Vec<(shard::ActiveModel, Vec<i32>)> {
     let mut changes: Vec<(shard::ActiveModel, Vec<i32>)> = Vec::new();
     for shard in &after.shards {
@@ -428,7 +428,7 @@ fn changes(before: &Life, after: &Life) -> Vec<(shard::ActiveModel, Vec<i32>)> {
                 is.not_set(column);
             }
         }
-        // A shard that was made anew never ran: what a run before it may have sent begins where it begins.
+        // A recreated shard never ran: the items that an earlier run may have sent end where it begins.
         if let Set(first) = is.first_index {
             is.reach_before = Set(first);
         }

@@ -1,4 +1,4 @@
-//! Lists for people: tasks by filters, runs. Keyset pages along indexes; nothing is counted beyond a bound.
+//! Lists for people: tasks by filter, and runs. Keyset pages along indexes; nothing is counted beyond a bound.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ impl TaskList for Store {
         after: Option<TaskId>,
         limit: u32,
     ) -> Result<TaskPage, StoreError> {
-        // A transaction only for its snapshot: the terms of each task have to add up.
+        // A transaction only for its snapshot: the counts of each task have to add up.
         let snapshot = self.snapshot().await?;
         let query = narrowed(filter, after).limit(u64::from(limit) + 1);
         let mut rows = query.rows(&snapshot).await?;
@@ -34,7 +34,7 @@ impl TaskList for Store {
         rows.truncate(limit as usize);
         let next = rows.last().filter(|_| !is_last).map(|row| TaskId(row.id));
         let mut tasks = views(&snapshot, rows).await?;
-        // The database compares labels as text, some of them without case.
+        // Databases compare labels as text, some ignoring case.
         if let Some((key, value)) = &filter.label {
             tasks.retain(|task| task.spec.labels.get(key) == Some(value));
         }
@@ -44,7 +44,7 @@ impl TaskList for Store {
     async fn status_counts(&self, most: u32) -> Result<Vec<(Status, u64)>, StoreError> {
         let mut counts = Vec::with_capacity(Status::ALL.len());
         for status in &Status::ALL {
-            // Ids along the index on status, no further than the bound.
+            // Ids along the index on status, up to the bound.
             let ids: Vec<i64> = task::Entity::find()
                 .filter(task::Column::Status.eq(status.as_str()))
                 .limit(u64::from(most))
@@ -135,7 +135,7 @@ fn narrowed(filter: &TaskFilter, after: Option<TaskId>) -> Select<task::Entity> 
     }
 }
 
-/// Labels are one JSON text, written without spaces: a member of it is found as text.
+/// Matches tasks with a label. Labels are one JSON text, written without spaces, so a member is found as text.
 fn has_label((key, value): &(String, String)) -> Expr {
     let member = serde_json::json!({ key: value }).to_string();
     Expr::col(task::Column::Labels).like(containing(member.trim_matches(['{', '}'])))
@@ -154,7 +154,7 @@ fn mentions(text: &str) -> Condition {
         .add(task::Column::BusinessId.in_subquery(slugs))
 }
 
-/// The pattern of everything that contains a text; `|` takes the meaning from the signs of patterns.
+/// Returns the pattern of everything that contains a text; `|` escapes the wildcards in it.
 fn containing(text: &str) -> LikeExpr {
     let plain: String = text
         .chars()
@@ -169,7 +169,7 @@ fn containing(text: &str) -> LikeExpr {
     LikeExpr::new(format!("%{plain}%")).escape('|')
 }
 
-/// The views of many tasks with three queries.
+/// Builds the views of many tasks with two queries.
 async fn views<C: sea_orm::ConnectionTrait>(
     db: &C,
     rows: Vec<task::Model>,
@@ -213,8 +213,8 @@ pub(crate) fn record(row: run::Model) -> RunRecord {
         ended_at: row.ended_at.map(WallMs),
         end_reason: row.end_reason,
         end_text: row.end_text,
-        low_water: ItemIndex(row.low_water.cast_unsigned()),
-        settled: [row.succeeded, row.skipped, row.abandoned].map(i64::cast_unsigned),
+        watermark: ItemIndex(row.watermark.cast_unsigned()),
+        settled: [row.succeeded, row.skipped, row.failed].map(i64::cast_unsigned),
         parked: row.parked.cast_unsigned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Tasks: their lives, what people do to them, and how they are found.
+//! Tasks: their lives, the commands of people, and ways to find them.
 
 pub mod command;
 pub mod create;

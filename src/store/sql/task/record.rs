@@ -1,4 +1,4 @@
-//! The task row, its shards and the audit, in the transaction of the change.
+//! Rows of a task, its shards and the audit, in the transaction of the change.
 
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, Select, UpdateMany};
@@ -10,13 +10,13 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::tasks::store::Actor;
 
-/// A task that must exist, because a shard of it does.
+/// Loads a task that must exist, because one of its shards does.
 pub(crate) async fn load(transaction: &Transaction, id: TaskId) -> Result<task::Model, StoreError> {
     let found = task::Entity::find_by_id(id.0).row(transaction).await?;
     found.ok_or_else(|| damaged("the task of a shard", &id.to_string()))
 }
 
-/// The shards of a task in index order.
+/// Returns the shards of a task in index order.
 pub(crate) async fn shards(
     transaction: &Transaction,
     id: TaskId,
@@ -24,7 +24,7 @@ pub(crate) async fn shards(
     all_shards(id).rows(transaction).await
 }
 
-/// The query for them.
+/// Builds the query for the shards of a task in index order.
 pub(crate) fn all_shards(id: TaskId) -> Select<shard_head::Entity> {
     shard_head::Entity::find()
         .filter(shard_head::Column::TaskId.eq(id.0))
@@ -32,7 +32,7 @@ pub(crate) fn all_shards(id: TaskId) -> Select<shard_head::Entity> {
         .order_by_asc(shard_head::Column::ShardNo)
 }
 
-/// Writes a task back by compare-and-set on its version, which goes up by one.
+/// Saves a task by compare-and-set on its version, which goes up by one.
 pub(crate) async fn save(
     transaction: &Transaction,
     task: &task::Model,
@@ -48,7 +48,7 @@ pub(crate) async fn save(
     }
 }
 
-/// The statement that does it.
+/// Builds the statement that saves a task.
 pub(crate) fn saving(task: &task::Model, now: WallMs) -> UpdateMany<task::Entity> {
     let mut row = task::ActiveModel::from(task.clone()).reset_all();
     row.id = NotSet;
@@ -60,20 +60,20 @@ pub(crate) fn saving(task: &task::Model, now: WallMs) -> UpdateMany<task::Entity
         .filter(task::Column::Version.eq(task.version))
 }
 
-/// What an audit entry says beside who and when.
+/// Content of an audit entry, except who and when.
 pub(crate) struct Change {
-    /// The thing that was touched.
+    /// Object that the change concerns.
     pub(crate) object: AuditObject,
-    /// The task that it is about, whose entries are kept as long as it is.
+    /// Task that the change concerns; its entries are kept as long as the task.
     pub(crate) task: Option<TaskId>,
-    /// The row of the business, where the change is one of it.
+    /// Row id of the business, if the change is one of a business.
     pub(crate) business: Option<i64>,
     pub(crate) action: String,
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
 }
 
-/// Appends an audit entry.
+/// Appends an entry to the audit.
 pub(crate) async fn audit(
     transaction: &Transaction,
     actor: &Actor,
@@ -86,7 +86,7 @@ pub(crate) async fn audit(
     Ok(())
 }
 
-/// The row of an audit entry.
+/// Builds the row of an audit entry.
 pub(crate) fn entry(actor: &Actor, change: Change, now: WallMs) -> audit::ActiveModel {
     audit::ActiveModel {
         id: NotSet,

@@ -1,4 +1,4 @@
-//! Attributes of a task in its row: those that statements ask for in columns, the rest as JSON.
+//! Attributes of a task in its row: those that statements query in columns, the rest as JSON.
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ActiveModelTrait, Iterable, ModelTrait};
@@ -9,10 +9,10 @@ use windrow_core::ids::WallMs;
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::StoreError;
 
-/// Columns of a task's place in the line.
+/// Columns that determine a task's place in the queue.
 pub(crate) const LINE: [task::Column; 2] = [task::Column::Priority, task::Column::QueuedAt];
 
-/// The attributes of a row.
+/// Reads the attributes from a row.
 pub(crate) fn read(row: &task::Model) -> Result<TaskSpec, StoreError> {
     let rest: TaskSpec =
         serde_json::from_str(&row.spec).map_err(|_| damaged("the attributes of a task", &row.spec))?;
@@ -28,7 +28,7 @@ pub(crate) fn read(row: &task::Model) -> Result<TaskSpec, StoreError> {
     })
 }
 
-/// The columns that hold attributes.
+/// Returns the columns that hold attributes.
 pub(crate) fn columns(spec: &TaskSpec) -> Result<task::ActiveModel, StoreError> {
     let rest = spec.members(|attribute| !attribute.rule.has_column);
     let rest = serde_json::to_string(&rest).map_err(|fault| StoreError::Refused(fault.to_string()))?;

@@ -1,4 +1,4 @@
-//! Businesses and tasks: the port's methods; changes are in `task_create` and `task_command`.
+//! Methods of the task port for businesses and tasks; changes are in `create` and `command`.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ impl TaskStore for Store {
         if let Some(talk) = self.talk().await? {
             return view::read_batch(talk, id).await;
         }
-        // A transaction only for its snapshot: the terms of the view have to add up.
+        // A transaction only for its snapshot: the counts of the view have to add up.
         let snapshot = self.snapshot().await?;
         let found = task::Entity::find_by_id(id.0).row(&snapshot).await?;
         let Some(row) = found else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! A task and its progress as every surface shows them, read from one snapshot.
+//! View of a task and its progress as every surface shows it, read from one snapshot.
 
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait as _,
@@ -12,7 +12,7 @@ use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{FireKey, TaskView};
 
-/// Reads what the task's row alone doesn't say and puts it together.
+/// Builds the view of a task, reading what its row doesn't contain.
 pub(crate) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result<TaskView, StoreError> {
     let owner = business::Entity::find_by_id(row.business_id).row(db).await?;
     let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
@@ -24,7 +24,7 @@ pub(crate) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result
     together(row, owner.slug, &shards)
 }
 
-/// The same, with the names of the nodes that own its shards.
+/// Builds the view of a task with the names of the nodes that own its shards.
 pub(crate) async fn view_with_owners<C: ConnectionTrait>(
     db: &C,
     row: task::Model,
@@ -34,7 +34,7 @@ pub(crate) async fn view_with_owners<C: ConnectionTrait>(
     Ok(task)
 }
 
-/// A task with the names of the nodes that own its shards, in one round trip.
+/// Reads a task with the names of the nodes that own its shards, in one round trip.
 pub(crate) async fn read_batch(mut talk: Talk, id: TaskId) -> Result<Option<TaskView>, StoreError> {
     let of_task = task::Entity::find_by_id(id.0)
         .select_only()
@@ -95,7 +95,7 @@ fn name(task: &mut TaskView, sessions: &[session::Model]) {
     }
 }
 
-/// The fire that made a task.
+/// Returns the fire that made a task.
 fn fire_of(row: &task::Model) -> Option<FireKey> {
     Some(FireKey {
         schedule: ScheduleId(row.schedule_id?),

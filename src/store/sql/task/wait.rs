@@ -1,4 +1,4 @@
-//! Says why tasks wait.
+//! Notes that explain why tasks wait.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,16 +12,17 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{COORDINATOR_DOWN, WaitNote};
 
-/// One that recovers, and whose time has come, waits in the same line.
+/// Statuses of waiting tasks. A recovering one whose time has come waits in the same queue.
 const WAITING: [Status; 2] = [Status::Queued, Status::Recovering];
 
-/// One whose owner is silent, and may not be taken from it.
+/// Status of a task whose owner is silent but can't be replaced.
 const RUNNING: &str = "running";
 
-/// Tasks of one transaction, so that it holds the write lock for a moment only.
+/// Tasks per transaction, so that it holds the write lock only briefly.
 const TASKS_AT_ONCE: usize = 500;
 
-/// See [`windrow_engine::ports::tasks::store::TaskStore::explain_waits`].
+/// Implements [`windrow_engine::ports::tasks::store::TaskStore::explain_waits`]; returns the tasks that now show
+/// their note.
 pub(crate) async fn explain(
     store: &Store,
     notes: &[WaitNote],
@@ -38,7 +39,7 @@ pub(crate) async fn explain(
     Ok(say)
 }
 
-/// The tasks that say their note already, and the notes that say something new; read without the write lock.
+/// Returns the tasks that show their note already, and the notes that are new. Reads without the write lock.
 async fn news<'a>(
     store: &Store,
     notes: &'a [WaitNote],
@@ -61,19 +62,19 @@ async fn news<'a>(
             news.push(note);
         }
     }
-    // The order in which tasks are locked.
+    // Tasks are locked in this order.
     news.sort_by_key(|note| note.task);
     Ok((known, news))
 }
 
-/// Answers the tasks whose row took its note.
+/// Writes notes. Returns the tasks whose row took its note.
 async fn write(store: &Store, notes: &[&WaitNote], now: WallMs) -> Result<Vec<TaskId>, StoreError> {
     use task::Column as C;
     let transaction = store.write().await?;
     let mut written = Vec::new();
     for note in notes {
         let text = |text: &str| Some(text.to_owned()).filter(|_| !note.reason.is_empty());
-        // One that waits no more has nothing to wait for.
+        // A task that no longer waits needs no explanation.
         let mut of = Condition::any().add(C::Status.is_in(WAITING.map(Status::as_str)));
         if note.reason.is_empty() || note.reason == COORDINATOR_DOWN {
             of = of.add(C::Status.eq(RUNNING));

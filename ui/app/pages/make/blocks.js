@@ -61,11 +61,11 @@ export function Safety(props) {
         <span>${t('Canary first')}</span></label>
       <input type="number" min="1" value=${form.canaryItems} disabled=${!form.canary} aria-label=${t('Items of the canary')} onInput=${(event) => set({ canaryItems: event.target.value })} />
       <span class=${faults.canary ? 'bad' : 'hint'}>${faults.canary ?? t('so many items, then it stops and asks')}</span></div>
-    <${Text} ...${props} name="error_budget" label=${t('Error budget')} hint=${t('auto or 10/s pauses, 1% or 500 abandoned stops, none')} />
+    <${Text} ...${props} name="error_budget" label=${t('Error budget')} hint=${t('auto or 10/s pauses, 1% or 500 failed stops, none')} />
     <${Text} ...${props} name="max_attempts" type="number" label=${t('Attempts of an item (optional)')} hint=${t('as its business says, else 5')} />
     <${Text} ...${props} name="backoff" label=${t('Wait between attempts (optional)')} hint="1s..60s x2 jitter 20%" />
   </div>
-  <${Choice} form=${form} set=${set} name="on_exhausted" label=${t('An item without attempts left')} options=${[['abandon', t('is abandoned, the rest goes on')], ['stop', t('stops the task')]]} />
+  <${Choice} form=${form} set=${set} name="on_exhausted" label=${t('An item without attempts left')} options=${[['fail', t('is failed, the rest goes on')], ['stop', t('stops the task')]]} />
   <${Choice} form=${form} set=${set} name="results" label=${t('What handlers answer')} options=${[['off', t('is forgotten')], ['keep', t('is kept, to be read and downloaded')]]} /><//>`;
 }
 

@@ -25,7 +25,7 @@ export function Carried({ value, missing }) {
 function itemColumns(task) {
   return [
     { head: t('Item'), class: 'num', cell: (one) => html`<a class="link" data-row href=${`/tasks/${task.id}/items/${one.index}?from=failures`}>#${count(one.index)}</a>` },
-    { head: t('Abandoned'), cell: (one) => html`<time datetime=${one.last_at} class="nowrap">${stamp(one.last_at)}</time>` },
+    { head: t('Failed'), cell: (one) => html`<time datetime=${one.last_at} class="nowrap">${stamp(one.last_at)}</time>` },
     { head: t('Attempts'), class: 'num', cell: (one) => count(one.attempts) },
     { head: t('Judged'), cell: (one) => html`<span class="cut" title=${judgement(one)}>${judgement(one)}</span>` },
     { head: t('Message'), class: 'fill main-cell', cell: (one) => html`<span class="cut" title=${one.message}>${one.message}</span>` },
@@ -95,7 +95,7 @@ function Family({ task }) {
     { head: t('Status'), cell: (one) => html`<${TaskStatus} task=${one} />` },
     { head: t('Items'), class: 'num', cell: (one) => count(one.total) },
     { head: t('Succeeded'), class: 'num', cell: (one) => count(one.counts.succeeded + one.counts.skipped) },
-    { head: t('Abandoned'), class: 'num', cell: (one) => count(one.counts.abandoned) },
+    { head: t('Failed'), class: 'num', cell: (one) => count(one.counts.failed) },
     { head: t('Made'), class: 'num', cell: (one) => html`<${Ago} at=${one.created_at} />` },
   ];
   return html`<${Section} title=${t('Redrives')}><${Table} columns=${columns} rows=${children} id=${(one) => one.id} label=${t('Redrives')} /><//>`;
@@ -109,5 +109,5 @@ export function Failures({ task, watched }) {
   }, [watched.failed]);
   return html`<${Whole} of=${read}>${({ items, unconfirmed }) => (items.length
     ? html`<${Groups} task=${task} groups=${items} unconfirmed=${unconfirmed} />`
-    : html`<${Empty} say=${t('Nothing has failed for good.')}><p>${t('Items that are abandoned after their last attempt stand here, grouped by their code.')}</p><//>`)}<//>`;
+    : html`<${Empty} say=${t('Nothing has failed for good.')}><p>${t('Items that are failed after their last attempt stand here, grouped by their code.')}</p><//>`)}<//>`;
 }

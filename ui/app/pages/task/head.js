@@ -5,7 +5,7 @@ import { count, near, percentOf, rate, span } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
 import { isStaff } from '../../lib/session.js';
-import { hasEnded, isLeast, isSlow, madeGood, offers, secondsLeft, target, timeLeft } from '../../lib/task.js';
+import { hasEnded, isLeast, isSlow, recovered, offers, secondsLeft, target, timeLeft } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
 import { Ago, Since, Stamp } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
@@ -22,7 +22,7 @@ function More({ task }) {
     ${can.force && html`<${ActButton} action=${actions.stopNow(task)} />`}
     ${can.seal && html`<${ActButton} action=${actions.seal(task)} />`}
     ${can.move && others.length > 0 && html`<${ActButton} action=${actions.move(task, others)} />`}
-    ${task.last_error && can.stop && html`<${ActButton} action=${actions.abandon(task, task.last_error.code)}>${t('Give up {code}', { code: task.last_error.code })}<//>`}
+    ${task.last_error && can.stop && html`<${ActButton} action=${actions.fail(task, task.last_error.code)}>${t('Give up {code}', { code: task.last_error.code })}<//>`}
     <${ActButton} action=${actions.clone(task)} />
     ${can.finish && html`<${ActButton} action=${actions.finish(task)} />`}
     <a class="button" href=${`/v1/tasks/${task.id}/report?format=markdown`} target="_blank" rel="noopener">${t('Report')}</a>
@@ -44,7 +44,7 @@ export function Acts({ task }) {
 const TERMS = [
   ['succeeded', 'succeeded'],
   ['skipped', 'skipped'],
-  ['abandoned', 'abandoned'],
+  ['failed', 'failed'],
   ['in_flight', 'in flight'],
   ['parked', 'parked'],
   ['pending', 'pending'],
@@ -53,7 +53,7 @@ const TERMS = [
 
 function Sum({ task }) {
   return html`<ul class="sum">${TERMS.filter(([term]) => term !== 'excluded' || task.counts.excluded).map(([term, text]) => html`
-    <li key=${term}><i class=${`key of-${term}`}></i><span class="soft">${t(text)}</span> <b>${count(task.counts[term])}</b>${term === 'abandoned' && madeGood(task) > 0 && html` <span class="soft">${t('{n} made good by redrives', { n: count(madeGood(task)) })}</span>`}</li>`)}</ul>`;
+    <li key=${term}><i class=${`key of-${term}`}></i><span class="soft">${t(text)}</span> <b>${count(task.counts[term])}</b>${term === 'failed' && recovered(task) > 0 && html` <span class="soft">${t('{n} recovered by redrives', { n: count(recovered(task)) })}</span>`}</li>`)}</ul>`;
 }
 
 function Ends({ task }) {

@@ -39,7 +39,7 @@ function Details({ task, item }) {
       [t('Attempts'), count(item.attempts)],
       failure && [t('Code'), html`<code>${failure.code}</code>`],
       failure && [t('Message'), failure.message],
-      item.state === 'abandoned' && [t('Judged'), judgement(failure)],
+      item.state === 'failed' && [t('Judged'), judgement(failure)],
       failure?.origin_task && [t('Origin'), html`<a class="link" href=${`/tasks/${failure.origin_task}/items/${failure.origin_index}`}>${failure.origin_task} #${failure.origin_index}</a>`],
       item.due_at && [t('Next attempt'), html`<${Ago} at=${item.due_at} />`],
     ]} />
@@ -60,7 +60,7 @@ export function Item({ task, index, back }) {
     <header class="row"><h2 class="grow">${t('Item {index}', { index: count(Number(index)) })} <span class="soft">${task.id}</span> <${Copy} text=${String(index)} /></h2>
       <button type="button" class="button is-small" aria-label=${t('Item before')} onClick=${() => turn(-1)}>‹</button>
       <button type="button" class="button is-small" aria-label=${t('Item after')} onClick=${() => turn(1)}>›</button>
-      ${read.data?.state === 'abandoned' && html`<${ActButton} class="is-small" action=${redrive(task, { indexes: String(index) }, 1)}>${t('Redrive')}<//>`}
+      ${read.data?.state === 'failed' && html`<${ActButton} class="is-small" action=${redrive(task, { indexes: String(index) }, 1)}>${t('Redrive')}<//>`}
       <button type="button" class="button is-small" autofocus onClick=${() => place.current.close()}>${t('Close')}</button></header>
     <${Whole} of=${read}>${(item) => html`<${Details} task=${task} item=${item} />`}<//>
   </div></dialog>`;

@@ -14,7 +14,7 @@ import { Acts, Head } from './head.js';
 /** The word in the address, the text, what its file exports, and what is counted beside it. */
 const TABS = [
   ['', 'Live', 'Live'],
-  ['failures', 'Failures', 'Failures', (task) => task.counts.abandoned],
+  ['failures', 'Failures', 'Failures', (task) => task.counts.failed],
   ['results', 'Results', 'Results'],
   ['log', 'Data log', 'Log'],
   ['runs', 'Runs', 'Runs'],

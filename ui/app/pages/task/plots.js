@@ -63,7 +63,7 @@ function Budget({ task }) {
   if (written === 'none') return html`<span class="soft">${t('no error budget')}</span>`;
   if (/\/|auto/.test(written)) return html`<span class="soft">${t('budget {budget}', { budget: written })}</span>`;
   const most = written.endsWith('%') ? (task.total * Number.parseFloat(written)) / 100 : Number.parseFloat(written);
-  return html`<span class="soft">${t('{n} abandoned, {share} of the budget of {budget}', { n: count(task.counts.abandoned), share: share(most ? task.counts.abandoned / most : 0), budget: written })}</span>`;
+  return html`<span class="soft">${t('{n} failed, {share} of the budget of {budget}', { n: count(task.counts.failed), share: share(most ? task.counts.failed / most : 0), budget: written })}</span>`;
 }
 
 /** Failed attempts, and what they failed with. */
@@ -75,7 +75,7 @@ export function ErrorsPlot({ task, series, span, marks, watched }) {
     { name: t('failed attempts'), color: 'bad', fill: true, write: each },
     ...(budget == null ? [] : [{ name: t('budget'), color: 'soft', dashed: true, write: each }]),
   ];
-  const groups = useResource(task.counts.abandoned ? `/v1/tasks/${task.id}/failures/groups` : null, { every: watched.failed ? 5000 : 15_000 });
+  const groups = useResource(task.counts.failed ? `/v1/tasks/${task.id}/failures/groups` : null, { every: watched.failed ? 5000 : 15_000 });
   const codes = groups.data?.items.slice(0, 3) ?? [];
   return html`<${Figure} title=${t('Errors')} end=${html`<${Budget} task=${task} />`}>
     <${Plot} label=${t('Errors')} lines=${lines} data=${withBudget} span=${span} marks=${marks} sync=${task.id} write=${rate} least=${budget ?? 1} />

@@ -42,9 +42,9 @@ function columns(task) {
     { head: t('Began'), cell: (run) => html`<${Stamp} at=${run.started_at} />` },
     { head: t('Took'), class: 'num', cell: (run) => span((end(run) - begin(run)) / 1000) },
     { head: t('End'), class: 'fill main-cell', cell: (run) => (run.ended_at ? html`${t(ENDS[run.end_reason] ?? run.end_reason ?? '')} <span class="soft">${run.end_text}</span>` : html`<span class="run">${t('runs')}</span>`) },
-    { head: t('Low water'), class: 'num', cell: (run) => count(run.low_water) },
+    { head: t('Watermark'), class: 'num', cell: (run) => count(run.watermark) },
     { head: t('Succeeded'), class: 'num', cell: (run) => count(run.counts.succeeded) },
-    { head: t('Abandoned'), class: 'num', cell: (run) => count(run.counts.abandoned) },
+    { head: t('Failed'), class: 'num', cell: (run) => count(run.counts.failed) },
   ];
 }
 

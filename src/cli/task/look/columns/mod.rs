@@ -2,7 +2,7 @@
 
 use api::Task;
 
-use crate::output::judgement::with_made_good;
+use crate::output::judgement::with_recovered;
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
 use crate::task::words;
@@ -21,7 +21,7 @@ pub(crate) const TASKS: Listing<Task> = Listing {
         Column::new("PROGRESS", Side::Left, Keep::Rank(90), 8, progress),
         Column::new("RATE", Side::Left, Keep::Rank(70), 8, rate).named("actual_rate"),
         Column::new("ETA", Side::Left, Keep::Rank(50), 4, eta),
-        Column::new("FAILED", Side::Right, Keep::Rank(80), 6, failed).named("abandoned"),
+        Column::new("FAILED", Side::Right, Keep::Rank(80), 6, failed).named("failed"),
         Column::maybe("NODE", Keep::Rank(20), 4, |task| task.beside.nodes.as_deref()),
         Column::count("TOTAL", Keep::Wide, 5, |task| Some(task.total)),
         Column::count("SUCCEEDED", Keep::Wide, 5, |task| Some(task.counts.succeeded)),
@@ -54,9 +54,9 @@ pub(crate) const TASKS: Listing<Task> = Listing {
         Column::new("DEADLINE", Side::Left, Keep::Csv, 4, |task, times| {
             Cell::time(task.spec.deadline.map(WallMs::to_rfc3339).as_deref(), times)
         }),
-        Column::count("LOW WATER", Keep::Csv, 5, |task| Some(task.low_water)),
+        Column::count("LOW WATER", Keep::Csv, 5, |task| Some(task.watermark)),
         Column::new("SHARDS", Side::Right, Keep::Csv, 4, shards),
-        Column::count("MADE GOOD", Keep::Csv, 5, words::made_good),
+        Column::count("MADE GOOD", Keep::Csv, 5, words::recovered),
         Column::count("STILL FAILED", Keep::Csv, 5, |task| {
             Some(task.beside.redriven.as_ref()?.still_failed)
         }),
@@ -120,14 +120,14 @@ fn shards(task: &Task, _: &Times) -> Cell {
     }
 }
 
-/// `12`, `12 (9 made good)`.
+/// `12`, `12 (9 recovered)`.
 fn failed(task: &Task, _: &Times) -> Cell {
-    let failed = task.counts.abandoned;
-    let made_good = words::made_good(task).filter(|good| *good > 0);
+    let failed = task.counts.failed;
+    let recovered = words::recovered(task).filter(|good| *good > 0);
     let cell = Cell::count(Some(failed));
-    let is_left = failed > made_good.unwrap_or(0);
-    let cell = match made_good {
-        Some(good) => with_made_good(cell, good),
+    let is_left = failed > recovered.unwrap_or(0);
+    let cell = match recovered {
+        Some(good) => with_recovered(cell, good),
         None => cell,
     };
     cell.tone(if is_left { Tone::Bad } else { Tone::Plain })

@@ -10,7 +10,7 @@ use windrow_core::task::spec::TaskSpec;
 const NOW_MS: i64 = 1_795_194_000_000;
 
 fn task(id: &str, name: Option<&str>, status: &str, counts: (u64, u64, u64)) -> Task {
-    let (succeeded, abandoned, total) = counts;
+    let (succeeded, failed, total) = counts;
     let mut task = Task {
         id: id.into(),
         business: "push-campaign".into(),
@@ -22,13 +22,13 @@ fn task(id: &str, name: Option<&str>, status: &str, counts: (u64, u64, u64)) -> 
         total,
         counts: api::TaskCounts {
             succeeded,
-            abandoned,
-            pending: total - succeeded - abandoned,
+            failed,
+            pending: total - succeeded - failed,
             ..Default::default()
         },
         ..Default::default()
     };
-    let settled = succeeded + abandoned;
+    let settled = succeeded + failed;
     task.pace.progress = api::TaskProgress {
         settled,
         of: total,
@@ -128,40 +128,40 @@ fn scripts_get_plain_numbers() {
             ..tasks().swap_remove(0).spec
         },
         shard_list: vec![api::TaskShard::default(); 2],
-        low_water: 389_000,
+        watermark: 389_000,
         ..tasks().swap_remove(0)
     };
     let csv = TASKS.csv(&[task], &times, windrow_core::text::csv::Guard::On);
     let (head, line) = csv.split_once('\n').expect("two lines");
-    let more = "rate,pending,stop_reason,labels,priority,limits,start_at,deadline,low_water,shards,\
-                made_good,still_failed";
+    let more = "rate,pending,stop_reason,labels,priority,limits,start_at,deadline,watermark,shards,\
+                recovered,still_failed";
     assert!(
         head.ends_with(&format!("created_at,started_at,finished_at,{more}")),
         "{head}"
     );
-    assert!(head.contains(",actual_rate,eta,abandoned,"), "{head}");
+    assert!(head.contains(",actual_rate,eta,failed,"), "{head}");
     let seen = "t1042,push-campaign,black-friday,running,39.0,498.7,1224,61,n1,1000000,389878,0,0,0,,,,,,,";
     let also = "500/s,610061,,day=5 team=growth,-3,vendor sms,,2026-11-22T21:00:00.000Z,389000,2,,";
     assert_eq!(line.trim_end(), format!("{seen},{also}"));
 }
 
 #[test]
-fn failures_that_redrives_made_good_stand_beside_those_that_there_were() {
+fn failures_that_redrives_recovered_stand_beside_those_that_there_were() {
     let times = Times {
         style: TimeStyle::Utc,
         now_ms: 0,
     };
-    let of = |made_good: u64| {
+    let of = |recovered: u64| {
         let mut task = task("t1", None, "finished", (97, 3, 100));
         task.beside.redriven = Some(api::TaskRedriven {
-            made_good,
-            still_failed: 3 - made_good,
+            recovered,
+            still_failed: 3 - recovered,
             exact: true,
         });
         failed(&task, &times)
     };
     let cell = of(2);
-    assert_eq!((cell.text.as_str(), cell.tone), ("3 (2 made good)", Tone::Bad));
+    assert_eq!((cell.text.as_str(), cell.tone), ("3 (2 recovered)", Tone::Bad));
     assert_eq!(
         (cell.short.as_deref(), cell.plain.as_deref()),
         (Some("3"), Some("3"))

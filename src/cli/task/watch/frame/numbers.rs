@@ -144,7 +144,7 @@ pub(super) fn counts(state: &State, sheet: &Sheet) -> Vec<String> {
     let pieces = words::TERMS.map(|name| {
         let tone = match name {
             _ if words::count(counts, name) == 0 => Tone::Dim,
-            "abandoned" => Tone::Bad,
+            "failed" => Tone::Bad,
             "parked" => Tone::Warn,
             _ => Tone::Plain,
         };

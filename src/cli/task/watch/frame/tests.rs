@@ -46,13 +46,13 @@ fn task() -> api::Task {
         counts: api::TaskCounts {
             succeeded: 388_102,
             skipped: 1776,
-            abandoned: 61,
+            failed: 61,
             in_flight: 214,
             parked: 11,
             pending: 609_836,
             excluded: 0,
         },
-        low_water: 389_329,
+        watermark: 389_329,
         live: Some(api::TaskLive {
             high_water: Some(390_529),
             window: Some(1200),
@@ -104,7 +104,7 @@ fn running() -> State {
     let mut state = State::new(task(), NOW_MS, TimeStyle::Utc);
     state.has_keys = true;
     let window = api::ShardWindow {
-        low_water: 389_329,
+        watermark: 389_329,
         high_water: 390_529,
         items_per_cell: 1,
         cells: "F1S200F100S300R10S289F100A5P195".to_owned(),
@@ -208,7 +208,7 @@ fn wide_characters_are_counted_as_two_cells() {
 
 #[test]
 fn what_doesnt_run_says_why_and_what_comes_next() {
-    let mut stopped = in_status("stopped", "62 items were abandoned; the budget is 61");
+    let mut stopped = in_status("stopped", "62 items were failed; the budget is 61");
     stopped.task.stop_reason = Some("error_budget".to_owned());
     check("stopped-80", &stopped, sheet(80, 24));
     let mut recovering = in_status("recovering", "the handler gave no answer");

@@ -19,7 +19,7 @@ const CELLS: [(char, char, &str, Tone); 6] = [
     ('F', '▓', "in flight", Tone::Wait),
     ('K', '○', "parked", Tone::Warn),
     ('R', '▒', "retry", Tone::Warn),
-    ('A', '✕', "abandoned", Tone::Bad),
+    ('A', '✕', "failed", Tone::Bad),
 ];
 
 pub(super) fn windows(state: &State, sheet: &Sheet) -> Vec<String> {
@@ -62,9 +62,9 @@ fn signs(state: &State) -> [(char, &'static str, Tone); 6] {
     })
 }
 
-/// ` window 389,329 │█▓░│ 390,529`, from low water to high water; none where nothing is in motion.
+/// ` window 389,329 │█▓░│ 390,529`, from watermark to high water; none where nothing is in motion.
 fn strip(window: &Window, state: &State, sheet: &Sheet) -> Option<String> {
-    let label = format!(" window {} ", human::count(window.low_water));
+    let label = format!(" window {} ", human::count(window.watermark));
     let end = format!(" {}", human::count(window.high_water));
     let used = measure_text_width(&label) + measure_text_width(&end) + 2;
     let room = sheet.width.checked_sub(used).filter(|room| *room > 0)?;

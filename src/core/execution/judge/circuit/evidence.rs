@@ -1,4 +1,4 @@
-//! What speaks for an outage while the circuit is closed: calls in a row without a verdict, and their items.
+//! Evidence of an outage while the circuit is closed: calls in a row without a verdict, and their items.
 
 use std::collections::VecDeque;
 
@@ -6,27 +6,29 @@ use super::{Alternatives, Unanswered};
 use crate::ids::ItemIndex;
 use crate::items::verdict::FailureClass;
 
-/// At least, and at most, so many calls in a row that can't have had an effect open the circuit, if chance doesn't explain them …
+/// Lower and upper bound on the calls in a row that can't have had an effect and that open the circuit, if chance
+/// doesn't explain them.
 const UNREACHED_CALLS: (usize, usize) = (5, 20);
-/// … over so many items, or as many as can leave: one item behind a gateway may kill what is behind it.
+/// Minimum number of items in that row, or as many as can be sent: one item behind a gateway may kill what is behind
+/// it.
 const UNREACHED_ITEMS: usize = 3;
-/// So many calls in a row without a verdict open the circuit …
+/// Calls in a row without a verdict that open the circuit.
 const UNANSWERED_CALLS: usize = 20;
-/// … of which so many must be unclear, unreachable or unavailable …
+/// Maximum calls of that row that are not unclear, unreachable or unavailable.
 const UNANSWERED_CLEAR_MAX: usize = 2;
-/// … over so many items that hadn't failed before the last answered call, or as many as can leave. Items that failed before
-/// say nothing new: with many bad items, their retries come back in long rows.
+/// Minimum number of items in that row that hadn't failed before the last answered call, or as many as can be sent.
+/// Items that failed before say nothing new: with many bad items, their retries come back in long rows.
 const UNANSWERED_ITEMS: usize = 10;
-/// Fewer than these never open it: the last few items of a task may all be bad. Where calls leave in order one does,
-/// since it is all that there is to see.
+/// Fewer items than this never open the circuit: the last few items of a task may all be bad. If calls are sent in
+/// order, one item does, because there is nothing else to see.
 const UNANSWERED_ITEMS_MIN: usize = 3;
 
-/// Since the last answered call.
+/// Evidence since the last answered call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
-    /// Calls without a verdict: whether it counts, at most [`UNANSWERED_CALLS`].
+    /// Calls without a verdict, true if the call counts; at most [`UNANSWERED_CALLS`].
     row: VecDeque<bool>,
-    /// Items that are new among them, at most as many as matter.
+    /// New items among them, at most as many as matter.
     new_items: Vec<ItemIndex>,
     unreached: usize,
     unreached_items: Vec<ItemIndex>,
@@ -39,7 +41,8 @@ impl Evidence {
 
     pub(super) fn add(&mut self, call: &Unanswered, alternatives: Alternatives) {
         let is_unreached = call.class.reaches_nobody();
-        // A 503 may be about its item: of one that failed before it says nothing, as long as fresh ones can be asked.
+        // A 503 may be caused by its item: for one that failed before it proves nothing, as long as fresh ones can be
+        // called.
         let can_ask = alternatives.is_fresh_left && !alternatives.in_order;
         let is_known = call.class == FailureClass::Unavailable && !call.is_new && can_ask;
         self.row
@@ -56,7 +59,7 @@ impl Evidence {
         }
     }
 
-    /// Whether it can't be about single items any more.
+    /// True if single items can't be the cause any more.
     pub(super) fn is_enough(&self, alternatives: Alternatives) -> bool {
         let can_leave = usize::try_from(alternatives.can_leave).unwrap_or(usize::MAX);
         let is_unreached = self.unreached >= alternatives.row.clamp(UNREACHED_CALLS.0, UNREACHED_CALLS.1)

@@ -1,13 +1,13 @@
-//! The circuit of a run: does the handler answer at all?
+//! Circuit of a run: tracks whether the handler answers at all.
 //!
-//! *Closed*: all is as usual. It *opens* when calls come back without a verdict in a way that can't be about single
-//! items; then nothing leaves but one probe after 1 s, doubled up to 30 s. The first answered call begins *probing*:
-//! rounds of 1, 2, 4 … calls, until as many were answered as may be in flight, or for [`RAMP`]; then it closes. A round
-//! that nobody answers opens it again: that is the same outage.
+//! *Closed*: calls are sent as usual. It *opens* when calls come back without a verdict in a way that single items
+//! can't explain; then nothing is sent but one probe after 1 s, doubled up to 30 s. The first answered call makes it
+//! half-open (*probing*): rounds of 1, 2, 4 … calls, until as many were answered as may be in flight, or for
+//! [`RAMP`]; then it closes. A round without enough answers opens it again, as part of the same outage.
 //!
-//! It never names an item and never counts against one: what an outage means for items is `execution::judge`'s. Evidence
-//! is per call, in the order in which calls came back. Times are of the run's clock; the jitter is a hash, so that the
-//! same facts give the same probes.
+//! The circuit never names an item and never counts against one: `execution::judge` decides what an outage means for
+//! items. Evidence is per call, in the order in which calls came back. Times are of the run's clock; the jitter is a
+//! hash, so the same facts give the same probes.
 
 mod evidence;
 pub(super) mod pause;
@@ -20,56 +20,56 @@ use crate::ids::{ItemIndex, Moment, ShardId, WallMs};
 use crate::items::retry::mix;
 use crate::items::verdict::{FailureClass, Outage};
 
-/// How long rounds grow before the circuit closes whatever their size.
+/// Time for which rounds grow before the circuit closes, whatever their size.
 const RAMP: Duration = Duration::from_secs(5);
-/// A round fails when at most one of so many calls was answered: a mixture with many bad items must be able to pass.
+/// A round fails if fewer than one in this many calls was answered: a mix with many bad items must be able to pass.
 const ROUND_ANSWERED_ONE_IN: u32 = 8;
 
-/// One call that came back without a verdict.
+/// Call that came back without a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unanswered {
     pub(super) class: FailureClass,
     pub(super) item: ItemIndex,
-    /// Whether that item hadn't failed before the last answered call departed.
+    /// True if the item hadn't failed before the last answered call was sent.
     pub(super) is_new: bool,
     pub(super) departed: Moment,
-    /// How long the handler asked us to wait.
+    /// Wait that the handler asked for, if any.
     pub(super) after: Option<Duration>,
 }
 
-/// What could be called instead of an item that failed.
+/// Items that could be called instead of one that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Alternatives {
-    /// How many items could leave, its own among them.
+    /// Number of items that could be sent, including the failed one.
     pub(super) can_leave: u64,
-    /// Whether one of them was never called.
+    /// True if one of them was never called.
     pub(super) is_fresh_left: bool,
     pub(super) in_order: bool,
-    /// How many calls may be in flight.
+    /// Maximum calls in flight.
     pub(super) most: u32,
-    /// Calls in a row that chance doesn't explain, with the share of items whose first call failed.
+    /// Calls in a row that chance doesn't explain, given the share of items whose first call failed.
     pub(super) row: usize,
 }
 
-/// What a fact made of the circuit.
+/// Effect of a call on the circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Nothing that matters to items.
+    /// No change that matters to items.
     Same,
-    /// It opened: an outage begins.
+    /// The circuit opened: an outage begins.
     Opened,
-    /// A call was answered while it was open: the handler is back.
+    /// A call was answered while the circuit was open: the handler is back.
     Answered,
 }
 
-/// Whether calls may leave.
+/// Room that the circuit leaves for calls now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::execution) enum Room {
     Unbounded,
-    /// So many calls, at least one.
+    /// This many calls, at least one.
     Calls(u32),
     Until(Moment),
-    /// None before a call comes back.
+    /// No calls before one comes back.
     Completion,
 }
 
@@ -82,7 +82,7 @@ enum State {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Round {
-    /// When the first call was answered.
+    /// Time at which the first call was answered.
     since: Moment,
     began: Moment,
     size: u32,
@@ -109,27 +109,27 @@ impl Round {
 pub(in crate::execution) struct Circuit {
     state: State,
     outage: Option<Outage>,
-    /// Outages so far; the present one's number while there is one.
+    /// Number of outages so far, including the current one.
     outages: u32,
     closed_at: Moment,
-    /// When the latest probe left, or the circuit opened.
+    /// Time at which the latest probe was sent or the circuit opened.
     probed_at: Moment,
-    /// The latest call that came back while it was open, or opened it, reached nobody.
+    /// Set if the latest call that came back while the circuit was open, or that opened it, reached nobody.
     is_unreached: bool,
-    /// Since the last answered call.
+    /// Evidence since the last answered call.
     evidence: Evidence,
     salt: u64,
 }
 
 impl Circuit {
-    /// The circuit of a shard's run; that of another shard probes at other times.
+    /// Creates the circuit of a shard's run; circuits of other shards probe at other times.
     pub(in crate::execution) fn of(shard: ShardId, outage: Option<Outage>, now: Moment) -> Circuit {
         let salt = mix(shard.task.0.unsigned_abs().rotate_left(32) ^ u64::from(shard.no));
         Circuit::new(outage, salt, now)
     }
 
-    /// A closed circuit, or an open one where the run before left an outage. Runs with different `salt` probe at
-    /// different times.
+    /// Creates a closed circuit, or an open one if the previous run left an outage. Runs with different `salt` probe
+    /// at different times.
     fn new(outage: Option<Outage>, salt: u64, now: Moment) -> Circuit {
         let mut circuit = Circuit {
             state: State::Closed,
@@ -147,39 +147,40 @@ impl Circuit {
         circuit
     }
 
-    /// Whether calls leave as usual.
+    /// True if calls are sent as usual.
     #[inline]
     pub(in crate::execution) fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
     }
 
-    /// Whether nothing but probes leaves.
+    /// True if only probes are sent.
     pub(in crate::execution) fn is_open(&self) -> bool {
         matches!(self.state, State::Open { .. })
     }
 
-    /// Whether an answered call would change anything.
+    /// True if an answered call would change anything.
     #[inline]
     pub(super) fn is_stirred(&self) -> bool {
         !self.is_closed() || !self.evidence.is_empty()
     }
 
-    /// The outage, until the circuit is closed.
+    /// Returns the outage, until the circuit is closed.
     pub(in crate::execution) fn outage(&self) -> Option<Outage> {
         self.outage
     }
 
-    /// The number of the present outage, or of the last one.
+    /// Returns the number of the current outage, or of the last one.
     pub(super) fn outages(&self) -> u32 {
         self.outages
     }
 
-    /// Whether a call that departed then says nothing against its items: the circuit wasn't closed, or it opened since.
+    /// True if a call sent at `departed` proves nothing against its items: the circuit wasn't closed, or has opened
+    /// since.
     pub(super) fn excuses(&self, departed: Moment) -> bool {
         !self.is_closed() || (self.outages > 0 && departed < self.closed_at)
     }
 
-    /// When the next probe is due, while it is open.
+    /// Returns the time of the next probe, while the circuit is open.
     pub(super) fn next_probe(&self) -> Option<Moment> {
         match self.state {
             State::Open { next, .. } => Some(next),
@@ -187,7 +188,7 @@ impl Circuit {
         }
     }
 
-    /// How many calls may leave now.
+    /// Returns the room for calls now.
     #[inline]
     pub(in crate::execution) fn room(&self, now: Moment) -> Room {
         match &self.state {
@@ -201,7 +202,7 @@ impl Circuit {
         }
     }
 
-    /// Items that may leave of so many, in calls of this size.
+    /// Returns how many of `items` may be sent now, in calls of `size` items.
     #[inline]
     pub(in crate::execution) fn room_for(&self, items: u32, size: u32, now: Moment) -> u32 {
         match self.room(now) {
@@ -227,28 +228,29 @@ impl Circuit {
         }
     }
 
-    /// More of the handler is there than before.
+    /// Advances the next probe, because more of the handler is available than before.
     pub(in crate::execution) fn on_news(&mut self) {
         if let State::Open { next, .. } = &mut self.state {
             *next = (*next).min(self.probed_at.plus(PROBE_ON_NEWS));
         }
     }
 
-    /// So many calls came back without having left.
+    /// Takes calls out of the current round, such as those that came back unsent.
     pub(in crate::execution) fn on_returned(&mut self, calls: u32) {
         if let State::Probing(round) = &mut self.state {
             round.sent = round.sent.saturating_sub(calls);
         }
     }
 
-    /// Every call that was out is lost.
+    /// Restarts the current round, because every call that was out is lost.
     pub(in crate::execution) fn on_lost(&mut self, now: Moment) {
         if let State::Probing(round) = &mut self.state {
             *round = Round::new(round.since, round.size, now);
         }
     }
 
-    /// So many calls brought a verdict; the latest of them departed then. `most` calls may be in flight.
+    /// Handles calls that brought a verdict, the latest of which was sent at `departed`. `most` calls may be in
+    /// flight.
     pub(super) fn on_answered(&mut self, calls: u32, departed: Moment, most: u32, now: Moment) -> Turn {
         self.evidence = Evidence::default();
         match &mut self.state {
@@ -268,7 +270,7 @@ impl Circuit {
         }
     }
 
-    /// A call came back without a verdict.
+    /// Handles a call that came back without a verdict.
     pub(super) fn on_unanswered(
         &mut self,
         call: Unanswered,
@@ -281,7 +283,8 @@ impl Circuit {
             State::Open { next, step } => {
                 let was_unreached = std::mem::replace(&mut self.is_unreached, call.class.reaches_nobody());
                 if was_unreached && !self.is_unreached {
-                    // Somebody is there again, and this may be about its item: the next one tells soon.
+                    // The handler is reachable again, and this call may be about its item: the next probe will tell
+                    // soon.
                     *next = (*next).min(now.plus(probe_wait(0, self.salt)));
                     *step = (*step).min(1);
                 }
@@ -319,12 +322,12 @@ impl Circuit {
         Turn::Opened
     }
 
-    /// Nobody waits for the handler to come back any longer: calls leave as usual, and count.
-    pub(super) fn give_up_waiting(&mut self, now: Moment) {
+    /// Closes the circuit without waiting for the handler any longer: calls are sent as usual, and count.
+    pub(super) fn fail_waiting(&mut self, now: Moment) {
         self.close(now);
     }
 
-    /// Nothing is left to call for.
+    /// Closes the circuit, because nothing is left to call.
     pub(in crate::execution) fn end(&mut self) {
         (self.state, self.outage) = (State::Closed, None);
     }
@@ -345,7 +348,7 @@ impl Circuit {
         self.close_if_passed(most, now);
     }
 
-    /// The next round would be as large as usual, or rounds have grown for long enough.
+    /// Closes the circuit if the next round would be of the usual size, or if rounds have grown for long enough.
     fn close_if_passed(&mut self, most: u32, now: Moment) {
         if let State::Probing(round) = &self.state
             && (round.size >= most || now.since(round.since) >= RAMP)

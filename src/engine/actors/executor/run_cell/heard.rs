@@ -1,11 +1,11 @@
-//! What replies said beside what they came to, on its way into the run.
+//! Log lines and outputs of replies on their way into the run.
 
 use super::Guarded;
 use crate::actors::executor::lane_reply::Said;
 use windrow_core::execution::{Effects, Event, Now};
 
 impl Guarded {
-    /// Takes in what replies said with the reports that the core has just taken in.
+    /// Takes in the log lines and outputs of the replies whose reports the core has just taken in.
     #[inline]
     pub(super) fn hear(&mut self, said: &mut Said, now: Now, fx: &mut Effects) {
         if !said.lines.is_empty() {

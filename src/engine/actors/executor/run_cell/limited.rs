@@ -1,4 +1,4 @@
-//! The exchange of a run that shares limits with others.
+//! Exchange of a run under shared limits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,19 +18,19 @@ use windrow_core::limit::key::JOINED_MAX;
 use windrow_core::limit::pot::Used;
 use windrow_core::settings::RateLimit;
 
-/// What held a run back last, where nothing did yet.
+/// Value of `held_by` before any limit has held the run back.
 const NOBODY: usize = usize::MAX;
 
-/// A run's places under its limits. All runs visit theirs in the order of the limits' keys, and hold the mutex of one pot
-/// at a time.
+/// Slots of a run under its limits. All runs visit theirs in the order of the limits' keys, and hold the mutex of one
+/// local bucket at a time.
 pub(crate) struct LimitSlots {
     slots: Vec<LimitSlot>,
-    /// The place in `slots` of the limit that held the run back last, or [`NOBODY`].
+    /// Position in `slots` of the limit that last held the run back, or [`NOBODY`].
     held_by: AtomicUsize,
 }
 
 impl LimitSlots {
-    /// Takes a place under each of the limits.
+    /// Takes a slot under each of the limits.
     pub(crate) fn join(
         pots: &Pots,
         (life, limits): (&Life, &[LimitOf]),
@@ -52,25 +52,25 @@ impl LimitSlots {
         }
     }
 
-    /// Whether any of them limits anything now.
+    /// True if any of the limits is in force now.
     #[inline]
     pub(super) fn is_limited(&self) -> bool {
         self.slots.iter().any(LimitSlot::is_limited)
     }
 
-    /// The run's settings were changed.
+    /// Applies the run's changed settings to every slot.
     pub(crate) fn tune(&self, rate: RateLimit, batch: u32) {
         self.slots.iter().for_each(|slot| slot.tune(rate, batch));
     }
 
-    /// The key of the limit that held the run back last.
+    /// Returns the key of the limit that last held the run back.
     pub(crate) fn held_by(&self) -> Option<&str> {
         self.slots
             .get(self.held_by.load(Ordering::Relaxed))
             .map(LimitSlot::key)
     }
 
-    /// Takes up to so many items from each limit; to be settled.
+    /// Reserves up to `want` items from each limit. The caller must settle the reservation.
     fn reserve(&self, want: u32, now: Moment) -> Joint<JOINED_MAX> {
         let mut joint = Joint::new(want);
         for (at, slot) in self
@@ -84,7 +84,7 @@ impl LimitSlots {
         joint
     }
 
-    /// Says to each what became of them.
+    /// Settles a reservation with each limit.
     fn settle(&self, joint: &Joint<JOINED_MAX>, used: Used, now: Moment) {
         if let Some(at) = joint.cut_by().filter(|_| used.wants_more) {
             self.held_by.store(at, Ordering::Relaxed);
@@ -98,8 +98,8 @@ impl LimitSlots {
 }
 
 impl RunCell {
-    /// The same under shared limits: first so many items are reserved as all of them give, then the core is asked for no
-    /// more than those, and what it didn't use goes back.
+    /// Exchanges under shared limits: reserves as many items as all limits allow, asks the core for at most those,
+    /// and gives the unused ones back.
     pub(super) fn exchange_limited(
         &self,
         (generation, gate_open): (Generation, bool),
@@ -130,7 +130,7 @@ impl RunCell {
             wants_more: fx.held_by_limit,
             in_flight: core.execution.in_flight(),
         };
-        // Under the core's lock: the last one to say what is in flight knows best.
+        // Under the core's lock, so that the last number of items in flight to arrive is the newest.
         limits.settle(&joint, used, now.moment);
         fx.paced |= left > 0;
         let ask_at = joint.ask_at().filter(|_| fx.held_by_limit);

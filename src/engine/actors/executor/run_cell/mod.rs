@@ -1,7 +1,8 @@
-//! What the lanes of one run share with their executor and launcher: the core behind a mutex, and what it drives.
+//! State that the lanes of one run share with their executor and launcher: the core behind a mutex, and everything
+//! that it drives.
 //!
-//! A lane locks the core once per exchange, never across an await. The generation is compared under that lock: a
-//! lane of an executor that died gets no grant and its reports are dropped.
+//! A lane locks the core once per exchange, never across an await. The generation is compared under that lock: a lane
+//! of a dead executor gets no grant, and its reports are dropped.
 
 mod heard;
 mod limited;
@@ -30,15 +31,16 @@ use windrow_core::items::counters::Counters;
 use windrow_core::settings::RateLimit;
 use windrow_core::task::Tuning;
 
-/// A lane belongs to an executor that is no more; it must end without reporting.
+/// Error for a lane whose executor is gone; it must end without reporting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Superseded;
 
-/// The core panicked inside a step: its state can't be trusted, the run must be restored from the store.
+/// Error after a panic inside a step of the core: its state can't be trusted, and the run must be restored from the
+/// store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CoreBroken;
 
-/// Where lanes put log lines of the system; full means that lines are dropped and counted.
+/// Callback for the system's log lines; when full, it drops and counts them.
 pub(crate) type LogSink = Arc<dyn Fn(DataLogLine) + Send + Sync>;
 
 struct Guarded {
@@ -46,12 +48,12 @@ struct Guarded {
     lines: ReplyLines,
     results: Results,
     generation: Generation,
-    /// The core was told that a shared limit keeps it from having all that it asked for.
+    /// Set while the core knows that a shared limit keeps it from having all that it asked for.
     is_held: bool,
 }
 
 impl Guarded {
-    /// Whether a checkpoint would hold nothing, and none is on its way.
+    /// True if a checkpoint would hold nothing and none is on its way.
     #[inline]
     fn is_quiet(&self) -> bool {
         self.execution.is_quiet() && self.lines.is_empty() && self.results.is_empty()
@@ -60,25 +62,25 @@ impl Guarded {
 
 pub(crate) struct RunCell {
     drives: Drives,
-    /// Unit: nanoseconds; changes live.
+    /// Call timeout in nanoseconds; changes live.
     pub(crate) timeout_ns: AtomicU64,
-    /// Items of one call; changes live.
+    /// Items per call; changes live.
     pub(crate) batch: AtomicUsize,
-    /// Lanes that there should be: those of higher numbers retire. At least one.
+    /// Number of wanted lanes, at least one. Lanes with higher numbers retire.
     lanes_wanted: AtomicUsize,
     core: Mutex<Guarded>,
     lanes: AtomicUsize,
     lanes_gone: Notify,
     checkpoint_asked: AtomicBool,
-    /// The executor has nothing to save and looks rarely: it wants to hear of the next change.
+    /// Set while the executor has nothing to save and ticks rarely; reset by the next change, which notifies it.
     quiet: AtomicBool,
     violations: AtomicU64,
-    /// What the store said when the run began.
+    /// Counters in the store when the run began.
     pub(crate) began: Counters,
     pub(crate) began_at: Moment,
-    /// When progress was last saved. Unit: nanoseconds of the clock.
+    /// Time of the last save of progress, in nanoseconds of the clock.
     saved_at: AtomicU64,
-    /// Its part of the rate is larger than what its node has room for.
+    /// Rate that the node has no room for, or `None` while the run has all of its rate.
     held_back: Mutex<Option<Refused>>,
 }
 
@@ -122,7 +124,7 @@ impl RunCell {
         }
     }
 
-    /// The node has no room for this part of the rate: `rate` is what holds instead.
+    /// Notes that the node has no room for the rate `wanted`; `rate` applies instead.
     pub(crate) fn hold_back(&self, rate: RateLimit, wanted: RateLimit, why: String) {
         let mut held_back = lock(&self.held_back);
         let since = held_back
@@ -136,12 +138,12 @@ impl RunCell {
         });
     }
 
-    /// It has what it should have.
+    /// Notes that the run has all of its rate.
     pub(crate) fn let_grow(&self) {
         *lock(&self.held_back) = None;
     }
 
-    /// See [`RunCell::hold_back`].
+    /// Returns what [`RunCell::hold_back`] noted, if it still applies.
     pub(crate) fn held_back(&self) -> Option<Refused> {
         lock(&self.held_back).clone()
     }
@@ -150,14 +152,14 @@ impl RunCell {
         now(&*self.clock)
     }
 
-    /// Its settings were changed.
+    /// Applies the timeout and batch of changed settings.
     pub(crate) fn tune(&self, tuning: &Tuning) {
         self.timeout_ns.store(nanos(tuning.timeout), Ordering::Relaxed);
         self.batch.store(tuning.batch.get() as usize, Ordering::Relaxed);
     }
 
-    /// Reports what came back, with the log lines that came with it, and asks for up to `want` items. Says whether a
-    /// checkpoint should be asked for now.
+    /// Reports replies with their log lines and asks for up to `want` items. The result also asks for a checkpoint if
+    /// one is due.
     pub(crate) fn exchange(
         &self,
         generation: Generation,
@@ -214,7 +216,8 @@ impl RunCell {
         }
     }
 
-    /// One event from outside the lanes; wakes them, since it may change what they may do.
+    /// Passes one event from outside the lanes to the core, and wakes the lanes, since it may change what they may
+    /// do.
     pub(crate) fn tell(&self, event: Event<'_>, fx: &mut Effects) -> Result<(), CoreBroken> {
         fx.clear();
         let now = self.now();
@@ -228,7 +231,7 @@ impl RunCell {
         Ok(())
     }
 
-    /// A draft, if there is something to save: the reports that came in, and the log lines that came with them.
+    /// Returns a draft if there is something to save: the reports so far, with their log lines and outputs.
     pub(crate) fn draft(&self, fx: &mut Effects) -> Result<Option<Drafted>, CoreBroken> {
         fx.clear();
         self.checkpoint_asked.store(false, Ordering::Release);
@@ -237,7 +240,7 @@ impl RunCell {
         core.execution.step(Event::DraftCheckpoint, now, fx);
         let drafted = fx.checkpoint.take().map(|draft| {
             let lines = core.lines.take_for(draft.no);
-            let results = core.results.take_for(draft.no, draft.low_water);
+            let results = core.results.take_for(draft.no, draft.watermark);
             Drafted {
                 draft,
                 lines,
@@ -246,14 +249,14 @@ impl RunCell {
         });
         drop(core);
         self.on_violations(fx);
-        // A draft gives room only by what it takes away.
+        // Only a draft that takes something makes room.
         if drafted.is_some() {
             self.wake.notify_waiters();
         }
         Ok(drafted)
     }
 
-    /// Whether there is nothing to save. From then on, an exchange that changes that says so, once.
+    /// Returns true if there is nothing to save. From then on, the exchange that changes this says so, once.
     pub(crate) fn fall_quiet(&self) -> bool {
         let core = lock(&self.core);
         let is_quiet = core.is_quiet();
@@ -282,13 +285,13 @@ impl RunCell {
         self.wake.notify_waiters();
     }
 
-    /// The picture now; after a panic inside the core still the last one, for people only.
+    /// Returns the current progress. After a panic inside the core it is the last known one, for display only.
     pub(crate) fn progress(&self) -> Progress {
         let now = self.now();
         self.peek(|execution| execution.progress(now))
     }
 
-    /// Writes into the data log what is new of the handler.
+    /// Writes new events of the handler to the data log.
     pub(crate) fn tell_of_handler(&self, journal: &mut Journal) {
         let now = self.now();
         let look =
@@ -298,7 +301,7 @@ impl RunCell {
         }
     }
 
-    /// Progress was saved, up to the draft of this number.
+    /// Releases the lines and outputs up to draft `draft_no`, which is saved, and notes the time.
     pub(crate) fn on_saved(&self, draft_no: u64) {
         let mut core = lock(&self.core);
         core.lines.on_stored(draft_no);
@@ -309,7 +312,7 @@ impl RunCell {
         self.saved_at.store(self.clock.now().0, Ordering::Relaxed);
     }
 
-    /// Since when progress has not been saved.
+    /// Returns the time of the last save of progress.
     pub(crate) fn saved_at(&self) -> Moment {
         Moment(self.saved_at.load(Ordering::Relaxed))
     }
@@ -319,24 +322,24 @@ impl RunCell {
         look(&core.execution)
     }
 
-    /// How many lanes there should be.
+    /// Returns the number of wanted lanes.
     #[inline]
     pub(crate) fn lanes_wanted(&self) -> usize {
         self.lanes_wanted.load(Ordering::Relaxed)
     }
 
-    /// Changes how many lanes there should be; those above it retire once they have nothing out.
+    /// Sets the number of wanted lanes; surplus lanes retire once they have nothing in flight.
     pub(crate) fn want_lanes(&self, lanes: usize) {
         self.lanes_wanted.store(lanes.max(1), Ordering::Relaxed);
         self.wake.notify_waiters();
     }
 
-    /// How many invariants were found broken so far.
+    /// Returns the number of broken invariants found so far.
     pub(crate) fn violations(&self) -> u64 {
         self.violations.load(Ordering::Relaxed)
     }
 
-    /// Whether the core panicked or broke an invariant: an executor on it can't be restarted.
+    /// True if the core panicked or broke an invariant: an executor can't be restarted on it.
     pub(crate) fn is_broken(&self) -> bool {
         self.violations() > 0 || self.core.is_poisoned()
     }
@@ -354,7 +357,7 @@ impl RunCell {
         LaneGuard(self.clone())
     }
 
-    /// Ends when no lane is left. Cancel safe.
+    /// Waits until no lane is left. Cancel safe.
     pub(crate) async fn lanes_gone(&self) {
         loop {
             let gone = self.lanes_gone.notified();
@@ -366,7 +369,7 @@ impl RunCell {
     }
 }
 
-/// The time, both ways.
+/// Returns the current monotonic and wall-clock time.
 pub(crate) fn now(clock: &dyn Clock) -> Now {
     let moment = clock.now();
     let wall = WallMs(clock.wall_micros(moment) / 1000);
@@ -377,7 +380,7 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Counts a lane for as long as it lives, also when it is aborted or panics.
+/// Guard that counts a lane for as long as it lives, also when the lane is aborted or panics.
 pub(crate) struct LaneGuard(Arc<RunCell>);
 
 impl Drop for LaneGuard {

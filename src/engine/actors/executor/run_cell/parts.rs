@@ -1,4 +1,4 @@
-//! What a run is made of, and what is known of it beside its progress.
+//! Parts of a run, and facts about it other than its progress.
 
 use std::sync::Arc;
 
@@ -12,29 +12,29 @@ use crate::ports::ownership::gate::Gate;
 use windrow_core::ids::{Moment, RunNo, ShardId};
 use windrow_core::settings::RateLimit;
 
-/// A part of the rate that a run's node has no room for.
+/// Rate that a run's node has no room for, and the rate in force instead.
 #[derive(Clone, Debug)]
 pub(crate) struct Refused {
     pub(crate) rate: RateLimit,
     pub(crate) wanted: RateLimit,
-    /// What was said when it was last asked for.
+    /// Reason given at the last refusal.
     pub(crate) why: String,
     pub(crate) since: Moment,
 }
 
-/// What people want to know of a run beside its progress.
+/// Facts about a run other than its progress, for display.
 #[derive(Clone, Debug)]
 pub(crate) struct RunAbout {
     pub(crate) run: RunNo,
     pub(crate) business: String,
     pub(crate) task_name: Option<String>,
-    /// `http`, `command` or `rust`.
+    /// Handler kind: `http`, `command` or `rust`.
     pub(crate) kind: &'static str,
-    /// Whether what items come to is kept.
+    /// True if the outputs of items are kept.
     pub(crate) keeps_results: bool,
 }
 
-/// What a run drives, and whom it is driven for.
+/// Shard and task of a run, and everything that the run drives.
 pub(crate) struct Drives {
     pub(crate) shard: ShardId,
     pub(crate) about: RunAbout,
@@ -43,30 +43,30 @@ pub(crate) struct Drives {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) rows: Option<Arc<RowFeed>>,
     pub(crate) logs: LogSink,
-    /// Its places under limits that it shares with other runs.
+    /// Slots under limits that are shared with other runs.
     pub(crate) limits: LimitSlots,
-    /// What wakes its parked lanes.
+    /// Notifier that wakes the parked lanes.
     pub(crate) wake: Arc<Notify>,
 }
 
-/// What an exchange tells beside its effects.
+/// Result of an exchange in addition to its effects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchanged {
-    /// The time that it was made at.
+    /// Time at which it was made.
     pub(crate) moment: Moment,
-    /// Whether this node may still believe that it owns the shard.
+    /// True if this node may still assume that it owns the shard.
     pub(crate) gate_open: bool,
-    /// What the executor should be told, each once.
+    /// Request to pass to the executor; each is made once.
     pub(crate) ask: Option<Ask>,
-    /// When a shared limit may let more leave.
+    /// Time at which a shared limit may allow more items.
     pub(crate) ask_at: Option<Moment>,
 }
 
-/// What an exchange asks its executor for.
+/// Request of an exchange to its executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// A checkpoint before its time.
+    /// Make a checkpoint before the next tick.
     Checkpoint,
-    /// To look at its usual intervals again: there is something to save.
+    /// Return to the usual tick interval: there is something to save.
     Tick,
 }

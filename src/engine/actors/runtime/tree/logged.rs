@@ -1,5 +1,5 @@
-//! The tree as a field of a line of the log: a table below the line for people, and for machines (`{:#}`) the list that the
-//! API has, as JSON. The log knows which of them reads it; whoever logs doesn't.
+//! Tree as a field of a log line: a table below the line for people, and for machines (`{:#}`) the list of the API as
+//! JSON. The log knows which of them reads it; the code that logs doesn't.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{ActorView, table};
 
-/// Actors of a line; none where they are not wanted.
+/// Actors to show with a log line, or `None` if not wanted.
 pub(crate) struct Logged(pub(super) Option<Vec<ActorView>>);
 
 impl fmt::Display for Logged {
@@ -22,7 +22,7 @@ impl fmt::Display for Logged {
     }
 }
 
-/// The members that an actor has in the API.
+/// Returns an actor with the members it has in the API.
 fn value(actor: &ActorView) -> Value {
     json!({
         "path": actor.path,

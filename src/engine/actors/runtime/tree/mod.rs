@@ -1,6 +1,6 @@
-//! What people see of the supervision tree: one entry per actor, as text and as values.
+//! Supervision tree as shown to people: one entry per actor, as text and as values.
 //!
-//! Actors write their own entry; nobody is asked, so the tree can be printed even when an actor hangs.
+//! Actors write their own entry, so the tree can be printed even when an actor hangs.
 
 mod logged;
 pub mod table;
@@ -18,18 +18,18 @@ use crate::ports::clock::Clock;
 use windrow_core::ids::Moment;
 use windrow_core::slugs;
 
-/// The target of every line that shows the tree, so that a log may have these lines and no others.
+/// Target of every log line that shows the tree, so that a log may have these lines and no others.
 pub(crate) const LOG: &str = module_path!();
 
 slugs! {
-    /// What an actor is up to.
+    /// Current activity of an actor.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Activity {
-        /// Working as it should.
+        /// Working normally, with no failure.
         Ok = "ok",
-        /// Finishing what is in flight.
+        /// Finishing the calls in flight.
         Draining = "DRAINING",
-        /// Failed, waits to be started again.
+        /// Failed, waiting to be restarted.
         Backoff = "BACKOFF",
     }
 }
@@ -44,24 +44,24 @@ struct Entry {
     text: Mutex<(Activity, String)>,
 }
 
-/// One actor as shown.
+/// One actor as shown to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActorView {
-    /// `n1/t42.0/executor`.
+    /// Path of the actor, such as `n1/t42.0/executor`.
     pub path: String,
-    /// Its kind.
+    /// Kind of the actor.
     pub kind: Kind,
-    /// What it is up to.
+    /// Current activity of the actor.
     pub activity: Activity,
-    /// Since its last start.
+    /// Time since its last start.
     pub uptime: Duration,
-    /// How often it was started again.
+    /// Number of restarts under this path.
     pub restarts: u32,
-    /// Messages that wait.
+    /// Messages waiting in its mailbox.
     pub mailbox: u64,
-    /// Since it last handled a message.
+    /// Time since it last handled a message.
     pub last_handled: Duration,
-    /// Its own words.
+    /// Status text written by the actor.
     pub text: String,
 }
 
@@ -71,20 +71,20 @@ pub struct Tree {
     clock: Arc<dyn Clock>,
     entries: Arc<Mutex<BTreeMap<String, Arc<Entry>>>>,
     restarts: Arc<Mutex<BTreeMap<String, u32>>>,
-    /// Why actors failed that were not started again yet.
+    /// Errors of actors that failed and were not restarted yet.
     failures: Arc<Mutex<BTreeMap<String, String>>>,
     observer: Option<Observer>,
     printed: Printed,
 }
 
-/// When the tree is printed to the log.
+/// Events at which the tree is printed to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// When the node has started.
+    /// Print the tree when the node has started.
     pub start: bool,
-    /// When an actor was started again: its part of the tree.
+    /// Print an actor's part of the tree when it was restarted.
     pub restart: bool,
-    /// When the node has ended: what is still alive.
+    /// Print the tree when the node drains, and the actors still alive when it has ended.
     pub stop: bool,
 }
 
@@ -98,11 +98,11 @@ impl Default for Printed {
     }
 }
 
-/// Called in an actor, with its path, whenever it begins to handle a message: for metrics, and for tests that let
-/// an actor panic at a chosen moment.
+/// Callback with the path of an actor that begins to handle a message: for metrics, and for tests that let an actor
+/// panic at a chosen moment.
 pub type Observer = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// An actor's own entry; it leaves the tree when the last clone is dropped by its owner through `leave`.
+/// Entry of one actor; removed from the tree when its owner drops the last clone through `leave`.
 #[derive(Clone)]
 pub(crate) struct Leaf {
     tree: Tree,
@@ -111,7 +111,7 @@ pub(crate) struct Leaf {
 }
 
 impl Tree {
-    /// An empty tree.
+    /// Creates an empty tree.
     pub fn new(clock: Arc<dyn Clock>) -> Tree {
         Tree {
             clock,
@@ -123,7 +123,7 @@ impl Tree {
         }
     }
 
-    /// The same tree with an observer of every message.
+    /// Returns the tree with an observer of every message.
     #[must_use]
     pub fn observed(self, observer: Observer) -> Tree {
         Tree {
@@ -132,23 +132,23 @@ impl Tree {
         }
     }
 
-    /// The same tree, printed when these say so.
+    /// Returns the tree, printed at these events.
     #[must_use]
     pub fn printed(self, printed: Printed) -> Tree {
         Tree { printed, ..self }
     }
 
-    /// The tree from a path on for a line of the log, below it; nothing where it is not wanted.
+    /// Returns the actors from a path on, for a log line; nothing if they are not wanted.
     pub(crate) fn for_log(&self, path: &str, wanted: impl Fn(Printed) -> bool) -> Logged {
         Logged(wanted(self.printed).then(|| self.below(path)))
     }
 
-    /// Notes why an actor failed: its restart says it.
+    /// Records why an actor failed; the log line of its restart shows it.
     pub(crate) fn failed(&self, path: &str, error: &str) {
         lock(&self.failures).insert(path.to_owned(), error.to_owned());
     }
 
-    /// Enters an actor and logs its start; a path that was there before counts as a restart.
+    /// Adds an actor and logs its start; a path that was there before counts as a restart.
     pub(crate) fn enter(&self, path: &str, kind: Kind) -> Leaf {
         let now = self.clock.now();
         let mut seen = lock(&self.restarts);
@@ -181,25 +181,25 @@ impl Tree {
         }
     }
 
-    /// Forgets a path's restarts: what comes next under it is another run.
+    /// Forgets a path's restarts: the next actor under it belongs to another run.
     pub(crate) fn forget(&self, path: &str) {
         remove_from(&mut lock(&self.failures), path);
         remove_from(&mut lock(&self.restarts), path);
         remove_from(&mut lock(&self.entries), path);
     }
 
-    /// Every actor, parents before children.
+    /// Returns every actor, parents before children.
     pub fn view(&self) -> Vec<ActorView> {
         self.below("")
     }
 
-    /// The tree as lines of text below a line with the names of the columns, children below their parents; `below` picks
-    /// a subtree.
+    /// Renders the tree as lines of text below a header line, children below their parents; `below` picks a subtree.
     pub fn render(&self, below: &str) -> String {
         table::render(&self.below(below))
     }
 
-    /// The actors whose paths begin so. Costs what it finds: thousands of runs may begin together, and each is logged.
+    /// Returns the actors whose paths begin with `path`. Costs only what it finds: thousands of runs may begin
+    /// together, and each is logged.
     fn below(&self, path: &str) -> Vec<ActorView> {
         let now = self.clock.now();
         let entries = lock(&self.entries);
@@ -210,10 +210,10 @@ impl Tree {
     }
 }
 
-/// Removes a path and all below it. Costs what it removes: thousands of runs may end together.
+/// Removes a path and everything below it. Costs only what it removes: thousands of runs may end together.
 fn remove_from<V>(known: &mut BTreeMap<String, V>, path: &str) {
     known.remove(path);
-    // The character after the slash: every path below is before it.
+    // The character after the slash: every path below sorts before it.
     let below = format!("{path}/")..format!("{path}0");
     let gone: Vec<String> = known.range(below).map(|(name, _)| name.clone()).collect();
     for name in gone {
@@ -246,17 +246,17 @@ impl Leaf {
         format!("{}/{name}", self.path)
     }
 
-    /// Enters a child that is the only one of its kind.
+    /// Adds a child that is the only one of its kind.
     pub(crate) fn enter_child(&self, kind: Kind) -> Leaf {
         self.tree.enter(&self.child(kind.as_str()), kind)
     }
 
-    /// So many messages more wait in the mailbox: ractor does not tell.
+    /// Adds to the number of messages in the mailbox, since ractor doesn't count them.
     pub(crate) fn count_waiting(&self, messages: i64) {
         self.entry.mailbox.fetch_add(messages, Ordering::Relaxed);
     }
 
-    /// Notes that a message is being handled.
+    /// Records that a message is being handled.
     pub(crate) fn handled(&self) {
         self.count_waiting(-1);
         self.entry
@@ -267,12 +267,12 @@ impl Leaf {
         }
     }
 
-    /// Says in the actor's own words what it is up to.
+    /// Sets the actor's activity and its status text.
     pub(crate) fn say(&self, activity: Activity, text: impl Into<String>) {
         *lock(&self.entry.text) = (activity, text.into());
     }
 
-    /// Takes the actor out of the tree and logs its end, unless a newer one stands under its path.
+    /// Removes the actor from the tree and logs its end, unless a newer one has its path.
     pub(crate) fn leave(&self) {
         let mut entries = lock(&self.tree.entries);
         if entries

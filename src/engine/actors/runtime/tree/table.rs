@@ -1,4 +1,4 @@
-//! The tree as lines of text: a column each for what people ask of an actor, children below their parents.
+//! Tree as lines of text: one column for each fact about an actor, children below their parents.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const COLUMNS: [&str; 7] = [
     "doing",
 ];
 
-/// Actors with parents before children, as a tree gives them; those at the top are roots.
+/// Renders actors, given with parents before children as a tree gives them; those at the top are roots.
 pub fn render(actors: &[ActorView]) -> String {
     let depth = |actor: &ActorView| actor.path.matches('/').count();
     let top = actors.iter().map(depth).min().unwrap_or(0);
@@ -57,15 +57,16 @@ fn cells(actor: &ActorView, lead: &str) -> [String; 7] {
     ]
 }
 
-/// The lines that lead from the root to a path: one column for each ancestor below the root, then its own corner.
+/// Returns the lines that lead from the root to a path: one column for each ancestor below the root, then the actor's
+/// corner.
 fn branches(path: &str, later: &[ActorView], top: usize) -> String {
     let parts: Vec<&str> = path.split('/').collect();
     let mut text = String::new();
     for depth in top + 1..parts.len() {
-        // A column goes on while a later actor hangs on the same parent.
+        // A column continues while a later actor hangs on the same parent.
         let parent = format!("{}/", parts[..depth].join("/"));
         let own = format!("{}/", parts[..=depth].join("/"));
-        // Sorted: whoever comes first after the actor's own is still below the parent, or nobody is.
+        // Sorted: the first actor after this one's subtree is still below the parent, or none is.
         let next = later.iter().find(|next| !next.path.starts_with(&own));
         let goes_on = next.is_some_and(|next| next.path.starts_with(&parent));
         text.push_str(match (depth + 1 == parts.len(), goes_on) {

@@ -1,4 +1,4 @@
-//! `GET /v1/tasks/{task}/explain`: why a task is as fast as it is, and what would help.
+//! `GET /v1/tasks/{task}/explain`: reasons for a task's actual rate, and advice.
 
 pub(crate) mod text;
 
@@ -30,11 +30,11 @@ use windrow_core::limit::key::LimitKey;
 use windrow_core::settings::table::TuningPatch;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Of what time.
+/// Time range of an explanation.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ExplainQuery {
-    /// The last so many seconds; 60 without it.
+    /// Length of the explained period up to now, in seconds; default 60.
     #[param(minimum = 5, maximum = 900)]
     seconds: Option<u32>,
 }
@@ -54,10 +54,10 @@ impl Of<&HeldBy> for api::ExplainedLimit {
     }
 }
 
-/// Explain the speed of a task.
+/// Explain the actual rate of a task.
 ///
-/// Each permit of the task's rate sends an attempt or is lost; those that were lost are told by their cause, and the causes
-/// add up to what is missing. With it comes what would help.
+/// Each permit of the task's rate is either used for an attempt or lost. Lost permits are listed by cause; the causes
+/// add up to the missing rate. Includes advice on what would help.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/explain", tag = "tasks", operation_id = "explain_task",
     params(ExplainQuery), security(("bearer" = ["viewer", "business"])),
@@ -160,12 +160,12 @@ impl Of<&Advice> for api::ExplainedAdvice {
     }
 }
 
-/// To millionths: low rates are rates too.
+/// Rounds to millionths, so that low rates don't become zero.
 fn rounded(number: f64) -> f64 {
     (number * 1e6).round() / 1e6
 }
 
-/// The settings as a PATCH has them.
+/// Returns the settings in the form that PATCH accepts.
 fn as_patch(change: &TuningPatch) -> Option<Map<String, Value>> {
     match serde_json::to_value(change) {
         Ok(Value::Object(members)) => Some(members),

@@ -1,4 +1,4 @@
-//! An explanation as a terminal shows it.
+//! Plain-text form of an explanation for terminals.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use windrow_core::explain::{MISSING_MIN, rate_like, rate_text};
 
-/// A part of the rate below this is noise and not shown.
+/// Share of the rate below which a cause is noise and not shown.
 const SHOWN_MIN: f64 = 0.001;
 
-/// The text, with a line feed at its end.
+/// Formats an explanation as text, ending with a line feed.
 pub(crate) fn text(body: &api::Explanation) -> String {
     if is_over(body) {
         return format!(
@@ -17,7 +17,7 @@ pub(crate) fn text(body: &api::Explanation) -> String {
             body.why, body.task
         );
     }
-    // Where no node that can be asked runs it, nothing was measured.
+    // Nothing was measured if no reachable node runs the task.
     let is_known = !rests(body) && body.span_seconds > 0.0;
     let mut lines: Vec<String> = is_known.then(|| head(body)).into_iter().collect();
     for cause in body.causes.iter().filter(|cause| is_shown(body, cause)) {
@@ -55,7 +55,7 @@ pub(crate) fn text(body: &api::Explanation) -> String {
     lines.join("\n")
 }
 
-/// Which of several shards stand where, and what their nodes have no room for.
+/// Lists the nodes of several shards, and the capacity these nodes lack.
 fn places(shards: &[api::ExplainedShard]) -> Vec<String> {
     let mut lines = Vec::new();
     if shards.len() > 1 {
@@ -65,7 +65,7 @@ fn places(shards: &[api::ExplainedShard]) -> Vec<String> {
                 .or_default()
                 .push(&place.shard);
         }
-        // No name is empty.
+        // The empty name stands for shards without a node.
         on.remove("");
         let on: Vec<String> = on
             .iter()
@@ -94,12 +94,12 @@ fn places(shards: &[api::ExplainedShard]) -> Vec<String> {
     lines
 }
 
-/// Whether there is nothing more to explain: it has ended for good.
+/// Returns true if the task has ended for good, so that nothing needs explaining.
 fn is_over(body: &api::Explanation) -> bool {
     ["finished", "cancelled"].contains(&body.status.as_str())
 }
 
-/// Whether it isn't to run, so that no speed is missed.
+/// Returns true if the task isn't supposed to run, so that no rate is missed.
 fn rests(body: &api::Explanation) -> bool {
     ["created", "stopped"].contains(&body.status.as_str())
 }
@@ -123,7 +123,7 @@ fn is_shown(body: &api::Explanation, cause: &api::ExplainedCause) -> bool {
     of_rate >= SHOWN_MIN
 }
 
-/// All rates of an explanation are written in the unit of this one.
+/// Returns the rate whose unit is used for all rates of the explanation.
 fn unit_of(body: &api::Explanation) -> f64 {
     body.target_rate.unwrap_or(body.actual_rate).max(body.actual_rate)
 }
@@ -166,7 +166,7 @@ fn advised(task: &str, advice: &api::ExplainedAdvice) -> String {
     text
 }
 
-/// The command that makes the change.
+/// Returns the CLI command that makes the change.
 fn command(task: &str, change: &Map<String, Value>) -> String {
     let flags = change.iter().map(|(key, value)| match value {
         Value::String(text) if text.contains(' ') => format!(" --{} {text:?}", key.replace('_', "-")),

@@ -1,4 +1,4 @@
-//! `/v1/tasks/{task}/items/{index}`: what is known of one item.
+//! `/v1/tasks/{task}/items/{index}`: record of a single item.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
@@ -18,7 +18,7 @@ use windrow_core::life::SKIPPED_BY_OPERATOR;
 use windrow_engine::ports::tasks::failure_list::RecordedItem;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// The number in the path.
+/// Item index from the path.
 pub(crate) struct Index(ItemIndex);
 
 impl FromRequestParts<App> for Index {
@@ -35,10 +35,10 @@ impl FromRequestParts<App> for Index {
     }
 }
 
-/// One item.
+/// Get an item.
 ///
-/// What became of an item: its failed attempts and where it stands. Of items that were settled and never failed only the
-/// counters are kept: they are answered `item-not-recorded`, unless the task keeps results and the item has one.
+/// Returns its failed attempts and its current state. For items that settled without a failure only counters are
+/// kept, so the response is `item-not-recorded`, unless the task keeps results and has one for the item.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/items/{index}", tag = "failures", operation_id = "show_item",
     security(("bearer" = ["viewer", "business"])),
@@ -93,7 +93,7 @@ pub(crate) async fn item(
     }))
 }
 
-/// What an item came to, if that was kept.
+/// Returns the output of an item if it was kept.
 async fn kept_output(
     app: &App,
     task: &TaskView,
@@ -105,7 +105,7 @@ async fn kept_output(
         .map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
-/// The recorded attempts; of older rows, which have none, only the last failure is known.
+/// Returns the recorded attempts. Older rows have none; for them, only the last failure is known.
 fn timeline(item: &RecordedItem) -> Vec<api::ItemAttempt> {
     let recorded = item
         .history

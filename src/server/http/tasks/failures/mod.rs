@@ -1,6 +1,6 @@
-//! `/v1/tasks/{task}/failures`: what failed, by code, one by one.
+//! `/v1/tasks/{task}/failures`: failed items, by code and one by one.
 
-pub(crate) mod abandon;
+pub(crate) mod fail;
 pub(crate) mod item;
 pub(crate) mod redrives;
 pub(crate) mod report;
@@ -45,7 +45,7 @@ impl Of<FailureGroup> for api::FailureGroup {
     }
 }
 
-/// Failures with what their items carry, where that is wanted.
+/// Builds the API form of failures, with the data of their items if requested.
 pub(crate) async fn bodies(
     app: &App,
     task: &TaskView,
@@ -91,7 +91,7 @@ pub(crate) fn show_failure(shown: ShownFailure, keys: &Keys) -> api::Failure {
     }
 }
 
-/// JSON text as a value; what was cut and is no JSON any more as a string.
+/// Parses JSON text; text that was cut and is no longer JSON becomes a string.
 pub(crate) fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
@@ -99,18 +99,18 @@ pub(crate) fn value(text: &str) -> Value {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListParams {
-    /// Only this group, in the order in which its items were given up; else all in the order of their indexes.
+    /// Only this group, in the order in which its items failed; default: all failures in index order.
     #[param(max_length = 64)]
     code: Option<String>,
-    /// With what each item carries, looked up in the task's source: `*` is all of it (of a task with the label
-    /// `key-column` what that names), else these members separated by commas.
+    /// Include each item's data from the task's source: `*` for all of it (if the task has the label `key-column`,
+    /// the column it names), or a comma-separated list of members.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
 }
 
-/// Failures.
+/// List failures.
 ///
-/// Items that failed for good. A page costs the same wherever it begins.
+/// Items that failed for good. Each page costs the same, wherever it starts.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/failures", tag = "failures", operation_id = "list_failures",
     security(("bearer" = ["viewer", "business"])), params(ListParams, PageQuery),
@@ -145,15 +145,16 @@ fn key(item: &RecordedItem, by_group: bool) -> u64 {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct GroupParams {
-    /// With what the item of each example carries: `*` is all of it (of a task with the label `key-column` what that
-    /// names), else these members separated by commas.
+    /// Include the data of the example items: `*` for all of it (if the task has the label `key-column`, the column
+    /// it names), or a comma-separated list of members.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
 }
 
-/// Failure groups.
+/// List failure groups.
 ///
-/// Failures by code, most frequent first, each with an example. Counted as they happen, never by looking at items.
+/// Failures grouped by code, most frequent first, each with an example. Counted as they happen, without reading
+/// items.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/failures/groups", tag = "failures", operation_id = "failure_groups",
     security(("bearer" = ["viewer", "business"])), params(GroupParams),
@@ -174,7 +175,7 @@ pub(crate) async fn groups(
     Ok(Json(api::FailureGroups { items, unconfirmed }))
 }
 
-/// Gives the groups of a redrive the items that their examples were before.
+/// Adds the original items of the examples to the failure groups of a redrive.
 pub(crate) async fn add_origins(
     app: &App,
     task: &TaskView,
@@ -192,7 +193,7 @@ pub(crate) async fn add_origins(
     Ok(())
 }
 
-/// Gives groups what the items of their examples carry.
+/// Adds the data of the example items to failure groups.
 pub(crate) async fn add_data(
     app: &App,
     task: &TaskView,

@@ -1,4 +1,4 @@
-//! `POST /v1/tasks/{task}/redrives`: a new task over failures of another.
+//! `POST /v1/tasks/{task}/redrives`: a new task for the failures of another one.
 
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
@@ -14,9 +14,9 @@ use crate::service::tasks::create::TaskPlan;
 use crate::service::tasks::redrives::RedriveRequest;
 use crate::service::{FieldFault, ServiceError};
 
-/// Groups of failures that a task can have: a hundred, and `OTHER`.
+/// Most failure groups of a task: one hundred and `OTHER`.
 const CODES_MAX: usize = 101;
-/// The longest list of indexes. Unit: bytes.
+/// Longest list of indexes, in bytes.
 const INDEXES_BYTES_MAX: usize = 65_536;
 
 impl Of<Vec<FieldFault>> for api::NothingToDo {
@@ -65,11 +65,11 @@ fn redrive_request(body: RedriveBody, key: Option<String>) -> Result<RedriveRequ
     })
 }
 
-/// Do failures again.
+/// Redrive failures.
 ///
-/// Makes a task over the failures of this one, at once, however many they are and while this one runs. The handler sees
-/// the indexes and (unless `new_keys`) the idempotency keys under which it knows the items. What an earlier redrive made
-/// good, or has under way, is left out (unless `again`).
+/// Creates a task for the failures of this one immediately, whatever their number and even while this task runs. The
+/// handler gets the original indexes and, unless `new_keys` is set, the original idempotency keys. Items that an
+/// earlier redrive recovered or is still working on are left out, unless `again` is set.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/redrives", operation_id = "redrive_task", tag = "failures",
     request_body = Option<RedriveBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),

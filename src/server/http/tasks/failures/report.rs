@@ -1,4 +1,4 @@
-//! `GET /v1/tasks/{task}/report`: the whole story of a task as JSON or Markdown.
+//! `GET /v1/tasks/{task}/report`: complete history of a task as JSON or Markdown.
 
 use axum::Json;
 use axum::extract::State;
@@ -50,8 +50,8 @@ impl Of<Report> for api::Report {
             counts: api::ReportCounts::of(&facts.task),
             failures: facts.groups.into_iter().map(api::FailureGroup::of).collect(),
             net: api::ReportNet {
-                abandoned: net.abandoned,
-                made_good: net.made_good,
+                failed: net.failed,
+                recovered: net.recovered,
                 still_failed: net.still_failed,
                 exact: net.is_exact,
             },
@@ -114,7 +114,7 @@ fn run_part(run: RunRecord) -> api::ReportRun {
         ended_at: run.ended_at.map(rfc3339),
         end_reason: run.end_reason,
         end_text: run.end_text,
-        low_water: run.low_water.0,
+        watermark: run.watermark.0,
         settled: run.settled.iter().sum(),
     }
 }
@@ -126,7 +126,7 @@ fn shard_part(shard: &ShardLife) -> api::ReportShard {
         first: shard.first.0,
         end: shard.end.0,
         range_end: shard.range_end.0,
-        low_water: shard.low_water.0,
+        watermark: shard.watermark.0,
         high_water: shard.high_water.0,
     }
 }
@@ -141,27 +141,27 @@ fn entry(entry: AuditEntry) -> api::ReportEntry {
     }
 }
 
-/// How a report is written.
+/// Output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Format {
-    /// For machines.
+    /// JSON, for programs to read.
     Json,
-    /// For people.
+    /// Markdown, for people to read.
     Markdown,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ReportParams {
-    /// How it is written; else as `Accept` says, JSON without.
+    /// Output format; default: from `Accept`, otherwise JSON.
     #[param(inline)]
     format: Option<Format>,
 }
 
-/// Report.
+/// Get the report of a task.
 ///
-/// What the task was, what came of it, and the proof that every item is accounted for.
+/// Describes the task and its outcome, and proves that every item is accounted for.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/report", tag = "tasks", operation_id = "task_report",
     security(("bearer" = ["viewer", "business"])), params(ReportParams),

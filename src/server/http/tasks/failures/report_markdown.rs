@@ -1,10 +1,10 @@
-//! A report as Markdown. Texts of businesses can't become markup.
+//! Markdown form of a report. Escapes text from businesses, so that it can't become markup.
 
 use std::fmt::Write as _;
 
 use serde_json::value::RawValue;
 
-/// The report for people.
+/// Formats a report as Markdown.
 pub(crate) fn markdown(report: &api::Report) -> String {
     let mut out = String::new();
     head(report, &mut out);
@@ -17,7 +17,7 @@ pub(crate) fn markdown(report: &api::Report) -> String {
     out
 }
 
-/// A text in a line or a cell: no line breaks, and nothing that Markdown or HTML would take for its own.
+/// Escapes text for a single line or table cell: no line breaks, nothing that Markdown or HTML interprets.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -32,7 +32,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Appends a line. Writing to a string can't fail.
+/// Appends a line. Writing to a String can't fail.
 macro_rules! line {
     ($out:expr, $($text:tt)*) => {
         writeln!($out, $($text)*).expect("a string takes any text")
@@ -47,8 +47,8 @@ fn head(report: &api::Report, out: &mut String) {
         .map(|name| format!(" {}", plain(name)))
         .unwrap_or_default();
     line!(out, "# {} {}{name}\n", task.id, plain(&task.business));
-    let is_made_good = net.exact && net.made_good > 0 && net.still_failed == 0;
-    let good = (is_made_good && task.status == "finished").then_some("all made good");
+    let is_recovered = net.exact && net.recovered > 0 && net.still_failed == 0;
+    let good = (is_recovered && task.status == "finished").then_some("all recovered");
     let reason = good
         .or(task.result.as_deref())
         .or(task.stop_reason.as_deref())
@@ -79,7 +79,7 @@ fn counts(title: &str, counts: &api::ReportCounts, out: &mut String) {
     line!(out, "## {title}\n");
     line!(
         out,
-        "| total | succeeded | skipped | abandoned | parked | in flight | pending | excluded |"
+        "| total | succeeded | skipped | failed | parked | in flight | pending | excluded |"
     );
     line!(out, "|---:|---:|---:|---:|---:|---:|---:|---:|");
     line!(out, "{}\n", row(counts));
@@ -89,14 +89,14 @@ fn row(api::ReportCounts { total, terms }: &api::ReportCounts) -> String {
     let api::TaskCounts {
         succeeded,
         skipped,
-        abandoned,
+        failed,
         parked,
         in_flight,
         pending,
         excluded,
     } = terms;
     format!(
-        "| {total} | {succeeded} | {skipped} | {abandoned} | {parked} | {in_flight} | {pending} | {excluded} |"
+        "| {total} | {succeeded} | {skipped} | {failed} | {parked} | {in_flight} | {pending} | {excluded} |"
     )
 }
 
@@ -130,19 +130,19 @@ fn redrives(report: &api::Report, out: &mut String) {
         return;
     }
     line!(out, "## Redrives\n");
-    line!(out, "| task | status | total | succeeded | skipped | abandoned |");
+    line!(out, "| task | status | total | succeeded | skipped | failed |");
     line!(out, "|---|---|---:|---:|---:|---:|");
     for task in &report.redrives {
         let (id, status, api::ReportCounts { total, terms }) = (&task.id, &task.status, &task.counts);
         let api::TaskCounts {
             succeeded,
             skipped,
-            abandoned,
+            failed,
             ..
         } = terms;
         line!(
             out,
-            "| {id} | {status} | {total} | {succeeded} | {skipped} | {abandoned} |"
+            "| {id} | {status} | {total} | {succeeded} | {skipped} | {failed} |"
         );
     }
     let net = &report.net;
@@ -153,16 +153,16 @@ fn redrives(report: &api::Report, out: &mut String) {
     };
     line!(
         out,
-        "\n{} abandoned − {} made good = {}{at_least} still failed.\n",
-        net.abandoned,
-        net.made_good,
+        "\n{} failed − {} recovered = {}{at_least} still failed.\n",
+        net.failed,
+        net.recovered,
         net.still_failed
     );
 }
 
 fn runs(report: &api::Report, out: &mut String) {
     line!(out, "## Runs\n");
-    line!(out, "| run | node | from | to | end | low water | settled |");
+    line!(out, "| run | node | from | to | end | watermark | settled |");
     line!(out, "|---|---|---|---|---|---:|---:|");
     for run in &report.runs {
         let node = run.node.as_deref().map(plain).unwrap_or_default();
@@ -175,7 +175,7 @@ fn runs(report: &api::Report, out: &mut String) {
             run.shard,
             run.run,
             run.started_at,
-            run.low_water,
+            run.watermark,
             run.settled
         );
     }

@@ -1,8 +1,8 @@
-//! Items whose calls a stop cut off.
+//! Items whose calls were cut off by a stop.
 
 use windrow_core::task::lifecycle::CutOff;
 
-/// None where nothing was cut off.
+/// Returns the cut-off items, `None` if there aren't any.
 pub(crate) fn show_cut_off(cut_off: &CutOff) -> Option<api::CutOff> {
     let runs = cut_off.runs.iter().map(|run| api::ItemRun {
         first: run.first().0,

@@ -1,10 +1,10 @@
-//! How the handler of a task fares: an outage, and what last went wrong.
+//! Handler state of a task: a current outage, and the last error.
 
 use crate::http::answer::time::rfc3339;
 use windrow_core::handler::sight::HandlerSight;
 use windrow_core::items::verdict::{LastError, Outage};
 
-/// None while the handler answers.
+/// Returns the outage, `None` while the handler responds.
 pub(crate) fn show_handler_down(handler: &HandlerSight) -> Option<api::HandlerDown> {
     let Outage { since, probes } = handler.state.outage?;
     let error = handler.state.error.as_ref();
@@ -19,7 +19,7 @@ pub(crate) fn show_handler_down(handler: &HandlerSight) -> Option<api::HandlerDo
     })
 }
 
-/// None where nothing went wrong.
+/// Returns the last error, `None` if there was none.
 pub(crate) fn show_last_error(handler: &HandlerSight) -> Option<api::LastError> {
     let error: LastError = handler.state.error.clone()?;
     Some(api::LastError {

@@ -1,4 +1,4 @@
-//! What was: the runs of a task, and who changed what of it.
+//! History of a task: its runs, and its changes.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -17,7 +17,7 @@ use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord};
 
 impl Of<RunRecord> for api::Run {
     fn of(record: RunRecord) -> Self {
-        let [succeeded, skipped, abandoned] = record.settled;
+        let [succeeded, skipped, failed] = record.settled;
         api::Run {
             shard: record.shard.no,
             run: record.run.0,
@@ -27,11 +27,11 @@ impl Of<RunRecord> for api::Run {
             ended_at: record.ended_at.map(rfc3339),
             end_reason: record.end_reason,
             end_text: record.end_text,
-            low_water: record.low_water.0,
+            watermark: record.watermark.0,
             counts: api::RunCounts {
                 succeeded,
                 skipped,
-                abandoned,
+                failed,
                 parked: record.parked,
             },
         }
@@ -55,7 +55,7 @@ pub(crate) async fn runs(
     Ok(paging.answer(page.map(api::Run::of)))
 }
 
-/// Look at a run.
+/// Get a run by shard and number.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/runs/{shard}/{run}", tag = "tasks", operation_id = "show_run",
     params(("shard" = String, Path, description = "The shard's number", pattern = "^[0-9]{1,10}$"), ("run" = String, Path, description = "The run's number within the shard", pattern = "^[0-9]{1,10}$")),
@@ -112,7 +112,7 @@ impl Of<AuditRow> for api::AuditEntry {
     }
 }
 
-/// Who changed what of a task, and why; newest first.
+/// List the changes of a task with actor and reason, newest first.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/revisions", tag = "tasks", operation_id = "task_revisions",
     params(PageQuery), security(("bearer" = ["viewer", "business"])),
@@ -130,10 +130,10 @@ pub(crate) async fn revisions(
     audit_page(&app, &filter, &paging).await
 }
 
-/// The time and the id of an entry, where a page ends.
+/// Time and id of the last entry on a page.
 pub(crate) type AuditPlace = (i64, i64);
 
-/// A page of the audit.
+/// Returns a page of audit entries.
 pub(crate) async fn audit_page(app: &App, filter: &AuditFilter, paging: &Paging<AuditPlace>) -> HttpResult {
     let after = paging.after.map(|(at, id)| (WallMs(at), id));
     let lists = &app.service.tasks.lists;

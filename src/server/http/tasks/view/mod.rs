@@ -1,4 +1,4 @@
-//! A task and what belongs to it, as JSON.
+//! JSON form of a task and its parts.
 
 pub(crate) mod cut_off;
 pub(crate) mod handler;

@@ -1,4 +1,4 @@
-//! What redrives made of a task's failures.
+//! Results of redrives for a task's failures.
 
 use crate::http::answer::Of;
 use crate::service::failures::net::NetResult;
@@ -6,7 +6,7 @@ use crate::service::failures::net::NetResult;
 impl Of<&NetResult> for api::TaskRedriven {
     fn of(net: &NetResult) -> Self {
         api::TaskRedriven {
-            made_good: net.made_good,
+            recovered: net.recovered,
             still_failed: net.still_failed,
             exact: net.is_exact,
         }

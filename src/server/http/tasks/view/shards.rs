@@ -1,4 +1,4 @@
-//! The shards of a task, in bodies.
+//! JSON form of a task's shards.
 
 use crate::http::answer::Of;
 use crate::http::answer::time::rfc3339;
@@ -7,7 +7,7 @@ use windrow_core::ids::ShardId;
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::tasks::store::{ShardLife, TaskView};
 
-/// The shards of a task in the order of their ranges.
+/// Returns the shards of a task in range order.
 pub(crate) fn show_shards(task: &TaskView) -> Vec<api::TaskShard> {
     task.shards.iter().map(|shard| show_shard(task, shard)).collect()
 }
@@ -25,7 +25,7 @@ pub(crate) fn show_shard(task: &TaskView, shard: &ShardLife) -> api::TaskShard {
         run: shard.run.0.into(),
         first: shard.first.0,
         end: shard.end.0,
-        low_water: shard.low_water.0,
+        watermark: shard.watermark.0,
         settled: shard.counters.settled(),
         rate_share: shard.part().map_or(0.0, |share| 1.0 / f64::from(share.parts())),
         next_at: shard.next_at().map(rfc3339),

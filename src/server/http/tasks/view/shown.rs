@@ -1,4 +1,4 @@
-//! A task as every surface shows it.
+//! JSON form of a task, the same on all surfaces.
 
 use crate::http::answer::Of;
 use crate::http::answer::silent::silent as all_silent;
@@ -16,7 +16,7 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ownership::peers::Unreachable;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// The task's picture; `recoveries` is how many there are at most.
+/// Converts a task; `recoveries` is the limit of automatic recoveries.
 pub(crate) fn show_task(picture: TaskPicture, recoveries: u32) -> api::Task {
     show_task_at(api::TaskPace::of(&picture), picture, recoveries)
 }
@@ -32,7 +32,7 @@ pub(crate) fn show_task_at(pace: api::TaskPace, picture: TaskPicture, recoveries
         next: next(&task, recoveries),
         total: task.total.0,
         counts: api::TaskCounts::of(&task),
-        low_water: task.low_water.0,
+        watermark: task.watermark.0,
         publish: show_publish(&task.life),
         shard_list: show_shards(&task),
         settings: api::TaskSettings::from(&task.tuning),
@@ -110,7 +110,7 @@ fn live_json(live: Option<&Live>, silent: &[Unreachable]) -> Option<api::TaskLiv
     })
 }
 
-/// What the task's own row says of its future.
+/// Returns the next scheduled event of a task, as far as it is stored.
 pub(crate) fn next(task: &TaskView, recoveries: u32) -> Option<api::TaskNext> {
     let plain = |action, at: WallMs| api::TaskNext {
         action,

@@ -1,4 +1,4 @@
-//! `GET /v1/tasks/{task}/stats`: what a task did lately, as series.
+//! `GET /v1/tasks/{task}/stats`: recent activity of a task as time series.
 
 use axum::Json;
 use axum::extract::State;
@@ -20,17 +20,17 @@ use windrow_core::stats::permits::Permits;
 use windrow_core::stats::series::Piece;
 use windrow_core::stats::stall::StallReason;
 
-/// Of what time, and how fine.
+/// Time range and resolution of the series.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct StatsQuery {
-    /// From when on; without it a quarter of an hour before the end.
+    /// Start of the range; default: 15 minutes before the end.
     #[param(format = "date-time")]
     from: Option<String>,
-    /// Until when; without it now.
+    /// End of the range; default: now.
     #[param(format = "date-time")]
     to: Option<String>,
-    /// The length of a point, at least `1s`; without it the shortest that makes no more than 2160 points.
+    /// Length of a point, at least `1s`; default: the shortest that gives at most 2,160 points.
     #[param(max_length = 40, example = "10s")]
     step: Option<String>,
 }
@@ -46,11 +46,11 @@ impl StatsQuery {
     }
 }
 
-/// See what a task did lately.
+/// Get recent statistics of a task.
 ///
-/// Rates, times of calls, errors and why nothing left, as one list each: seconds of the last quarter of an hour, tens of
-/// seconds of the last six hours, less while thousands of tasks run. Counted by the nodes that ran it, since each began,
-/// and put together by the second; a task that didn't run has empty lists.
+/// Lists of rates, call durations, errors and stall reasons: per second for the last 15 minutes, per 10 seconds for
+/// the last six hours, less while thousands of tasks run. Counted by each node since its start, and combined second
+/// by second. A task that didn't run has empty lists.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/stats", tag = "tasks", operation_id = "task_stats", params(StatsQuery),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::TaskStats))
@@ -64,10 +64,10 @@ pub(crate) async fn stats(
     Ok(Json(api::TaskStats::of(&stats)))
 }
 
-/// See what all tasks did lately.
+/// Get recent statistics of all tasks.
 ///
-/// The same as of a task, of all together and on all nodes: what is no sum (`low_water`, windows) is that of no task. Each node
-/// counts since it began; where nothing ran there is no point.
+/// Same as for a task, but summed over all tasks on all nodes. Values that can't be summed (`watermark`, windows) are
+/// empty. Each node counts since its start; there are no points for times when nothing ran.
 #[utoipa::path(
     get, path = "/v1/cluster/stats", tag = "node", operation_id = "cluster_stats", params(StatsQuery),
     security(("bearer" = ["viewer"])), responses((status = 200, body = api::TaskStats))
@@ -93,7 +93,7 @@ impl Of<&TaskStats> for api::TaskStats {
                 seconds: rounded(seconds),
                 succeeded: sum.succeeded,
                 skipped: sum.skipped,
-                abandoned: sum.abandoned,
+                failed: sum.failed,
                 failed_attempts: sum.failed_attempts,
             },
             latency: api::TaskLatency::of(&sum.calls),
@@ -127,7 +127,7 @@ impl Of<&[Piece]> for api::TaskSeries {
             series.p99.push(percentile(&point.calls, 99));
             series.errors.push(per_second(point.failed_attempts as f64));
             series.in_flight.push(gauges.in_flight);
-            series.low_water.push(gauges.low_water);
+            series.watermark.push(gauges.watermark);
             series.window.push(gauges.window);
             series.window_used.push(gauges.window_used);
             for (reason, micros) in lost(&point.permits) {
@@ -145,7 +145,7 @@ impl Of<&[Piece]> for api::TaskSeries {
     }
 }
 
-/// Permits that nothing was done with, by reason. Unit: millionths.
+/// Returns unused permits by reason, in millionths.
 fn lost(permits: &Permits) -> impl Iterator<Item = (&'static str, u64)> {
     let reasons = StallReason::ALL
         .into_iter()
@@ -175,14 +175,14 @@ impl Of<&Histogram> for api::TaskLatency {
     }
 }
 
-/// Unit: seconds.
+/// Returns a percentile of the call durations, in seconds.
 fn percentile(calls: &Histogram, percent: u64) -> Option<f64> {
     calls
         .percentile(percent)
         .map(|took| took.as_micros() as f64 / 1e6)
 }
 
-/// To thousandths: what is finer is noise. The sum of nothing, -0, is 0.
+/// Rounds to thousandths; finer digits are noise. Adding 0 turns -0, the sum of nothing, into 0.
 fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0 + 0.0
 }

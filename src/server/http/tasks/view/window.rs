@@ -1,4 +1,4 @@
-//! `GET /v1/tasks/{task}/window`: what every item is doing that may be in motion.
+//! `GET /v1/tasks/{task}/window`: state of every item in the dispatch window.
 
 use std::num::NonZeroU32;
 
@@ -17,23 +17,23 @@ use crate::service::ServiceError;
 use crate::service::tasks::window::{Cell, Head, ShardWindow, WindowOrigin};
 use windrow_engine::ports::ownership::peers::Unreachable;
 
-/// Cells of a shard when nothing is said: the width of the usual window.
+/// Default number of cells per shard: the size of the usual window.
 const CELLS_DEFAULT: u32 = 4096;
-/// Cells of a shard at most. (What a page draws one by one.)
+/// Maximum number of cells per shard, as many as a page can draw one by one.
 const CELLS_MAX: u32 = 20_000;
 
-/// How fine.
+/// Resolution of the window.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct WindowQuery {
-    /// Cells of a shard at most; without it 4096. A wider window has several items in each.
+    /// Maximum number of cells per shard; default 4096. In a wider window, each cell covers several items.
     #[param(minimum = 1, maximum = 20000)]
     cells: Option<u32>,
 }
 
-/// See the window of a task.
+/// Get the window of a task.
 ///
-/// Where its items stand that may be in motion, one shard at a time, and which one low water waits for.
+/// Returns the state of each item in the dispatch window, shard by shard, and the item that holds back the watermark.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/window", tag = "tasks", operation_id = "task_window", params(WindowQuery),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::TaskWindow))
@@ -70,7 +70,7 @@ impl Of<&ShardWindow> for api::ShardWindow {
         api::ShardWindow {
             shard: window.shard.no,
             node: window.node.clone(),
-            low_water: window.low_water.0,
+            watermark: window.watermark.0,
             high_water: window.high_water.0,
             capacity: window.size,
             items_per_cell: window.per_cell,
@@ -88,12 +88,12 @@ fn head(head: Head) -> api::WindowHead {
         state: match head.cell {
             Cell::InFlight => "in_flight".to_owned(),
             Cell::Retry => "retry_wait".to_owned(),
-            Cell::Free | Cell::Settled | Cell::Parked | Cell::Abandoned => "pending".to_owned(),
+            Cell::Free | Cell::Settled | Cell::Parked | Cell::Failed => "pending".to_owned(),
         },
     }
 }
 
-/// `F1S411P3`.
+/// Encodes cells as run lengths, such as `F1S411P3`.
 fn run_lengths(cells: &[Cell]) -> String {
     let mut text = String::new();
     for same in cells.chunk_by(|one, next| one == next) {
@@ -103,7 +103,7 @@ fn run_lengths(cells: &[Cell]) -> String {
             Cell::InFlight => 'F',
             Cell::Parked => 'K',
             Cell::Retry => 'R',
-            Cell::Abandoned => 'A',
+            Cell::Failed => 'A',
         };
         text.push(letter);
         text.push_str(&same.len().to_string());
@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn cells_in_a_row_are_counted() {
-        use Cell::{Abandoned, Free, InFlight, Parked, Retry, Settled};
+        use Cell::{Failed, Free, InFlight, Parked, Retry, Settled};
         assert_eq!(run_lengths(&[]), "");
-        let cells = [InFlight, Settled, Settled, Parked, Retry, Abandoned, Free, Free];
+        let cells = [InFlight, Settled, Settled, Parked, Retry, Failed, Free, Free];
         assert_eq!(run_lengths(&cells), "F1S2K1R1A1P2");
         assert_eq!(run_lengths(&[Settled; 411]), "S411");
     }

@@ -1,5 +1,4 @@
-//! Outputs of redrives by their positions, which are asked for roughly in order: segments that were read are kept for the
-//! next ones.
+//! Outputs of redrives by position. Positions are requested roughly in order, so segments already read are cached.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,19 +9,19 @@ use crate::service::ServiceError;
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_engine::ports::tasks::results::{ItemOutput, ResultStore};
 
-/// Segments that are read at once: some 2 MiB of outputs.
+/// Segments read at a time: about 2 MiB of outputs.
 const SEGMENTS_AT_ONCE: u32 = 8;
-/// Reads of segments that are kept.
+/// Most reads kept in the cache.
 const READS_KEPT: usize = 8;
 
-/// See the module.
+/// Cached reader for outputs of redrives.
 pub(super) struct Outputs {
     store: Arc<dyn ResultStore>,
-    /// The last ones, the oldest first.
+    /// Most recent reads, oldest first.
     reads: VecDeque<Read>,
 }
 
-/// All outputs of a shard whose indexes are these, each segment in index order.
+/// All outputs of a shard in an index range, each segment in index order.
 struct Read {
     shard: ShardId,
     from: ItemIndex,
@@ -36,7 +35,7 @@ impl Outputs {
         Outputs { store, reads }
     }
 
-    /// The output of a redrive's item; none where it has none (yet).
+    /// Returns the output for an item of a redrive; `None` if it has none (yet).
     pub(super) async fn find(
         &mut self,
         redrive: &Redrive,
@@ -62,13 +61,13 @@ impl Outputs {
     async fn read(&self, shard: ShardId, from: ItemIndex) -> Result<Read, ServiceError> {
         let found = self.store.segments(shard, from, None, SEGMENTS_AT_ONCE).await?;
         let is_all = found.len() < SEGMENTS_AT_ONCE as usize;
-        // They are in the order of their first indexes: what follows begins no earlier than the last of them.
+        // Segments are ordered by first index, so the next ones can't begin before the last one read.
         let to = match found.last() {
             Some(last) if !is_all => last.place.first,
             _ => END,
         };
         if to <= from {
-            // More of them overlap than are read at once.
+            // More segments overlap here than are read at a time.
             let json = self.store.output(shard, from).await?;
             let output = json.map(|json| ItemOutput { index: from, json });
             let (to, segments) = (from.plus(1), vec![output.into_iter().collect()]);

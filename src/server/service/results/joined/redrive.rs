@@ -1,4 +1,4 @@
-//! Where the failures of a task are in a redrive.
+//! Positions of a task's failures within a redrive.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::failure_list::RecordedItem;
 use windrow_engine::ports::tasks::results::ResultShard;
 
-/// A redrive with those of its own failures.
+/// Redrive with the redrives of its own failures.
 pub(super) struct Redrive {
     pub(super) task: TaskId,
-    /// In index order.
+    /// Shards in index order.
     pub(super) shards: Vec<ResultShard>,
     pub(super) below: Vec<Redrive>,
-    /// Places by group.
+    /// Stretches of positions, by failure group.
     places: BTreeMap<String, Vec<Stretch>>,
     indexes: Vec<Stretch>,
 }
 
-/// Neighbours of a group, or neighbouring indexes, and the position of the first.
+/// Consecutive positions in a group, or consecutive indexes, with the redrive position of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Stretch {
     first: u64,
@@ -69,7 +69,7 @@ impl Redrive {
         }
     }
 
-    /// The position of a failure of the task that is redriven; none where it isn't done again.
+    /// Returns the redrive position of a failure; `None` if the redrive doesn't include it.
     pub(super) fn position(&self, item: &RecordedItem) -> Option<ItemIndex> {
         let (group, place) = item.place.as_ref()?;
         let of_group = self.places.get(group).map(Vec::as_slice).unwrap_or_default();
@@ -95,7 +95,7 @@ mod tests {
         RecordedItem {
             index: ItemIndex(index),
             shard: 0,
-            state: RecordedState::Abandoned,
+            state: RecordedState::Failed,
             attempts: 1,
             charged: 1,
             is_unconfirmed: false,

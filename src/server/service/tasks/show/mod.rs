@@ -1,5 +1,4 @@
-//! Tasks as people see them: what is stored, with the live progress of what runs, here and on other nodes; lists,
-//! runs, audit.
+//! Tasks as shown to people: stored data combined with live progress from all nodes; lists and runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,52 +20,52 @@ use windrow_engine::ports::tasks::list::{RunRecord, TaskFilter};
 use windrow_engine::ports::tasks::shard_map::StoredShard;
 use windrow_engine::ports::tasks::store::{ShardLife, TaskView};
 
-/// How often a waiting look asks the store. (Status is at most a second old on every surface.)
+/// Interval at which a waiting request polls the store. Status is at most one second old on every surface.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// A task with its live progress.
+/// Task with its live progress.
 #[derive(Clone, Debug)]
 pub struct TaskPicture {
-    /// The task; while it runs, with the counters and the low water of this moment.
+    /// Task; while it runs, with the current counters and watermark.
     pub task: TaskView,
-    /// What else is known of it while it runs.
+    /// Additional live data while the task runs.
     pub live: Option<Live>,
-    /// Nodes that run a part of it and can't be asked: of their parts it has what was saved.
+    /// Nodes that run a part of the task but can't be reached; their parts show saved data.
     pub silent: Vec<Unreachable>,
-    /// Whether the store didn't tell where it runs: it has what was saved when it was read.
+    /// True if the store didn't tell where the task runs, so that saved data is shown.
     pub is_blind: bool,
-    /// How its handler fares, while it runs.
+    /// Handler state while the task runs.
     pub handler: HandlerSight,
 }
 
-/// What is known of a task that runs.
+/// Live data of a running task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Live {
-    /// When its runs were looked at; a part that can't be asked is as old as its last checkpoint.
+    /// Time of the data; parts on unreachable nodes are as old as their last checkpoint.
     pub as_of: WallMs,
-    /// The speed; none before the first second is over, and where a part of it can't be asked.
+    /// Actual rates; `None` during the first second, or if a part can't be reached.
     pub speed: Option<Speed>,
-    /// One past the highest index dispatched.
+    /// End of the dispatched indexes, exclusive.
     pub high_water: ItemIndex,
-    /// The windows' sizes together.
+    /// Sum of the windows' sizes.
     pub window: u64,
-    /// The items that may be in flight.
+    /// Maximum number of items in flight.
     pub concurrency: u64,
-    /// The slowest shard's 95th percentile of how long calls take.
+    /// 95th percentile of the call duration, on the slowest shard.
     pub latency_p95: Option<Duration>,
-    /// Why nothing leaves, if so.
+    /// Reason why nothing is dispatched, if it isn't.
     pub stall: Option<&'static str>,
-    /// The nodes that run it, and were asked.
+    /// Nodes that run the task and could be reached.
     pub nodes: Vec<String>,
 }
 
 impl TaskPicture {
-    /// The progress.
+    /// Returns the completed share of the items.
     pub fn completion(&self) -> Completion {
         Completion::of(&self.task.counters, self.task.total)
     }
 
-    /// Attempts sent each second; zero while it doesn't run, none where that isn't known.
+    /// Returns the attempts per second; zero while the task isn't running, `None` if unknown.
     pub fn actual_rate(&self) -> Option<f64> {
         match &self.live {
             Some(live) => live.speed.map(|speed| speed.sent),
@@ -74,7 +73,8 @@ impl TaskPicture {
         }
     }
 
-    /// When it will be done at its present pace; none while it doesn't run, or items may be added.
+    /// Returns the time left at the current rate; `None` while the task isn't running, or if items may still be
+    /// added.
     pub fn eta(&self) -> Option<Duration> {
         let is_open = self.task.intake == Some(Intake::Open);
         let runs = self.task.status == Status::Running && !is_open;
@@ -88,16 +88,16 @@ impl TaskPicture {
     }
 }
 
-/// A page of pictures.
+/// Page of tasks with live progress.
 #[derive(Clone, Debug)]
 pub struct PicturePage {
-    /// The tasks.
+    /// Tasks shown on the page.
     pub tasks: Vec<TaskPicture>,
-    /// After which task the next page begins; none on the last page.
+    /// Last task of this page, if another page follows.
     pub next: Option<TaskId>,
 }
 
-/// Lays what is live over what was saved. Only where the shards are all of the task do their terms add up to its total.
+/// Combines live data with saved data. The terms add up to the total only if the shards cover the whole task.
 fn drawn(task: TaskView, mut lives: Lives, now: WallMs) -> TaskPicture {
     lives.silent.dedup();
     let mut picture = TaskPicture {
@@ -120,7 +120,7 @@ fn drawn(task: TaskView, mut lives: Lives, now: WallMs) -> TaskPicture {
     let length = |shard: &&ShardLife| shard.range_end.0.saturating_sub(shard.first.0);
     let covered = live().map(|live| live.total.0).sum::<u64>() + saved.iter().map(length).sum::<u64>();
     if task.intake.is_some() {
-        // One shard: its run may have heard of more than was read, or not yet of the last items.
+        // An open task has one shard, whose run may know more items than were read, or not yet the latest ones.
         task.life.total = task.total.max(ItemCount(covered));
     } else if covered + head != task.total.0 {
         return picture;
@@ -136,15 +136,15 @@ fn drawn(task: TaskView, mut lives: Lives, now: WallMs) -> TaskPicture {
         ..sum
     };
     let open = saved.iter().filter(|shard| shard.state != ShardState::Done);
-    let low_waters = live().map(|live| live.low_water);
-    let low_water = low_waters.chain(open.map(|shard| shard.low_water)).min();
-    task.low_water = low_water.unwrap_or(task.low_water);
+    let watermarks = live().map(|live| live.watermark);
+    let watermark = watermarks.chain(open.map(|shard| shard.watermark)).min();
+    task.watermark = watermark.unwrap_or(task.watermark);
     let saved_to = saved.iter().map(|shard| shard.high_water).max();
     picture.live = Some(together(lives, saved_to, picture.silent.is_empty(), now));
     picture
 }
 
-/// What is known of the runs, together; what is saved of the other shards reaches up to `saved_to`.
+/// Combines the live data of all runs; the saved data of the other shards extends to `saved_to`.
 fn together(lives: Lives, saved_to: Option<ItemIndex>, is_whole: bool, now: WallMs) -> Live {
     let mut nodes: Vec<String> = lives.shards.iter().map(|(node, _)| node.clone()).collect();
     nodes.sort_unstable();
@@ -163,14 +163,14 @@ fn together(lives: Lives, saved_to: Option<ItemIndex>, is_whole: bool, now: Wall
     }
 }
 
-/// The speed of all nodes together: a sum that lacks a part is none.
+/// Returns the rates of all nodes together; `None` if any is missing.
 fn whole_speed(speeds: &[Option<Speed>]) -> Option<Speed> {
     let mut parts = speeds.iter().copied();
     parts.try_fold(Speed::default(), |sum, part| Some(sum.plus(part?)))
 }
 
-/// What the runs see of the handler. Of one whose owner can't be asked it is known since when the handler is down, if the
-/// last checkpoint said so.
+/// Combines the handler states of the runs. For a shard whose owner can't be reached, an outage is taken from its
+/// last checkpoint.
 fn handler(task: &TaskView, lives: &Lives, now: WallMs) -> HandlerSight {
     if task.status != Status::Running {
         return HandlerSight::default();
@@ -193,14 +193,14 @@ fn handler(task: &TaskView, lives: &Lives, now: WallMs) -> HandlerSight {
     HandlerSight::of(runs.iter().map(|(node, state)| (node.as_str(), state)), now)
 }
 
-/// The node that runs a shard, as it is stored.
+/// Returns the stored owner of a shard.
 fn owner(task: &TaskView, shard: ShardId) -> String {
     let found = task.owners.get(&shard.no).cloned();
     found.unwrap_or_else(|| "a node".to_owned())
 }
 
 impl Tasks {
-    /// A task with its live progress, wherever it runs.
+    /// Returns a task with its live progress from all nodes.
     pub async fn picture(&self, task: TaskView) -> TaskPicture {
         let lives = self.stats.lives_of(&task).await;
         self.draw(task, lives)
@@ -215,7 +215,7 @@ impl Tasks {
         drawn(task, lives, self.node.now())
     }
 
-    /// Tasks with their live progress, wherever they run: each owner is asked once.
+    /// Returns tasks with their live progress from all nodes; each owner is asked once.
     pub async fn pictures(&self, tasks: Vec<TaskView>) -> Vec<TaskPicture> {
         let mut lives = self.stats.lives(&tasks).await;
         let draw = |task: TaskView| {
@@ -225,7 +225,7 @@ impl Tasks {
         tasks.into_iter().map(draw).collect()
     }
 
-    /// A task, as soon as it has another version than `unless`, or when `patience` is over.
+    /// Returns a task as soon as its version differs from `unless`, or after `patience`.
     ///
     /// # Errors
     /// `NotFound`.
@@ -245,7 +245,7 @@ impl Tasks {
         }
     }
 
-    /// A page of tasks.
+    /// Returns a page of tasks with their live progress.
     pub async fn list(
         &self,
         filter: &TaskFilter,
@@ -259,15 +259,16 @@ impl Tasks {
         })
     }
 
-    /// What redrives made of the failures of those of these tasks that have redrives. What can't be read now is left out.
+    /// Returns the remaining failures for those of the tasks that have redrives; empty if they can't be read right
+    /// now.
     pub async fn redriven(&self, tasks: &[&TaskView]) -> BTreeMap<TaskId, NetResult> {
         self.failures.nets(tasks).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "what redrives made good isn't known now");
+            tracing::warn!(%error, "what redrives recovered isn't known now");
             BTreeMap::new()
         })
     }
 
-    /// The runs of a task, newest first; those that go on with the numbers of the last checkpoint.
+    /// Returns the runs of a task, newest first; unfinished runs have the numbers of the last checkpoint.
     pub async fn runs(
         &self,
         task: &TaskView,
@@ -281,7 +282,7 @@ impl Tasks {
         Ok(runs)
     }
 
-    /// One run.
+    /// Returns one run of a task.
     ///
     /// # Errors
     /// `NotFound`.
@@ -297,13 +298,13 @@ impl Tasks {
     }
 }
 
-/// Of a run that goes on its row has the numbers of its beginning: those of its shard's last checkpoint take their place.
+/// Fills in the numbers of a shard's last checkpoint for an unfinished run, whose row has only those of its start.
 pub(super) fn as_saved(run: &mut RunRecord, shards: &[ShardLife]) {
     let own = shards.iter().find(|shard| shard.no == run.shard.no);
     if let Some(shard) = own.filter(|_| run.ended_at.is_none()) {
         let counters = &shard.counters;
-        run.low_water = shard.low_water;
-        run.settled = [counters.succeeded, counters.skipped, counters.abandoned];
+        run.watermark = shard.watermark;
+        run.settled = [counters.succeeded, counters.skipped, counters.failed];
         run.parked = counters.parked;
     }
 }

@@ -5,9 +5,9 @@ use windrow_core::ids::SessionId;
 use windrow_core::items::verdict::Outage;
 use windrow_core::life::Life;
 use windrow_core::task::ShardRange;
-use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::peers::LiveShard;
 
@@ -23,9 +23,9 @@ fn task() -> TaskView {
         source: String::new(),
         meaning: 0,
         tuning: Config::default().task_defaults.tuning,
-        abandonments: Abandonments::default(),
+        failed_codes: FailedCodes::default(),
         skips: Default::default(),
-        wish: Wish::Run,
+        desired: Desired::Run,
         status: Status::Running,
         since: WallMs(0),
         note: None,
@@ -55,7 +55,7 @@ fn task() -> TaskView {
             excluded: 10,
             ..Counters::default()
         },
-        low_water: ItemIndex(15),
+        watermark: ItemIndex(15),
         ..TaskView::of(life)
     }
 }
@@ -85,7 +85,7 @@ fn live(no: u32, succeeded: u64) -> LiveShard {
             in_flight: 4,
             ..Counters::default()
         },
-        low_water: ItemIndex(first + succeeded),
+        watermark: ItemIndex(first + succeeded),
         high_water: ItemIndex(first + succeeded + 4),
         window: 64,
         concurrency: 4,
@@ -106,13 +106,13 @@ fn stored(no: u32, state: ShardState, succeeded: u64) -> StoredShard {
         life: ShardLife {
             state,
             end: ItemIndex(end - 20),
-            low_water: ItemIndex(first + succeeded),
+            watermark: ItemIndex(first + succeeded),
             high_water: ItemIndex(first + succeeded),
             counters: Counters {
                 succeeded,
                 ..Counters::default()
             },
-            ..ShardLife::new(no, range, Wish::Run, WallMs(0))
+            ..ShardLife::new(no, range, Desired::Run, WallMs(0))
         },
         outage: None,
     }
@@ -164,7 +164,7 @@ fn shards_of_several_nodes_and_saved_ones_add_up() {
     };
     assert_eq!(picture.task.counters, expected);
     assert_eq!(
-        (picture.task.low_water, seen.high_water),
+        (picture.task.watermark, seen.high_water),
         (ItemIndex(60), ItemIndex(980))
     );
     assert_eq!(
@@ -284,7 +284,7 @@ fn a_run_that_goes_on_has_the_numbers_of_its_last_checkpoint() {
     let counters = Counters {
         succeeded: 370,
         skipped: 2,
-        abandoned: 1,
+        failed: 1,
         parked: 3,
         ..Counters::default()
     };
@@ -293,10 +293,10 @@ fn a_run_that_goes_on_has_the_numbers_of_its_last_checkpoint() {
         end: ItemIndex(1_000),
     };
     let saved = ShardLife {
-        low_water: ItemIndex(375),
+        watermark: ItemIndex(375),
         high_water: ItemIndex(380),
         counters,
-        ..ShardLife::new(0, range, Wish::Run, WallMs(0))
+        ..ShardLife::new(0, range, Desired::Run, WallMs(0))
     };
     let mut run = RunRecord {
         shard,
@@ -307,18 +307,18 @@ fn a_run_that_goes_on_has_the_numbers_of_its_last_checkpoint() {
         ended_at: None,
         end_reason: None,
         end_text: None,
-        low_water: ItemIndex(0),
+        watermark: ItemIndex(0),
         settled: [0; 3],
         parked: 0,
     };
     as_saved(&mut run, std::slice::from_ref(&saved));
     assert_eq!(
-        (run.low_water, run.settled, run.parked),
+        (run.watermark, run.settled, run.parked),
         (ItemIndex(375), [370, 2, 1], 3)
     );
     let ended = RunRecord {
         ended_at: Some(WallMs(9)),
-        low_water: ItemIndex(7),
+        watermark: ItemIndex(7),
         ..run
     };
     let mut same = ended.clone();

@@ -1,4 +1,5 @@
-//! Businesses and their revisions. A row that `windrow run` made has no handler, and is no business to the service.
+//! Businesses and their revisions. A row created by `windrow run` has no handler and is not a business of the
+//! service.
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set, Unchanged};
@@ -150,7 +151,7 @@ impl BusinessStore for Store {
     }
 }
 
-/// The row of a slug, with or without a handler.
+/// Returns the row of a slug, with or without a handler.
 pub(crate) async fn find(
     db: &impl ConnectionTrait,
     slug: &str,
@@ -167,7 +168,7 @@ async fn load(transaction: &Transaction, slug: &str) -> Result<Business, StoreEr
     view(row.ok_or_else(|| damaged("a business that was just written", slug))?)
 }
 
-/// A business names no limit that isn't there.
+/// Fails if a business names a limit that does not exist.
 async fn refuse_missing(transaction: &Transaction, spec: &BusinessSpec) -> Result<(), BusinessError> {
     match named_limits::missing(transaction, &spec.limits.named).await? {
         Some(name) => Err(BusinessError::NoLimit(name)),
@@ -175,7 +176,7 @@ async fn refuse_missing(transaction: &Transaction, spec: &BusinessSpec) -> Resul
     }
 }
 
-/// What a description says, as columns.
+/// Converts a specification to the columns of its row.
 fn columns(spec: &BusinessSpec) -> Result<business::ActiveModel, StoreError> {
     Ok(business::ActiveModel {
         display_name: Set(spec.display_name.clone()),
@@ -206,7 +207,8 @@ async fn insert(
     inserted.map(drop).map_err(|cause| taken_or(cause, slug))
 }
 
-/// Another connection may have taken the slug where the write lock is not one of the whole database.
+/// Returns `Taken` for a unique violation: without a write lock on the whole database, another connection may take
+/// the slug first.
 fn taken_or(cause: DbErr, slug: &str) -> BusinessError {
     match cause.sql_err() {
         Some(SqlErr::UniqueConstraintViolation(_)) => BusinessError::Taken(slug.to_owned()),
@@ -214,7 +216,7 @@ fn taken_or(cause: DbErr, slug: &str) -> BusinessError {
     }
 }
 
-/// Writes columns by compare-and-set on the revision, which goes up by one.
+/// Writes columns by compare-and-set on the version; revision and version go up by one.
 async fn update(
     transaction: &Transaction,
     mut new: business::ActiveModel,
@@ -238,16 +240,16 @@ async fn update(
     }
 }
 
-/// Whether its runs have to open anew what they opened when they began: calls are made elsewhere or otherwise, under other
-/// limits, or with other secrets. One that is only rotated must sign the calls of all nodes too, since a business may forget
-/// the one before.
+/// Returns true if runs must reopen what they opened when they began: the handler, the named limits or the secrets
+/// changed. A merely rotated secret must sign the calls of all nodes too, since a business may forget the previous
+/// one.
 fn is_run_otherwise(before: &Business, after: &Business) -> bool {
     before.spec.handler != after.spec.handler
         || before.spec.limits.named != after.spec.limits.named
         || before.sealed != after.sealed
 }
 
-/// Of secrets the audit says only that they changed.
+/// Writes the audit entry. Of secrets, it says only that they changed.
 async fn record(
     transaction: &Transaction,
     before: Option<Business>,

@@ -1,4 +1,4 @@
-//! Giving up the items of a task that wait with a code.
+//! Failing the items of a task that wait with a certain code.
 
 use crate::service::tasks::CommandOutcome;
 use crate::service::tasks::Tasks;
@@ -9,17 +9,17 @@ use windrow_core::text::quoted;
 use windrow_engine::ports::tasks::failure_list::WaitingCode;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskView, Write};
 
-/// Codes that a refusal names.
+/// Most codes named in a refusal.
 const NAMED_MAX: usize = 10;
 
 impl Tasks {
-    /// Gives up the items that wait now and whose last failure has this code; each run does it within a second, and the next
-    /// one where there is none. Says how many such items were saved, too.
+    /// Fails the items that wait now and whose last failure has this code. Each run does so within a second; without
+    /// a run, the next one does. Also returns the number of such items that are saved.
     ///
     /// # Errors
-    /// `WrongState` before the task was started and after its end; `Unprocessable` where no item waits with the code and
-    /// nobody gave items of it up before, with the codes that there are.
-    pub async fn abandon(
+    /// `WrongState` before the first start and after the end of the task; `Unprocessable`, with the existing codes,
+    /// if no item waits with the code and it wasn't decided before.
+    pub async fn fail(
         &self,
         id: TaskId,
         code: &str,
@@ -27,24 +27,24 @@ impl Tasks {
     ) -> Result<(CommandOutcome, u64), ServiceError> {
         let task = self.get(id).await?;
         let standing = Standing {
-            wish: task.wish,
+            desired: task.desired,
             status: task.status,
             owned: false,
         };
-        decide(Verb::Abandon, standing).map_err(ServiceError::WrongState)?;
+        decide(Verb::Fail, standing).map_err(ServiceError::WrongState)?;
         let waiting = self.failures.list.waiting(id).await?;
         let items = waiting
             .iter()
             .find(|one| one.code == code)
             .map_or(0, |one| one.items);
-        let was_decided = task.abandonments.iter().any(|one| one.code == code);
+        let was_decided = task.failed_codes.iter().any(|one| one.code == code);
         if items == 0 && !was_decided {
             return Err(unknown(&task, code, &waiting));
         }
-        let command = TaskCommand::Abandon {
+        let command = TaskCommand::Fail {
             code: code.to_owned(),
         };
-        // To decide it again is about what has failed since.
+        // Deciding again is allowed: it covers the items that have failed since.
         let told = self.obey(id, &command, write, |_| false).await?;
         Ok((told, items))
     }
