@@ -1,5 +1,5 @@
-//! The command line, as clap reads it: the commands. The flags of one command are in its own folder. Nothing here does
-//! anything.
+//! Top-level command line as clap parses it. The flags of each command are in the command's own folder. This module
+//! executes nothing.
 
 use clap::{CommandFactory, Parser, Subcommand};
 use console::Term;
@@ -17,10 +17,10 @@ use crate::local::settings::args::ConfigArgs;
 use crate::local::trial::args::TryArgs;
 use windrow_config::process_env;
 
-/// The width of help where nobody says how wide lines may be. Unit: terminal cells.
+/// Width of help texts if neither a terminal nor the environment sets one. Unit: terminal cells.
 pub(crate) const WIDTH_UNSIZED: usize = 80;
 
-/// Drives the numbered items of a task through a handler at exactly the rate it was told.
+/// Call any API or program once per row at exactly the rate you set. Stop it, crash it, resume it: nothing is lost
 #[derive(Debug, Parser)]
 #[command(
     name = "windrow",
@@ -29,69 +29,70 @@ pub(crate) const WIDTH_UNSIZED: usize = 80;
     arg_required_else_help = true
 )]
 pub struct Cli {
-    /// What to do.
+    /// Subcommand to execute, with its flags.
     #[command(subcommand)]
     pub command: Command,
-    /// Colours.
+    /// Flags that switch colours on or off.
     #[command(flatten)]
     pub colors: Colors,
 }
 
-/// What to do.
+/// Commands of the program, one variant each.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run one job in this process: items from a file, a pipe or a count, through a command or a URL
+    /// Run a job in this process: call a command or a URL for each row of a file or pipe, or for each number up to a
+    /// count
     #[command(after_help = run::args::EXAMPLES, override_usage = run::args::USAGE)]
     Run(Box<RunArgs>),
-    /// Jobs of `windrow run` on this machine: look at them and steer them; without a verb it lists them
+    /// Inspect and control jobs of `windrow run` on this machine; lists them by default
     #[command(after_help = job::args::EXAMPLES)]
     Job(Box<job::args::JobArgs>),
-    /// Call a handler with chosen items and show its verdicts; nothing is stored
+    /// Call a handler with a few items and show the outcomes; stores nothing
     #[command(after_help = trial::args::EXAMPLES, override_usage = trial::args::USAGE)]
     Try(Box<TryArgs>),
-    /// Run a node: tasks of registered businesses, steered over HTTP
+    /// Run a node: executes the tasks of registered businesses, controlled over HTTP
     #[command(after_help = serve::args::EXAMPLES)]
     Serve(ServeArgs),
-    /// List and steer tasks; without a verb it lists them
+    /// Create, inspect and control tasks; lists them by default
     Task(Box<task::args::TaskArgs>),
-    /// Businesses: who does the work; without a verb it lists them
+    /// Register and configure businesses, the handlers that do the work; lists them by default
     Biz(Box<biz::BizArgs>),
-    /// Schedules: work that recurs; without a verb it lists them
+    /// Manage schedules for recurring tasks; lists them by default
     Schedule(Box<schedule::args::ScheduleArgs>),
-    /// Limits that businesses and tasks share; without a verb it lists them
+    /// Manage limits shared by businesses and tasks; lists them by default
     Limit(Box<limit::LimitArgs>),
-    /// Datasets: what finished tasks published, a generation after another; without a verb it lists them
+    /// Manage datasets published by finished tasks, in generations; lists them by default
     #[command(after_help = dataset::args::EXAMPLES)]
     Dataset(Box<dataset::args::DatasetArgs>),
-    /// Nodes; without a verb it lists them
+    /// Inspect, drain and configure nodes; lists them by default
     Node(Box<node::NodeArgs>),
-    /// All nodes together; without a verb their status is shown
+    /// Show the status of the cluster and its nodes
     Cluster(Box<cluster::ClusterArgs>),
-    /// Tokens: who may call; without a verb it lists them
+    /// Manage API tokens, which grant access to a node; lists them by default
     Token(Box<token::TokenArgs>),
-    /// Search the data log of all tasks, or follow it
+    /// Search or follow the data log of all tasks
     #[command(after_help = log::EXAMPLES)]
     Log(Box<log::LogArgs>),
-    /// List changes: the object, the person and the reason of each, newest first
+    /// List changes, newest first, each with its object, author and reason
     #[command(after_help = audit::EXAMPLES)]
     Audit(Box<audit::AuditArgs>),
-    /// What was done in each day: items and tasks, by day, business or task
+    /// Show daily totals of items and tasks, by day, business or task
     #[command(after_help = statistics::EXAMPLES)]
     Stats(Box<statistics::StatsArgs>),
-    /// Look at everything between here and the handlers, and say what is wrong
+    /// Diagnose the connection to the node and its handlers
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(Box<doctor::DoctorArgs>),
-    /// Look after the database of a state directory on this machine: status, migrate, backup, restore, check
+    /// Manage the database of a state directory on this machine: status, migrate, backup, restore, check
     #[command(after_help = db::args::EXAMPLES)]
     Db(db::args::DbArgs),
-    /// Contexts: which server is asked, and with which token; without a verb it lists them
+    /// Manage contexts, each a server address with a token; lists them by default
     Ctx(ctx::CtxArgs),
-    /// Call the API as it is, with the context's server and token
+    /// Send an API request with the context's server and token
     #[command(after_help = api::EXAMPLES)]
     Api(Box<api::ApiArgs>),
-    /// Print the API's description (OpenAPI 3.1) of a node
+    /// Print the OpenAPI 3.1 description of a node's API
     Openapi(openapi::OpenapiArgs),
-    /// Run everything in one process, with a sample business and a task of it: for a first look, and to develop handlers
+    /// Run everything in one process with a sample business and task; to explore Windrow and to develop handlers
     #[command(after_help = crate::local::dev::EXAMPLES)]
     Dev(crate::local::dev::DevArgs),
     /// Write a small handler in a language of your choice
@@ -99,21 +100,21 @@ pub enum Command {
     Init(crate::local::init::InitArgs),
     /// Check or print a configuration
     Config(ConfigArgs),
-    /// Print the completions of a shell
+    /// Print the completion script of a shell
     Completions {
-        /// Which shell
+        /// Shell to print the script for
         shell: clap_complete::Shell,
     },
-    /// Print the version; with --server or --context also the node's
+    /// Print the version; with --server or --context, the node's version too
     Version(version::VersionArgs),
     /// Explain a command, or a topic: exit-codes, templates
     Help {
-        /// A command or a topic
+        /// Command or topic to explain
         words: Vec<String>,
     },
 }
 
-/// The command line with help that is wrapped once: by the terminal that shows it.
+/// Returns the command line with help that only the terminal wraps, not the source.
 pub fn command() -> clap::Command {
     let command = flowing(Cli::command());
     match is_sized() {
@@ -122,14 +123,14 @@ pub fn command() -> clap::Command {
     }
 }
 
-/// Whether a terminal or the environment says how wide lines may be.
+/// True if a terminal or the environment sets the line width.
 fn is_sized() -> bool {
     let terminals = [Term::stdout(), Term::stderr()];
     let is_named = |(name, _): (String, String)| name == "COLUMNS";
     terminals.iter().any(|terminal| terminal.size_checked().is_some()) || process_env().any(is_named)
 }
 
-/// Verbs of every noun and what other programs call them.
+/// Verbs shared by the nouns, with the names that other programs give them.
 const ALIASES: [(&str, &[&str]); 5] = [
     ("list", &["ls", "ps"]),
     ("show", &["get", "describe"]),
@@ -138,7 +139,7 @@ const ALIASES: [(&str, &[&str]); 5] = [
     ("revoke", &["rm", "delete"]),
 ];
 
-/// The same noun with the aliases of its verbs, but for those that are verbs of their own.
+/// Adds the aliases of its verbs to a noun, except names that are verbs of that noun already.
 fn aliased(noun: clap::Command) -> clap::Command {
     ALIASES.iter().fold(noun, |noun, (verb, names)| {
         if !noun.get_subcommands().any(|known| known.get_name() == *verb) {
@@ -164,20 +165,20 @@ fn flowing(command: clap::Command) -> clap::Command {
     shortened(aliased(command)).mut_subcommands(flowing)
 }
 
-/// Flags and verbs up to which `-h` shows every flag of a command.
+/// Largest number of flags and verbs for which `-h` still shows every flag of a command.
 const SHORT_MAX: usize = 30;
-/// The longest help text of a flag or a verb that `-h` shows whole. Unit: bytes.
+/// Longest help text of a flag or verb that `-h` shows in full. Unit: bytes.
 const CLAUSE_MAX: usize = 52;
-/// Lines of examples in `-h`.
+/// Largest number of example lines in `-h`.
 const EXAMPLE_LINES_MAX: usize = 5;
-/// Flags that `-h` shows of commands with more.
+/// Flags that `-h` shows for commands with more than `SHORT_MAX` of them.
 const USUAL: &str = "csv ndjson lines glob total items url each request json header workers name resume restart \
     only-failed rate concurrency batch call-timeout max-attempts error-budget results-out failures-out output \
     state server context dry-run start follow business status label all code unconfirmed indexes cron \
     every at limit cmd";
 
-/// The same command whose `-h` fits two screens: a flag has the first clause of its help there, and of many flags the usual
-/// ones are shown; `--help` has all.
+/// Shortens a command's `-h` to two screens: each flag has only the first clause of its help, and a command with many
+/// flags shows only the usual ones. `--help` shows everything.
 fn shortened(command: clap::Command) -> clap::Command {
     let is_long = command.get_arguments().count() + command.get_subcommands().count() > SHORT_MAX;
     command.mut_args(|arg| {
@@ -197,7 +198,7 @@ fn shortened(command: clap::Command) -> clap::Command {
     })
 }
 
-/// The first clause of a help text, and less of one that is longer than a line.
+/// Returns the first clause of a help text, cut further if it is longer than a line.
 fn beginning(text: &str) -> &str {
     let cut = |text: &str, ends: [&str; 2]| ends.iter().filter_map(|end| text.find(end)).min();
     let first = cut(text, ["; ", ". "]).map_or(text, |end| &text[..end]);
@@ -205,7 +206,7 @@ fn beginning(text: &str) -> &str {
     end.map_or(first, |end| &first[..end])
 }
 
-/// The first paragraph, as many whole examples of it as `-h` has room for.
+/// Returns as many complete examples of the first paragraph as `-h` has room for.
 fn first_examples(text: &str) -> String {
     let examples = text.lines().take_while(|line| !line.is_empty());
     let mut lines: Vec<&str> = examples.take(EXAMPLE_LINES_MAX).collect();
@@ -215,7 +216,7 @@ fn first_examples(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Lines of a paragraph become one. What is indented, a heading or an empty line stays as it is.
+/// Joins the lines of each paragraph. Indented lines, headings and empty lines stay as they are.
 fn unwrapped(text: &str) -> String {
     let mut flowed = String::with_capacity(text.len());
     let mut is_open = false;

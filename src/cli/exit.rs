@@ -1,40 +1,40 @@
-//! The exit codes, once: a contract with scripts (`windrow help exit-codes`).
+//! Exit codes, a contract with scripts (`windrow help exit-codes`). Defined only here.
 
 use std::process::ExitCode;
 
-/// How the process ends.
+/// Exit status of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// All is well.
+    /// Success; nothing failed or was refused.
     Ok = 0,
-    /// Failed in a way that has no code of its own.
+    /// Failure without a more specific code.
     Failed = 1,
-    /// The command line is wrong.
+    /// Invalid command line, reported by clap or by a command.
     Usage = 2,
-    /// There is no such thing, asked for or named.
+    /// The object asked for, or one named in the request, doesn't exist.
     NotFound = 3,
-    /// It clashes with what is there: state, capacity, a locked state directory.
+    /// Conflict with the present state, with capacity, or with a locked state directory.
     Conflict = 4,
-    /// Not signed in, or not allowed.
+    /// Missing sign-in or missing permission.
     NotAllowed = 5,
-    /// The server can't be reached; safe to try again.
+    /// Unreachable server; safe to try again.
     Unreachable = 6,
-    /// Refused: unusable input, or the business said no.
+    /// Rejected: unusable input, or a refusal by the business.
     Rejected = 7,
-    /// The task finished with failures.
+    /// The task finished, but some items failed.
     WithFailures = 8,
-    /// The task stopped or was cancelled before it finished.
+    /// The task was stopped or cancelled before it finished.
     Stopped = 9,
-    /// Waited long enough; the task still goes on.
+    /// The wait timed out; the task is still running.
     TimedOut = 10,
-    /// The handler breaks the contract.
+    /// The handler violates the contract.
     BadHandler = 11,
-    /// A mistake of windrow.
+    /// Internal error: a bug in windrow.
     Bug = 70,
-    /// The configuration is invalid, or the database is newer than the program.
+    /// Invalid configuration, or a database newer than the program.
     Config = 78,
-    /// Ctrl-C.
+    /// Interrupted by Ctrl-C; 128 plus the number of SIGINT.
     Interrupted = 130,
 }
 

@@ -1,41 +1,42 @@
-//! The command line: what people type, what they see, how the process ends.
+//! Command line: arguments, output and exit codes.
 //!
-//! | room | has |
+//! | module | contents |
 //! |---|---|
-//! | `args` | the commands; what one of them takes is in its own folder |
-//! | `run` | one job in this process, and `windrow job`, which steers it from another terminal |
+//! | `args` | the commands; the arguments of each command are in its own folder |
+//! | `run` | one job in this process; `job` controls it from another terminal |
 //! | `local` | commands that need no node: `try`, `serve`, `dev`, `init`, `config`, `doctor`, `db` |
-//! | `task`, `remote` | clients of a running node: a noun each, a file a verb |
-//! | `link` | what clients share: flags, contexts, the open link to a node, pages of lists |
-//! | `output` | lists and cards for people, the same for scripts; standard error |
-//! | `input` | flags that several commands take; items, times and slips of the finger, read |
-//! | `help` | topics; what a word may become when Tab is pressed |
-//! | `shell`, `signals`, `fault`, `exit` | the surroundings, Ctrl-C, errors in three parts, exit codes |
+//! | `task`, `remote` | clients of a running node: one folder or file per noun, one file per verb |
+//! | `link` | shared by clients: flags, contexts, the connection to a node, paging |
+//! | `output` | lists and cards for people, data for scripts; standard error |
+//! | `input` | flags shared by commands; parsing of items, times and typing errors |
+//! | `help` | help topics and shell completion |
+//! | `shell`, `signals`, `fault`, `exit` | environment, Ctrl-C, three-part errors, exit codes |
 //!
-//! Rooms import downwards only: `args` and `help` stand on top, then `local` and `remote`, `task`, `run`, `link`, `input`,
-//! `output`, `fault`.
+//! Modules import downwards only: `args` and `help` are on top, then `local` and `remote`, `task`, `run`, `link`,
+//! `input`, `output`, `fault`.
 //!
-//! Standard output carries the outcome only; everything else goes to standard error.
+//! Standard output carries only the outcome; everything else goes to standard error.
 //!
-//! # How to add a command of a client
+//! # How to add a client command
 //!
-//! A verb of a noun that is there: put its flags into the noun's `args.rs` (a struct with `#[command(flatten)] remote:
-//! Remote`, or `write: Write`, which has it, if it changes something), a line into the noun's `Verb`, a line into the `match` of the
-//! noun's `mod.rs`, and the work into a file of its own: `pub(super) async fn stop(args: &StopArgs, shell: &Shell) ->
-//! Result<Exit, Fault>`. There, `Link::open(&args.remote, shell)?` is the way to the node: `link.task("business/name")`
-//! addresses a task, `link.send(Request::post(…))` asks (its errors are faults with their exit codes already),
-//! `link.list` reads pages, `link.change` makes a change or prints its dry run, `link.show_list`, `link.show_one` and
-//! `link.show_done` print what `-o` asks for, `link.say` and `link.hint` talk on standard error, `link.confirm` asks a
-//! person, `link.confirm_word` before what can't be undone. The columns of a list are one `Listing`.
-//! A change of a task is a `task::make::draft::Draft`: it knows reasons and dry runs; `task::which` does it to many.
+//! For a verb of an existing noun, add its flags to the noun's `args.rs` (a struct with `#[command(flatten)] remote:
+//! Remote`, or with `write: Write`, which includes it, if the verb changes something), a line to the noun's `Verb`, a
+//! line to the `match` in the noun's `mod.rs`, and the implementation in a file of its own: `pub(super) async fn
+//! stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault>`. There, `Link::open(&args.remote, shell)?` connects
+//! to the node: `link.task("business/name")` resolves a task, `link.send(Request::post(…))` sends a request (its
+//! errors are faults with exit codes), `link.list` reads pages, `link.change` makes a change or prints its dry run,
+//! `link.show_list`, `link.show_one` and `link.show_done` print in the format of `-o`, `link.say` and `link.hint`
+//! write to standard error, `link.confirm` asks for confirmation, `link.confirm_word` before an irreversible action.
+//! One `Listing` defines the columns of a list. A change of a task is a `task::make::draft::Draft`, which handles
+//! reasons and dry runs; `task::which` applies it to many tasks.
 //!
-//! A new noun: a file like `remote/limit.rs`, a line each in `Command` (`args.rs`) and in `obey` below.
+//! For a new noun, add a file like `remote/limit.rs`, and a line each in `Command` (`args.rs`) and in `obey` below.
 #![recursion_limit = "256"]
 
 pub mod args;
 pub mod exit;
 pub mod fault;
-// Short, since hundreds of names are said with it.
+// Short alias, since hundreds of paths use it.
 extern crate windrow_api as api;
 
 mod help;
@@ -66,10 +67,10 @@ use crate::output::screen::{Screen, Verbosity};
 use windrow_config::{process_env, process_env_os};
 use windrow_node::Runtimes;
 
-/// How long what is left over (worker processes, blocked reads) may take to end with the process.
+/// Time that leftovers (worker processes, blocked reads) get to end before the process exits.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Reads the command line and does what it says.
+/// Parses the command line, executes it and returns the exit code.
 pub fn main() -> ExitCode {
     if help::completion::answer(std::env::args_os().collect(), quiet_shell) {
         return ExitCode::SUCCESS;
@@ -89,7 +90,7 @@ pub fn main() -> ExitCode {
     done.unwrap_or(Exit::Bug).into()
 }
 
-/// The surroundings of somebody who is to be told nothing.
+/// Returns a shell without output, for completion requests.
 fn quiet_shell() -> Shell {
     let screen = Arc::new(Screen::plain());
     Shell {
@@ -127,14 +128,14 @@ fn execute(cli: Cli, wants_json: bool) -> Exit {
     })
 }
 
-/// Standard error, and with it the log, as the command wants them.
+/// Opens standard error and the log as the command needs them.
 fn screen(command: &Command, env: &[(String, String)]) -> Result<Screen, Fault> {
     let filter = env.iter().find(|(name, _)| name == "WINDROW_LOG");
     let filter = filter.map(|(_, filter)| filter.as_str());
     match command {
-        // A node starts its log when it knows its configuration.
+        // A node starts its log after reading its configuration.
         Command::Serve(_) => Ok(Screen::plain()),
-        // No variable may keep it from beginning.
+        // No environment variable may keep `dev` from starting.
         Command::Dev(args) => Screen::open(args.talk, local::dev::log_filter(args.talk), true),
         Command::Run(args) => Screen::open(args.talk, filter, false),
         Command::Try(args) => Screen::open(args.talk, filter, false),
@@ -173,7 +174,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
     }
 }
 
-/// Runs a command on this thread, with runtimes for work beside it, and ends everything that it left behind.
+/// Runs a command on this thread, with runtimes for concurrent work, and shuts them down afterwards.
 fn on_runtimes<'a, F>(work: impl FnOnce(Arc<Runtimes>) -> F) -> Result<Exit, Fault>
 where
     F: Future<Output = Result<Exit, Fault>> + 'a,
@@ -190,7 +191,7 @@ where
     outcome
 }
 
-/// Runs a command that only talks to a node; everything happens on this thread.
+/// Runs a command that only talks to a node, entirely on this thread.
 fn on_client(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(cant_start)?;
@@ -199,7 +200,7 @@ fn on_client(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fa
         work.await
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
-    // A read of standard input that waits for data can't be ended; the process doesn't wait for it.
+    // A blocked read of standard input can't be interrupted, so don't wait for it.
     runtime.shutdown_timeout(Duration::ZERO);
     outcome.unwrap_or_else(|_| Err(Fault::bug("a part of it panicked; the line above says where")))
 }

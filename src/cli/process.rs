@@ -1,4 +1,4 @@
-//! What the system gives this process and asks of it: limits of files, and, to process 1 of a container, everybody's orphans.
+//! System duties of this process: file limits and, as process 1 of a container, reaping orphans.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,20 +12,20 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::exit::Exit;
 use super::fault::Fault;
 
-/// Files that a job of one call at a time has open, with some to spare.
+/// Number of files that a job with one call at a time has open, with some reserve.
 const OPEN_FILES_MIN: u64 = 64;
-/// Below so many open files a failure to open one is likely the limit's.
+/// Limit of open files below which a failure to open one is probably due to the limit.
 const OPEN_FILES_FEW: u64 = 1024;
-/// How often zombies are looked for.
+/// Interval between two searches for zombies.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A zombie that was there in so many looks in a row has nobody else who waits for it: whoever started a process here hears of
-/// its end at once.
+/// Consecutive searches after which a zombie counts as an orphan: code here that starts a process collects its exit
+/// status at once.
 const LOOKS: u32 = 3;
 
-/// Checks the limits that nothing could be done under, and looks after orphans where nobody else does.
+/// Fails early if limits are too low for any work, and reaps orphans as process 1.
 ///
 /// # Errors
-/// When too few files may be open.
+/// Fails if too few files may be open.
 pub(super) fn begin() -> Result<(), Fault> {
     if let Some(most) = open_files_max().filter(|most| *most < OPEN_FILES_MIN) {
         let because = format!(
@@ -45,15 +45,15 @@ pub(super) fn begin() -> Result<(), Fault> {
     Ok(())
 }
 
-/// From now on a file that grows beyond its limit is an error of the write, not the end of this process. Programs that are
-/// started keep the usual meaning. Must be called on a runtime.
+/// Makes a file that exceeds its size limit an error of the write instead of the end of this process. Child processes
+/// keep the default behaviour. Must be called on a runtime.
 pub(super) fn outlive_file_limit() {
     if let Err(error) = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())) {
         tracing::debug!(%error, "a file that grows beyond its limit ends this process");
     }
 }
 
-/// What limits of this process may have kept a file from being opened or written.
+/// Describes the limits of this process that may have prevented opening or writing a file.
 pub(super) fn limits_text() -> Option<String> {
     let files = open_files_max().filter(|most| *most < OPEN_FILES_FEW);
     let files = files.map(|most| format!("{most} files may be open at once (ulimit -n)"));
@@ -67,7 +67,7 @@ fn open_files_max() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Takes the statuses of zombies that nobody waits for, for ever.
+/// Reaps zombies that nobody waits for, in an endless loop.
 fn reap_orphans() {
     let mut seen = HashMap::new();
     loop {
@@ -76,7 +76,8 @@ fn reap_orphans() {
     }
 }
 
-/// The zombies below this process and in how many looks each was there; takes the status of those that were there in enough.
+/// Returns the zombies below this process with the number of searches that found each. Reaps those found in enough
+/// searches.
 fn reap_seen(before: &HashMap<i32, u32>, parent: Pid) -> HashMap<i32, u32> {
     let zombies = zombies(parent).unwrap_or_default();
     let counted = zombies
@@ -96,7 +97,7 @@ fn reap_seen(before: &HashMap<i32, u32>, parent: Pid) -> HashMap<i32, u32> {
     waiting
 }
 
-/// Children of a process that have ended and whose status nobody has taken.
+/// Returns the children of a process that have ended but weren't reaped.
 fn zombies(parent: Pid) -> io::Result<Vec<i32>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -104,7 +105,7 @@ fn zombies(parent: Pid) -> io::Result<Vec<i32>> {
         let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        // It may be gone by now.
+        // The process may be gone by now.
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         if is_zombie_of(&stat, parent) {
             found.push(pid);
@@ -113,7 +114,8 @@ fn zombies(parent: Pid) -> io::Result<Vec<i32>> {
     Ok(found)
 }
 
-/// `stat` is a line of `/proc/PID/stat`; the program's name in it, in brackets, may hold anything.
+/// True if `stat`, the line of `/proc/PID/stat`, describes a zombie child of `parent`. The program's name in brackets
+/// may contain anything.
 fn is_zombie_of(stat: &str, parent: Pid) -> bool {
     let behind = stat.rsplit_once(") ").map_or("", |(_, behind)| behind);
     let mut words = behind.split(' ');

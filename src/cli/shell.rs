@@ -1,4 +1,4 @@
-//! The surroundings of a command: the environment and standard error.
+//! Environment of a command: variables and standard error.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,22 +10,22 @@ use crate::output::screen::Screen;
 use windrow_client::EnvironmentProxies;
 use windrow_config::Config;
 
-/// What every command is given of the world around the process.
+/// Access to the process's environment, passed to every command.
 pub struct Shell {
-    /// The environment, for the configuration.
+    /// Environment variables as text, for the configuration.
     pub(crate) env: Vec<(String, String)>,
-    /// The environment, for workers.
+    /// Environment variables as raw strings, passed on to workers.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// Whether a flag wants colours; none where the environment and the terminal decide.
+    /// Colours wanted by a flag; `None` lets the environment and the terminal decide.
     pub(crate) colors: Option<bool>,
-    /// Standard error.
+    /// Writer to standard error.
     pub(crate) screen: Arc<Screen>,
-    /// The job of this machine that is asked instead of a server.
+    /// Job of this machine to which requests go instead of a server.
     pub(crate) here: Option<Here>,
 }
 
 impl Shell {
-    /// The same for verbs of tasks that are about a job of this machine.
+    /// Returns a shell for verbs of tasks applied to a job of this machine.
     pub(crate) fn on(&self, here: Here) -> Shell {
         Shell {
             env: self.env.clone(),
@@ -36,22 +36,22 @@ impl Shell {
         }
     }
 
-    /// Who runs this, for the audit.
+    /// Returns the user's name for the audit log.
     pub(crate) fn user(&self) -> String {
         self.known_user().unwrap_or("unknown").to_owned()
     }
 
-    /// Who runs this, where the environment tells: in containers it often doesn't.
+    /// Returns the user's name if the environment has it, which in containers it often doesn't.
     pub(crate) fn known_user(&self) -> Option<&str> {
         self.var("USER").or_else(|| self.var("LOGNAME"))
     }
 
-    /// The proxies of the environment.
+    /// Returns the proxies set in the environment.
     pub(crate) fn proxies(&self) -> EnvironmentProxies {
         EnvironmentProxies::read(|name| self.var(name))
     }
 
-    /// A variable of the environment; an empty one isn't there.
+    /// Returns an environment variable. An empty one counts as missing.
     pub(crate) fn var(&self, wanted: &str) -> Option<&str> {
         let found = self.env.iter().find(|(name, _)| name == wanted);
         found
@@ -59,10 +59,10 @@ impl Shell {
             .filter(|value| !value.is_empty())
     }
 
-    /// The configuration of a file and the environment.
+    /// Loads the configuration from a file and the environment.
     ///
     /// # Errors
-    /// Every fault of the configuration.
+    /// Returns every error in the configuration.
     pub(crate) fn config(&self, file: Option<&Path>) -> Result<Config, Fault> {
         windrow_config::load(file, self.env.iter().cloned()).map_err(|faults| Fault::of_config(&faults))
     }

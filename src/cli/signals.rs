@@ -1,37 +1,37 @@
-//! Ctrl-C, SIGTERM, SIGHUP and SIGUSR1. To a job, SIGHUP means that its terminal was closed; to a node, that its
-//! configuration was changed.
+//! Handling of Ctrl-C, SIGTERM, SIGHUP and SIGUSR1. To a job, SIGHUP means that its terminal was closed; to a node,
+//! that its configuration has changed.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What somebody outside asks for.
+/// Request made by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessSignal {
-    /// Ctrl-C, SIGTERM, or the terminal was closed (SIGHUP).
+    /// Stop the process: Ctrl-C, SIGTERM, or a closed terminal (SIGHUP).
     Stop,
-    /// SIGUSR1: print the tree of actors.
+    /// Print the actor tree (SIGUSR1).
     Tree,
-    /// SIGHUP to a node: read the configuration anew.
+    /// Reload the configuration: SIGHUP to a node.
     Reload,
 }
 
-/// The signals of this process, caught from the moment it is made.
+/// Signals of this process, caught from the creation of this value.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// None under `nohup`: the job is to outlive its terminal.
+    /// Listener for SIGHUP. `None` under `nohup`, since the job is to outlive its terminal.
     hang_up: Option<Signal>,
     tree: Signal,
-    /// What SIGHUP means.
+    /// Request that SIGHUP stands for.
     hang_up_means: ProcessSignal,
 }
 
 impl Signals {
-    /// Catches them.
+    /// Catches the signals for a job.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Fails if the system refuses.
     pub(super) fn catch() -> io::Result<Signals> {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
@@ -44,10 +44,10 @@ impl Signals {
         })
     }
 
-    /// Catches them for a node: SIGHUP reloads, also under `nohup`.
+    /// Catches the signals for a node: SIGHUP reloads, even under `nohup`.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Fails if the system refuses.
     pub(super) fn catch_for_a_node() -> io::Result<Signals> {
         let hang_up = Some(signal(SignalKind::hangup())?);
         Ok(Signals {
@@ -57,7 +57,7 @@ impl Signals {
         })
     }
 
-    /// The next one. Cancel safe.
+    /// Returns the next signal. Cancel safe.
     pub(super) async fn next(&mut self) -> ProcessSignal {
         tokio::select! {
             _ = self.interrupt.recv() => ProcessSignal::Stop,
@@ -67,7 +67,7 @@ impl Signals {
         }
     }
 
-    /// The next that asks to stop. Cancel safe.
+    /// Waits for the next request to stop. Cancel safe.
     pub(super) async fn stop(&mut self) {
         while self.next().await != ProcessSignal::Stop {}
     }
@@ -82,13 +82,14 @@ async fn hung_up(signal: &mut Option<Signal>) {
     }
 }
 
-/// Whether whoever started this process wants SIGHUP to be ignored; catching it would undo that.
+/// True if the parent process wants SIGHUP ignored; catching it would undo that.
 fn ignores_hang_up() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     is_ignored(&status, SignalKind::hangup())
 }
 
-/// `status` is the text of `/proc/self/status`; the lowest bit of its mask is signal 1.
+/// True if the mask in `status`, the text of `/proc/self/status`, ignores the signal. The lowest bit of the mask is
+/// signal 1.
 fn is_ignored(status: &str, kind: SignalKind) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask

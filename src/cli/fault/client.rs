@@ -1,19 +1,19 @@
-//! What a node refused, and why there was no answer, as people see it.
+//! Faults made of client errors: refusals by a node, and requests that got no answer.
 
 use super::flags::{as_flags, flag};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_client::{ClientError, Problem, ProblemField, Readiness};
 
-/// What to try when nobody answers.
+/// Hint for a server that doesn't answer.
 const REACH_HINT: &str = "is the node running, and is this its address? --server URL, WINDROW_SERVER or `windrow ctx use NAME` name another";
-/// The problem of a node without its database, and what to try.
+/// Problem slug of a node that can't use its database. `STORE_HINT` is its hint.
 const STORE_AWAY: &str = "store-unavailable";
 const STORE_HINT: &str = "look at the database, then the same again; `windrow doctor --config FILE` on the node's machine says what it sees of it";
-/// The problem of a key with which something else was sent before, and what to try.
+/// Problem slug of an idempotency key that was used before with other content. `KEY_HINT` is its hint.
 const KEY_REUSED: &str = "idempotency-key-reused";
 const KEY_HINT: &str = "another --key for other lines; the same lines again under this one";
-/// What to try when the caller isn't known.
+/// Hint for a caller who isn't signed in.
 const SIGN_IN_HINT: &str = "--token-file FILE, WINDROW_TOKEN, or a context with a token: `windrow ctx add NAME --server URL --token-file FILE`";
 
 impl From<ClientError> for Fault {
@@ -23,7 +23,7 @@ impl From<ClientError> for Fault {
 }
 
 impl Fault {
-    /// What a node refused, or why there was no answer.
+    /// Converts a refusal by the node, or the reason why it didn't answer, into a fault.
     pub fn of_client(error: ClientError, names: Names) -> Fault {
         let text = error.to_string();
         let unanswered = "no answer from the node";
@@ -68,7 +68,8 @@ impl Fault {
     }
 }
 
-/// What to try where no answer came in time. Who says how it is speaks no TLS.
+/// Returns the hint for a request that timed out. A node that reported its readiness over plain HTTP doesn't speak
+/// TLS, so TLS is suggested only without such a report.
 fn late_hint(server: &str, node: Option<&Readiness>) -> String {
     let again = "the same again: nothing is done twice; --request-timeout waits longer";
     let secure = server.strip_prefix("http://").filter(|_| node.is_none());
@@ -79,12 +80,12 @@ fn late_hint(server: &str, node: Option<&Readiness>) -> String {
     }
 }
 
-/// How what a node refused is named.
+/// Naming of request members in a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// Members of a body that a person wrote, as pointers.
+    /// JSON pointers, for a body that a person wrote.
     Members,
-    /// Flags of the command line, from which the body was made.
+    /// Flags of the command line, for a body that was built from them.
     Flags,
 }
 
@@ -102,7 +103,7 @@ impl Fault {
             (_, title) => lower_first(title),
         };
         let mut because: Vec<String> = Vec::new();
-        // Where the detail is the faults in one line, they are told once, each on its own.
+        // If the detail merely lists the errors in one line, print each error on its own line instead.
         let told_below = !problem.errors.is_empty()
             && problem
                 .errors
@@ -139,10 +140,10 @@ impl Fault {
     }
 }
 
-/// The contract with scripts (`windrow help exit-codes`).
+/// Maps a problem to the exit code that scripts rely on (`windrow help exit-codes`).
 fn exit(problem: &Problem) -> Exit {
     match problem.status {
-        // Scripts hear the same of a thing that isn't there, whether it was asked for or named.
+        // Same code whether the missing object was the one requested or one named in the request.
         _ if problem.missing().is_some() => Exit::NotFound,
         404 | 410 => Exit::NotFound,
         409 | 412 => Exit::Conflict,
@@ -178,7 +179,7 @@ fn line(field: &ProblemField, names: Names) -> String {
     }
 }
 
-/// Where a name is no flag, but stands behind the verb; what it is called there.
+/// Collections whose `name` is a positional argument instead of a flag, with the message for an invalid one.
 const NAMED: [(&str, &str); 2] = [
     ("/v1/businesses", "the name can't be used"),
     (
@@ -197,7 +198,7 @@ fn placed(field: &ProblemField, problem: &Problem) -> ProblemField {
     field
 }
 
-/// What the node advises; of a missing token the command line knows more.
+/// Returns the node's advice as a hint. For a missing token the command line knows better advice.
 fn hint(problem: &Problem, names: Names) -> Option<String> {
     if problem.slug() == "unauthenticated" {
         return Some(SIGN_IN_HINT.to_owned());
@@ -214,7 +215,7 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
     let rates = problem.more.max_rate.iter().flatten();
     let rates = rates.map(|(node, rate)| format!("--rate {rate} on {node}"));
     let allowed = allowed(problem);
-    // The node points to a list in its answer; here it stands already.
+    // The node's advice refers to a list in its answer, which is printed here already.
     let is_told = |advice: &str| {
         allowed.is_some() && advice.contains("`allowed`")
             || !problem.errors.is_empty() && advice.contains("`errors`")
@@ -243,7 +244,7 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
     Some(all.join("\n  try  "))
 }
 
-/// The command that changes what has the name already.
+/// Returns the command that changes the object which already has this name.
 fn change(problem: &Problem) -> Option<&'static str> {
     match problem.instance.split('?').next()? {
         _ if problem.slug() != "name-taken" => None,
@@ -253,7 +254,7 @@ fn change(problem: &Problem) -> Option<&'static str> {
     }
 }
 
-/// What a task in its present state may be told, as commands; none where the node doesn't say it.
+/// Returns the commands allowed in the task's present state, or `None` if the node doesn't list any.
 fn allowed(problem: &Problem) -> Option<String> {
     let actions = problem.more.allowed.as_ref()?;
     let task = problem
@@ -279,7 +280,8 @@ fn allowed(problem: &Problem) -> Option<String> {
     })
 }
 
-/// The one fault of a request, without its advice, and that: of what no flag says there is nothing to correct.
+/// Returns the only error of a request without its advice, and the advice, if no flag corresponds to the error:
+/// without a flag there is nothing to correct.
 fn alone(problem: &Problem, names: Names) -> Option<(ProblemField, &str)> {
     let [field] = problem.errors.as_slice() else {
         return None;
@@ -293,12 +295,12 @@ fn alone(problem: &Problem, names: Names) -> Option<(ProblemField, &str)> {
     is_of_none.then_some((bare, advice))
 }
 
-/// The command that lists what wasn't found among.
+/// Returns the command that lists the objects among which the missing one was sought.
 fn list_of(problem: &Problem) -> Option<String> {
     let path = problem.missing()?;
     let mut parts = path.strip_prefix("/v1/")?.split(['/', '?']);
     let list = match parts.next()? {
-        // How many there are; failures it may have none.
+        // `task show` has the number of items; the list of failures may be empty.
         "tasks" if path.contains("/items/") => return Some(format!("windrow task show {}", parts.next()?)),
         "tasks" => "windrow task list",
         "businesses" => "windrow biz list",
@@ -311,11 +313,11 @@ fn list_of(problem: &Problem) -> Option<String> {
     Some(list.to_owned())
 }
 
-/// The verb of the command line for an action of a task.
+/// Maps an action of a task to its verb on the command line.
 fn verb(action: &str) -> &str {
     match action {
         "tune" | "describe" | "edit" => "set",
-        // With --now.
+        // Sent by `stop --now`.
         "stop_now" => "stop",
         other => other,
     }

@@ -1,10 +1,10 @@
-//! Flags from which the members of a request are made: whoever typed flags is told of flags.
+//! Mapping from request members to flags: users who typed flags get messages about flags.
 
 use std::sync::OnceLock;
 
 use clap::Command;
 
-/// Members of requests whose flag has another name than they, or that have none.
+/// Request members whose flag has a different name, or an empty one if they have no flag.
 const FLAGS: [(&str, &str); 21] = [
     ("business", ""),
     ("data", "--key-column"),
@@ -29,13 +29,13 @@ const FLAGS: [(&str, &str); 21] = [
     ("timeout", "--call-timeout"),
 ];
 
-/// Makes the command line. It is set at the start, since all commands stand above their faults.
+/// Builder of the command line, set at startup. This module can't import it, since commands depend on faults.
 static COMMAND_LINE: OnceLock<fn() -> Command> = OnceLock::new();
 
-/// The flag for a member of a request, with the key that is meant of several; none where there is none.
+/// Returns the flag of a request member, with the key if the flag takes several. `None` if there is no such flag.
 pub(super) fn flag(pointer: &str) -> Option<String> {
     let pointer = pointer.trim_start_matches('/').replace("retry/", "");
-    // The task of a schedule is said with the flags of a task.
+    // A schedule's task has the flags of a task.
     let pointer = pointer.strip_prefix("task/").unwrap_or(&pointer);
     let rest = |member: &str| {
         let rest = pointer.strip_prefix(member)?;
@@ -56,18 +56,18 @@ pub(super) fn flag(pointer: &str) -> Option<String> {
     Some(if is_number { flag } else { format!("{flag} {key}") })
 }
 
-/// Says how the command line is made, so that a member of a request that was refused is named as its flag.
+/// Sets the builder of the command line, so that faults name the flag of a refused request member.
 pub(crate) fn know_command_line(command: fn() -> Command) {
     COMMAND_LINE.get_or_init(|| command);
 }
 
-/// Whether some command has it.
+/// True if any command has this long flag.
 fn is_flag(command: &Command, long: &str) -> bool {
     command.get_arguments().any(|one| one.get_long() == Some(long))
         || command.get_subcommands().any(|verb| is_flag(verb, long))
 }
 
-/// Members in a text as their flags.
+/// Replaces member names in a text with their flags.
 pub(crate) fn as_flags(text: &str) -> String {
     text.replace("`again`", "--again")
 }

@@ -1,4 +1,4 @@
-//! What went wrong, as people see it: what, because, what to try. The only place that turns errors into exit codes.
+//! User-facing errors in three parts: what failed, why, and a remedy. The only module that maps errors to exit codes.
 
 mod client;
 mod flags;
@@ -17,21 +17,21 @@ use windrow_node::handlers::COMMAND_NOT_STARTED;
 use windrow_node::sources::OpenSourceError;
 use windrow_node::{LockError, NotStarted, StartError};
 
-/// A command can't go on.
+/// Error that ends a command, as the user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The exit code.
+    /// Exit code of the process.
     pub exit: Exit,
-    /// What can't be done.
+    /// Summary of the failure, such as `not signed in`.
     pub what: String,
-    /// Why; each a line.
+    /// Reasons, each printed on its own line.
     pub because: Vec<String>,
-    /// What a person may try.
+    /// Suggested remedy, printed after `try`.
     pub hint: Option<String>,
 }
 
 impl Fault {
-    /// A fault with its reason.
+    /// Creates a fault with one reason and no hint.
     pub fn new(exit: Exit, what: impl Into<String>, because: impl Into<String>) -> Fault {
         Fault {
             exit,
@@ -41,19 +41,19 @@ impl Fault {
         }
     }
 
-    /// A form of output that this has not.
+    /// Creates the fault for an output format that the command doesn't support.
     pub fn no_form(because: &str, hint: &str) -> Fault {
         Fault::new(Exit::Usage, "unsupported output format", because).hint(hint)
     }
 
-    /// The same with something to try.
+    /// Sets the hint and replaces an earlier one.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Fault {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same where a flag of this command has another name than that of others.
+    /// Replaces flag `usual` by `here` at the start of each reason, for a command that names the flag differently.
     #[must_use]
     pub fn renaming(mut self, usual: &str, here: &str) -> Fault {
         for because in &mut self.because {
@@ -64,7 +64,7 @@ impl Fault {
         self
     }
 
-    /// The same with something to try, unless it has that already.
+    /// Sets the hint unless the fault has one already.
     #[must_use]
     pub fn or_hint(self, hint: &str) -> Fault {
         if self.hint.is_some() {
@@ -74,7 +74,7 @@ impl Fault {
         }
     }
 
-    /// The same with what was meant, if that can be told, before what else may be tried.
+    /// Puts "did you mean `name`?" before the present hint, if a name is known.
     #[must_use]
     pub fn meant(mut self, name: Option<&str>) -> Fault {
         if let Some(name) = name {
@@ -84,7 +84,7 @@ impl Fault {
         self
     }
 
-    /// An invalid configuration, with every fault of it.
+    /// Creates the fault for an invalid configuration, one reason for each error in it.
     pub fn of_config(faults: &[windrow_config::Fault]) -> Fault {
         let because = faults.iter().map(windrow_config::Fault::to_string).collect();
         let what = "the configuration is invalid".to_owned();
@@ -97,7 +97,7 @@ impl Fault {
         }
     }
 
-    /// For scripts: the one object that `-o json` prints when there is no outcome.
+    /// Returns the single object that `-o json` prints instead of an outcome.
     pub fn json(&self) -> serde_json::Value {
         serde_json::json!({ "error": {
             "exit_code": self.exit as u8,
@@ -107,14 +107,14 @@ impl Fault {
         }})
     }
 
-    /// A mistake of the program.
+    /// Creates the fault for an internal error.
     pub fn bug(because: impl Into<String>) -> Fault {
         Fault::new(Exit::Bug, "this is a bug in windrow", because)
             .hint("report it with the command and the lines above; what was saved is safe")
     }
 }
 
-/// What the system says of a file, without its numbers.
+/// Returns the system's message for a file error, without the error number.
 pub(crate) fn of_file(error: &std::io::Error) -> String {
     use std::io::ErrorKind as K;
     match error.kind() {
@@ -144,11 +144,11 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What the directory of jobs is called where it can be chosen.
+/// Name of the state directory in messages, where a flag can choose it.
 const STATE: &str = "--state directory";
 
 impl Fault {
-    /// A directory can't be held; `place` is what the command line calls it.
+    /// Creates the fault for a directory that can't be locked. `place` is its name on the command line.
     pub(crate) fn of_lock(error: &LockError, place: &str) -> Fault {
         let (exit, hint) = match error {
             LockError::LockedBy { .. } => (
@@ -184,7 +184,7 @@ impl Fault {
         Fault::new(exit, "the state directory can't be used", because).hint(hint)
     }
 
-    /// A database can't be used that lies in what the command line calls `place`.
+    /// Creates the fault for an unusable database. `place` is the name of its directory on the command line.
     pub(crate) fn of_store(error: &StoreError, place: &str) -> Fault {
         let (exit, hint) = match error {
             StoreError::NewerSchema(_) => {
@@ -228,7 +228,7 @@ impl Fault {
         Fault::new(exit, "the database can't be used", error.to_string()).hint(hint)
     }
 
-    /// A node can't start whose directory the command line calls `place`.
+    /// Creates the fault for a node that can't start. `place` is the name of its directory on the command line.
     pub(crate) fn of_start(error: &StartError, place: &str) -> Fault {
         match error {
             StartError::Store(error) | StartError::Tree(NotStarted::Store(error)) => {

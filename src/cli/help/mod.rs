@@ -1,4 +1,4 @@
-//! Topics and completions.
+//! Help topics and shell completion.
 
 pub(crate) mod completion;
 
@@ -14,20 +14,20 @@ use crate::output::screen;
 /// Prints the script that lets a shell ask this program for completions.
 ///
 /// # Errors
-/// When they can't be printed; a closed pipe is no error.
+/// Fails if the script can't be printed. A closed pipe is no error.
 pub(super) fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
     let script = completion::script(&shell.to_string());
     let script = script.ok_or_else(|| Fault::bug(format!("{shell} has no script")))?;
     screen::put(&script).map(|()| Exit::Ok)
 }
 
-/// The topic beside the commands.
+/// Help topic on exit codes.
 pub(super) const EXIT_CODES: &str = "exit-codes";
 
-/// The other one.
+/// Help topic on request templates.
 pub(super) const TEMPLATES: &str = "templates";
 
-/// What `--request` and the flags beside it may hold.
+/// Text of the topic on `--request` and the flags that go with it.
 const TEMPLATES_TEXT: &str = r#"Templates: a request is made of an item's data
 
   windrow run --csv orders.csv \
@@ -67,7 +67,7 @@ TEMPLATE_VALUE; the others go on."#;
 /// Explains a topic or a command.
 ///
 /// # Errors
-/// `Usage` when there is neither.
+/// `Usage` if neither exists.
 pub(super) fn help(words: &[String]) -> Result<Exit, Fault> {
     let text = match words {
         [topic] if topic == EXIT_CODES => fold::page(&Term::stdout(), &exit_codes(), WIDTH_UNSIZED),

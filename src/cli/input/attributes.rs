@@ -1,5 +1,5 @@
-//! Attributes of a task that have plain values as flags, made from their table. Those with a form of their own on the
-//! command line (a name, labels, times, params, a canary) have flags of their own.
+//! Flags for the plain-valued attributes of a task, generated from the attribute table. Attributes with a special
+//! form (name, labels, times, params, canary) have their own flags.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -12,24 +12,24 @@ use serde_json::{Value, json};
 use windrow_core::settings::Auto;
 use windrow_core::task::spec::{ATTRIBUTES, Attribute, Kind, Request};
 
-/// The heading of the flags in help.
+/// Heading of these flags in the help.
 const HEADING: &str = "Content";
 
-/// The request whose attributes are flags.
+/// Request whose attributes become flags.
 pub trait Of: Clone + Debug + Default + 'static {
-    /// Request that has them.
+    /// Request that selects the attributes.
     const REQUEST: Request;
 }
 
-/// Makes a task.
+/// Marker for the request that creates a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Making;
 
-/// Does failures of a task again.
+/// Marker for the request that redrives failed items of a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Redriving;
 
-/// Changes a task.
+/// Marker for the request that edits a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Editing;
 
@@ -45,11 +45,11 @@ impl Of for Editing {
     const REQUEST: Request = Request::Edit;
 }
 
-/// Attributes that are named, each with its value in JSON.
+/// Attributes given as flags, each with its value as JSON.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes<R>(pub Vec<(&'static str, Value)>, PhantomData<R>);
 
-/// The flag of each attribute: its name as the command line writes names.
+/// Flag of each attribute: its name with hyphens.
 static FLAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
     ATTRIBUTES
         .iter()
@@ -59,7 +59,7 @@ static FLAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 type Unread = Box<dyn std::error::Error + Send + Sync>;
 
-/// Reads a plain value.
+/// Parses a plain value of the given kind.
 fn read(kind: Kind, text: &str) -> Result<Value, Unread> {
     Ok(match kind {
         Kind::Integer => json!(text.parse::<i32>()?),

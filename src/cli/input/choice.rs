@@ -1,16 +1,16 @@
-//! Which items a person picks: `3`, `0..5`, `1,2,17`.
+//! Selection of items by index: `3`, `0..5`, `1,2,17`.
 
-/// The most items that `try` calls.
+/// Largest number of items for `windrow try`.
 const ITEMS_MAX: usize = 1000;
 
 /// Picked indexes in the order given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice(pub Vec<u64>);
 
-/// Reads a choice.
+/// Parses a selection of indexes.
 ///
 /// # Errors
-/// Says what one looks like.
+/// The message shows the accepted forms.
 pub fn parse(text: &str) -> Result<Choice, String> {
     let mut picked = Vec::new();
     for part in text.split(',').map(str::trim) {

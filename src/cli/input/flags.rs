@@ -1,4 +1,4 @@
-//! Flags that several commands take: where items come from, and how a URL is called.
+//! Flags shared by several commands: item sources, and HTTP options of a handler.
 
 use std::path::PathBuf;
 
@@ -6,38 +6,38 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use windrow_config::Config;
 
-/// Where items come from.
+/// Flags for the source of the items.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Items")]
 pub struct Items {
-    /// Rows of a CSV file; - is standard input
+    /// Read items from the rows of a CSV file; - is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["ndjson", "lines"])]
     pub csv: Option<String>,
-    /// Lines of JSON; - is standard input
+    /// Read items from the lines of an NDJSON file; - is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "lines")]
     pub ndjson: Option<String>,
-    /// Lines of text, each an item {"line": "…"}; lines without any character are skipped; - is standard input
+    /// Read items from lines of text, each {"line": "…"}; empty lines are skipped; - is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub lines: Option<String>,
-    /// A NUL ends each text of --lines, as find -print0 writes it
+    /// Lines of --lines end with NUL, as find -print0 writes them
     #[arg(short = '0', long, requires = "lines")]
     pub null: bool,
-    /// Between the fields of the CSV; "tab" is a tab
+    /// Field separator of the CSV; "tab" is a tab
     #[arg(long, value_name = "CHAR", value_parser = one_char)]
     pub delimiter: Option<char>,
-    /// The first row of the CSV is data; columns are c1, c2 …
+    /// The first row of the CSV is data; columns are named c1, c2 …
     #[arg(long)]
     pub no_header: bool,
-    /// Quotes in the CSV are text
+    /// Treat quotes in the CSV as text
     #[arg(long)]
     pub no_quote: bool,
-    /// Take rows of the CSV whose quotes don't pair; fields may change, rows may be swallowed
+    /// Accept CSV rows with unbalanced quotes; fields may change, rows may be swallowed
     #[arg(long)]
     pub lenient: bool,
 }
 
 impl Items {
-    /// The flags that only a CSV has, of those that are given.
+    /// Returns the CSV-only flags that were given.
     pub(crate) fn csv_flags(&self) -> impl Iterator<Item = &'static str> {
         let flags = [
             ("--delimiter", self.delimiter.is_some()),
@@ -51,7 +51,7 @@ impl Items {
             .map(|(name, _)| name)
     }
 
-    /// The files that are named, - included.
+    /// Returns the given files, including `-` for standard input.
     pub(crate) fn files(&self) -> impl Iterator<Item = &String> {
         self.csv.iter().chain(&self.ndjson).chain(&self.lines)
     }
@@ -66,26 +66,26 @@ fn one_char(text: &str) -> Result<char, String> {
     }
 }
 
-/// How a URL is called.
+/// Flags for calls to a URL.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Handler")]
 pub struct HttpArgs {
-    /// A header to send to the URL, as 'name: value'; may be repeated
+    /// Header to send to the URL, as 'name: value'; may be repeated
     #[arg(long = "header", value_name = "HEADER")]
     pub headers: Vec<String>,
-    /// A file with the secrets that sign calls of the URL, one whsec_… a line, newest first
+    /// File with the secrets that sign calls to the URL, one whsec_… per line, newest first
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
-    /// Authorities to trust at the URL beside the system's, as PEM
+    /// PEM file of authorities to trust for the URL, besides the system's
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub handler_ca_file: Option<PathBuf>,
-    /// Trust any certificate of the URL; for a test system only
+    /// Accept any certificate of the URL; for test systems only
     #[arg(long)]
     pub insecure_skip_verify: bool,
 }
 
 impl HttpArgs {
-    /// Whom these flags trust, in the place of what a configuration says.
+    /// Applies the trust settings of these flags to the configuration, which they override.
     pub(crate) fn trust(&self, config: &mut Config) {
         let of_http = &mut config.http_handler;
         if self.handler_ca_file.is_some() {
@@ -95,22 +95,22 @@ impl HttpArgs {
     }
 }
 
-/// When there are colours.
+/// Values of `--color`, which decide about colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// As the environment and the terminal say
+    /// Follow the environment and the terminal
     Auto,
-    /// Always, also into pipes
+    /// Print colours always, even into pipes
     Always,
-    /// Never
+    /// Never print colours, not even on a terminal
     Never,
 }
 
-/// Colours of all that is printed.
+/// Flags for colours in all output.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Colors {
-    /// Colours; without it the terminal, NO_COLOR, CLICOLOR_FORCE and TERM=dumb decide
+    /// When to print colours; by default the terminal, NO_COLOR, CLICOLOR_FORCE and TERM=dumb decide
     #[arg(
         long,
         global = true,
@@ -123,13 +123,13 @@ pub struct Colors {
         default_missing_value = "always"
     )]
     pub color: Option<When>,
-    /// No colours: --color=never
+    /// Print no colours; same as --color=never
     #[arg(long, global = true, hide_short_help = true, overrides_with = "color")]
     pub no_color: bool,
 }
 
 impl Colors {
-    /// Whether there are colours; none where the environment and the terminal decide.
+    /// Returns true or false if a flag decides about colours, `None` if the environment and the terminal do.
     pub(crate) fn wanted(self) -> Option<bool> {
         match self.color {
             _ if self.no_color => Some(false),

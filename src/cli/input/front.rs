@@ -1,4 +1,5 @@
-//! Words as other programs take them: flags of the server before the command, `--json` for `-o json`.
+//! Reordering of the command line before clap parses it: server flags may come before the command, and `--json` means
+//! `-o json`.
 
 use std::ffi::OsString;
 
@@ -7,15 +8,15 @@ use clap::{Arg, Args, Command};
 use super::flags::Colors;
 use crate::link::Remote;
 
-/// Puts flags of the server and of the output that stand before a verb behind it, and reads `--json` as `--output=json`
-/// where a command has no `--json` of its own. Everything else is clap's.
+/// Moves server and output flags from before a verb to after it, and reads `--json` as `--output=json` if the command
+/// has no `--json` of its own. Everything else is left to clap.
 pub(crate) fn arranged(mut words: Vec<OsString>, program: &Command) -> Vec<OsString> {
     let shared = Colors::augment_args(Remote::augment_args(Command::new("shared")));
     let (mut command, mut at, mut moved) = (program, 1, Vec::new());
     while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
         if let Some(verb) = command.find_subcommand(word) {
             (command, at) = (verb, at + 1);
-            // Flags behind the last verb stand well.
+            // Flags after the last verb are in the right place.
             if verb.get_subcommands().next().is_none() {
                 break;
             }
@@ -44,7 +45,7 @@ fn has(command: &Command, long: &str) -> bool {
     command.get_arguments().any(|flag| flag.get_long() == Some(long))
 }
 
-/// Whether a word is this flag: `--server`, `--server=URL`, `-o`, `-ojson`.
+/// True if a word is this flag: `--server`, `--server=URL`, `-o`, `-ojson`.
 fn is_named(flag: &Arg, word: &str) -> bool {
     match word.strip_prefix("--") {
         Some(long) => {

@@ -1,7 +1,7 @@
-//! Refusals of clap, made plain where its own suggestions lead astray: flags of other programs, a handler without the `--`
-//! before it, and numbers, of which the standard library names types.
+//! Clearer versions of clap errors whose own suggestions mislead: flags of other programs, a handler without the `--`
+//! before it, and number errors, where the standard library names Rust types.
 //!
-//! No more of them: what a person may mean becomes an alias, or stays clap's.
+//! Don't add more: give a likely synonym an alias, or leave it to clap.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -13,7 +13,8 @@ use clap::{Arg, Command, Error};
 
 use crate::args;
 
-/// Flags of xargs, parallel, curl, k6 and others, and ours of the same meaning; the first that a command has is meant.
+/// Flags of xargs, parallel, curl, k6 and others, with our equivalents. The first equivalent that the command has is
+/// suggested.
 const FOREIGN: [(&str, &str); 11] = [
     ("retries retry max-retries attempts tries", "max-attempts"),
     (
@@ -31,7 +32,7 @@ const FOREIGN: [(&str, &str); 11] = [
     ("port addr bind listen", "listen port"),
 ];
 
-/// The argument that is a handler's command.
+/// Argument that holds the handler's command.
 const HANDLER: &str = "worker";
 const HANDLER_TIP: &str =
     "the handler's command comes last, behind --: 'windrow run --csv users.csv -- python3 handler.py'";
@@ -39,7 +40,7 @@ const GLOB_TIP: &str =
     "the shell put the matching files in the place of the pattern; quote it: --glob '*.txt'";
 const EACH_TIP: &str = "the command is one text in quotes, --each 'wc -c {path}', or words of their own, last: --each -- wc -c {path}";
 
-/// The same error with what was meant, if that can be told. `words` is the command line.
+/// Adds a suggestion to an error if the intended input can be guessed. `words` is the command line.
 pub(crate) fn advised(error: Error, words: &[OsString]) -> Error {
     match error.kind() {
         ErrorKind::UnknownArgument => unknown(error, words),
@@ -49,7 +50,7 @@ pub(crate) fn advised(error: Error, words: &[OsString]) -> Error {
     }
 }
 
-/// A flag or a word that a command doesn't take.
+/// Handles a flag or word that the command doesn't accept.
 fn unknown(mut error: Error, words: &[OsString]) -> Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
         return error;
@@ -70,7 +71,7 @@ fn unknown(mut error: Error, words: &[OsString]) -> Error {
     }
 }
 
-/// The flag of ours that one of another program is.
+/// Returns our equivalent of another program's flag.
 fn foreign(flag: &str, command: &Command) -> Option<String> {
     let flag = flag
         .trim_start_matches('-')
@@ -90,7 +91,7 @@ fn foreign(flag: &str, command: &Command) -> Option<String> {
     same.find(is_known).map(|flag| format!("use '--{flag}'"))
 }
 
-/// A word where none is expected, of a command that takes a handler.
+/// Returns a tip for an unexpected word of a command that takes a handler.
 fn misplaced(word: &str, command: &Command, words: &[OsString]) -> Option<&'static str> {
     command
         .get_arguments()
@@ -106,7 +107,7 @@ fn misplaced(word: &str, command: &Command, words: &[OsString]) -> Option<&'stat
     }
 }
 
-/// A job without its handler, whose place clap's usage doesn't show.
+/// Handles a job without a handler: clap's usage doesn't show where the handler goes.
 fn missing(error: Error) -> Error {
     let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
         return error;
@@ -118,14 +119,14 @@ fn missing(error: Error) -> Error {
     }
 }
 
-/// The same error with this tip, in the form of clap's own.
+/// Adds a tip to an error in clap's own format.
 fn tipped(mut error: Error, tip: impl Into<String>) -> Error {
     let tip = StyledStr::from(tip.into());
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     error
 }
 
-/// The same error without the advice to pass a flag behind `--`: there a handler begins.
+/// Removes clap's advice to pass a flag after `--`: a handler's command begins there.
 fn without_as_a_value(mut error: Error) -> Error {
     if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
         tips.retain(|tip| !tip.to_string().contains("as a value"));
@@ -136,7 +137,7 @@ fn without_as_a_value(mut error: Error) -> Error {
     error
 }
 
-/// The standard library's words for numbers name types.
+/// Rewrites an integer error, since the standard library's text names Rust types.
 fn number(error: Error) -> Error {
     let source = error.source();
     let Some(wrong) = source.and_then(|source| source.downcast_ref::<ParseIntError>()) else {

@@ -1,4 +1,4 @@
-//! What people type, read: items, times, slips.
+//! Parsing of user input: items, times, typing errors.
 
 pub mod attributes;
 pub mod choice;

@@ -1,9 +1,9 @@
-//! The known word that a mistyped one is most like.
+//! Suggestion of the known word closest to a mistyped one.
 
 use std::collections::BTreeSet;
 
-/// The word with the fewest slips of the finger between: one in short words, two in others. A short word with another
-/// letter in it is another word.
+/// Returns the word with the fewest typing errors: at most one in words of up to 4 letters, two in longer ones. A
+/// short word of the same length must have the same letters, otherwise it counts as another word.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let is_short = word.chars().count() <= 4;
     let slips_max = if is_short { 1 } else { 2 };

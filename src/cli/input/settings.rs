@@ -1,5 +1,5 @@
-//! The live settings of a task as flags, made from their table: the same for making, changing, cloning and doing again,
-//! and those of `windrow run`.
+//! Flags for the live settings of a task, generated from the settings table: the same flags for create, change,
+//! clone, redrive and `windrow run`.
 
 use std::num::NonZeroU32;
 use std::sync::LazyLock;
@@ -9,15 +9,15 @@ use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use windrow_core::settings::table::{SETTINGS, Setting, TuningPatch};
 use windrow_core::settings::value::Kind;
 
-/// The heading of the flags in help.
+/// Heading of these flags in the help.
 const HEADING: &str = "Pace and limits";
-/// The setting whose flag has another name, since `--timeout` is of commands that wait.
+/// Setting whose flag has another name, since `--timeout` belongs to commands that wait.
 const TIMEOUT: &str = "timeout";
-/// That name.
+/// Flag name of the `timeout` setting.
 const CALL_TIMEOUT: &str = "call-timeout";
-/// The setting whose default is told with its flag: whoever names no rate wonders why a task is as slow as that.
+/// Setting whose flag mentions its default, so that users who omit it understand a slow task.
 const RATE: &str = "rate";
-/// The settings that `windrow run` and `windrow job` have flags for; its configuration has all.
+/// Settings with a flag in `windrow run` and `windrow job`. The configuration file has all of them.
 const OF_A_RUN: [&str; 13] = [
     "rate",
     "burst",
@@ -34,11 +34,11 @@ const OF_A_RUN: [&str; 13] = [
     "judge_after",
 ];
 
-/// How items are driven; what isn't said stays as it is, or is as the business or the configuration has it.
+/// Settings given as flags. An omitted one keeps its value, or comes from the business or the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Settings<const OF_RUN: bool = false>(pub TuningPatch);
 
-/// The flag of each setting: its name as the command line writes names.
+/// Flag of each setting: its name with hyphens.
 static FLAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
     SETTINGS
         .iter()
@@ -47,7 +47,7 @@ static FLAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 
 impl<const OF_RUN: bool> Settings<OF_RUN> {
-    /// The settings that have a flag, each with it.
+    /// Returns the settings that have a flag, each with its flag.
     fn flags() -> impl Iterator<Item = (&'static Setting, &'static str)> {
         let all = SETTINGS.iter().zip(FLAGS.iter().map(String::as_str));
         let all = all.filter(|(setting, _)| !OF_RUN || OF_A_RUN.contains(&setting.name));
@@ -65,7 +65,7 @@ impl<const OF_RUN: bool> Settings<OF_RUN> {
                 setting.default.trim_matches('"')
             ));
         }
-        // What is wrong with a number is told from the kind of the error.
+        // `misread` explains a bad number from the kind of this error.
         let read = |text: &str| -> Result<TuningPatch, Box<dyn std::error::Error + Send + Sync>> {
             match setting.kind {
                 Kind::Positive => text.parse::<NonZeroU32>().map(drop)?,

@@ -1,4 +1,4 @@
-//! `windrow job` on the command line.
+//! Arguments of `windrow job` and its verbs.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::task::look::explain::ExplainArgs;
 use crate::task::wait::WaitArgs;
 use crate::task::watch::WatchArgs;
 
-/// How a run is steered.
+/// Examples of controlling a job, for the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   windrow job
@@ -24,87 +24,87 @@ Examples:
 The first line of a run names its job: `t1: 200 items (nightly)`. While the
 failures of a job are gone over (--only-failed), its name means that run.";
 
-/// `windrow job`
+/// Arguments of `windrow job`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct JobArgs {
-    /// What to do; without it the jobs are listed.
+    /// Verb to execute; without one the jobs are listed.
     #[command(subcommand)]
     pub verb: Option<Verb>,
-    /// The flags of the list.
+    /// Flags of the list, without a verb.
     #[command(flatten)]
     pub list: ListArgs,
 }
 
-/// `windrow job list`
+/// Arguments of `windrow job list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Only those that run now
+    /// Only jobs that are running now
     #[arg(long)]
     pub running: bool,
-    /// How they are shown.
+    /// Flags for the output format.
     #[command(flatten)]
     pub view: View,
 }
 
-/// What to do with jobs.
+/// Verbs of `windrow job`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List the jobs of this user on this machine: those that run, were stopped or ended
+    /// List this user's jobs on this machine: running, stopped and ended
     List(ListArgs),
-    /// Show a job
+    /// Show a job with its progress and settings
     Show(OneArgs),
-    /// Change how a job is driven, while it runs
+    /// Change the settings of a job while it runs
     Set(Box<SetArgs>),
-    /// Stop a job and wait for its end: calls in flight end first, the same `windrow run` goes on with it
+    /// Stop a job and wait for its end; calls in flight finish first, and the same `windrow run` resumes it
     Stop(StopArgs),
-    /// Delete what a job that doesn't run keeps on this machine
+    /// Delete the data of a job that isn't running
     #[command(visible_alias = "delete")]
     Rm(RemoveArgs),
-    /// Why a job is as fast as it is, and what would help
+    /// Explain the current speed of a job and how to raise it
     Explain(OfJob<ExplainArgs>),
-    /// Watch a job as it goes on
+    /// Watch the progress of a job
     Watch(OfJob<WatchArgs>),
-    /// Wait until a job is over
+    /// Wait until a job ends
     Wait(OfJob<WaitArgs>),
-    /// Skip items that nobody should call any more
+    /// Skip items, so that they are never called again
     Skip(OfJob<SkipArgs>),
-    /// Give up the items that wait after a failure with a code
+    /// Mark retrying items as failed, by failure code
     #[command(
         mut_args(of_job),
         override_usage = "windrow job fail [OPTIONS] --code CODE NAME"
     )]
     Fail(OfJob<FailArgs>),
-    /// Show failures by code, or item by item
+    /// Show failures, by code or item by item
     Failures(OfJob<FailuresArgs>),
     /// Show an item with its attempts
     Item(OfJob<ItemArgs>),
     /// Print the outputs of items in index order, of a job that keeps them (--results-out, or results = keep)
     Results(OfJob<ResultsArgs>),
-    /// Tell the whole story of a job, with the proof that every item is accounted for
+    /// Print the full history of a job, with proof that every item is accounted for
     Report(OfJob<ReportArgs>),
-    /// Show a job's log, the newest line last, or follow it
+    /// Show a job's log, newest line last, or follow it
     Log(OfJob<LogArgs>),
-    /// List the runs of a job, the newest first, each with its counts at its end
+    /// List the runs of a job with their final counts, newest first
     #[command(visible_alias = "history")]
     Runs(OfJob<PagesArgs>),
-    /// List who changed what of a job and why, the newest first
+    /// List changes to a job with author and reason, newest first
     Revisions(OfJob<PagesArgs>),
 }
 
-/// A verb of tasks about a job.
+/// Verb shared with `windrow task`, applied to a job.
 #[derive(Debug, Args)]
 #[command(mut_args(of_job))]
 pub struct OfJob<A: Args> {
-    /// As of a task.
+    /// Arguments of the verb in `windrow task`.
     #[command(flatten)]
     pub verb: A,
-    /// The directory with its progress, if it was run with --state
+    /// Directory with the job's progress, if it was run with --state
     #[arg(long, value_name = "DIR", help_heading = None)]
     pub state: Option<PathBuf>,
 }
 
-/// An argument of a verb of tasks as it is for a job: the job is named, and no server is asked.
+/// Adapts an argument of a task's verb to a job: it takes the job's name and hides the server flags.
 fn of_job(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
         "task" | "tasks" => arg.value_name("NAME").help("The job's name"),
@@ -113,65 +113,65 @@ fn of_job(arg: Arg) -> Arg {
     }
 }
 
-/// Which job.
+/// Flags that select one job.
 #[derive(Debug, Args)]
 pub struct Which {
-    /// The job's name
+    /// Name of the job
     pub name: String,
-    /// Where it keeps its progress, if it was run with --state
+    /// Directory with the job's progress, if it was run with --state
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
 }
 
-/// `windrow job show`
+/// Arguments of `windrow job show`.
 #[derive(Debug, Args)]
 pub struct OneArgs {
-    /// Which.
+    /// Job to act on, and its directory.
     #[command(flatten)]
     pub which: Which,
-    /// How it is shown.
+    /// Flags for the output format.
     #[command(flatten)]
     pub view: View,
 }
 
-/// `windrow job set`
+/// Arguments of `windrow job set`.
 #[derive(Debug, Args)]
 pub struct SetArgs {
-    /// Which.
+    /// Job to act on, and its directory.
     #[command(flatten)]
     pub which: Which,
-    /// What changes.
+    /// Settings to change, from flags.
     #[command(flatten)]
     pub tunes: Tunes,
-    /// How it is shown.
+    /// Flags for the output format.
     #[command(flatten)]
     pub view: View,
 }
 
-/// `windrow job stop`
+/// Arguments of `windrow job stop`.
 #[derive(Debug, Args)]
 pub struct StopArgs {
-    /// Which.
+    /// Job to act on, and its directory.
     #[command(flatten)]
     pub which: Which,
-    /// Don't wait for calls in flight: they will be repeated
+    /// Don't wait for calls in flight; they will be repeated
     #[arg(long)]
     pub now: bool,
-    /// How it is shown.
+    /// Flags for the output format.
     #[command(flatten)]
     pub view: View,
 }
 
-/// `windrow job rm`
+/// Arguments of `windrow job rm`.
 #[derive(Debug, Args)]
 pub struct RemoveArgs {
-    /// Which.
+    /// Job to act on, and its directory.
     #[command(flatten)]
     pub which: Which,
-    /// Ask nothing
+    /// Don't ask for confirmation
     #[arg(short = 'y', long)]
     pub yes: bool,
-    /// How it is shown.
+    /// Flags for the output format.
     #[command(flatten)]
     pub view: View,
 }

@@ -1,4 +1,4 @@
-//! Asks runs on this machine.
+//! Client for the runs of this machine.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,24 +21,24 @@ use windrow_core::settings::text::span_text;
 use windrow_core::task::lifecycle::StopReason;
 use windrow_server::http::jobs::{self, BegunJob};
 
-/// For so long a run may take to answer: its store may be busy.
+/// Longest time a run may take to answer, since its store may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A process that runs a job.
+/// Process that runs a job.
 pub(super) struct There {
-    /// Asks it.
+    /// Client connected to the process.
     client: Client,
     process: Option<u32>,
-    /// The directory that it holds.
+    /// Directory that the process holds.
     place: PathBuf,
     pub(super) job: BegunJob,
 }
 
 impl There {
-    /// Looks at the job's task.
+    /// Fetches the job's task.
     ///
     /// # Errors
-    /// When the process doesn't answer.
+    /// Fails if the process doesn't answer.
     pub(super) async fn look(self) -> Result<Live, Fault> {
         let answer = self.client.get(&format!("/v1/tasks/{}", self.job.task)).await;
         let answer = answer.map_err(|error| fault(error, &self.place))?;
@@ -51,30 +51,30 @@ impl There {
     }
 }
 
-/// A job that runs, as its process tells of it.
+/// Running job as reported by its process.
 pub(super) struct Live {
     there: There,
-    /// The task at that time.
+    /// Task at the time of the answer.
     pub(super) task: api::Task,
-    /// The node's time then. Unit: milliseconds since 1970.
+    /// Node's time at the answer. Unit: milliseconds since 1970.
     at_ms: i64,
 }
 
 impl Live {
-    /// The directory that its process holds.
+    /// Returns the directory that its process holds.
     pub(super) fn place(&self) -> &Path {
         &self.there.place
     }
 
-    /// The path of its task, and what follows there.
+    /// Returns the API path of its task, followed by `rest`.
     pub(super) fn path(&self, rest: &str) -> String {
         format!("/v1/tasks/{}{rest}", self.task.id)
     }
 
-    /// Changes its task.
+    /// Sends a change of its task.
     ///
     /// # Errors
-    /// The refusal of the process.
+    /// Fails if the process refuses the change.
     pub(super) async fn send(&self, request: Request) -> Result<api::Task, Fault> {
         let answer = self.there.client.send(request).await;
         let answer = answer.map_err(|error| fault(error, &self.there.place))?;
@@ -112,7 +112,8 @@ impl Live {
         }
     }
 
-    /// The data of the item whose call failed last; empty in an outage, which is about no item.
+    /// Returns the data of the item whose call failed last. Empty while the handler is down, which concerns no single
+    /// item.
     async fn who(&self) -> String {
         let error = self
             .task
@@ -129,7 +130,7 @@ impl Live {
         data.map(|data| human::who(data.get())).unwrap_or_default()
     }
 
-    /// Why it stands, and when it goes on.
+    /// Returns the reason why the job makes no progress, and the time until its next attempt.
     fn why(&self) -> Option<String> {
         let task = &self.task;
         let reason = match task.status.as_str() {
@@ -153,10 +154,10 @@ impl Live {
     }
 }
 
-/// A job that runs. A job that doesn't is, while its failures are gone over, the run that does.
+/// Finds a running job. If the job itself isn't running but its failures are being redone, returns that run.
 ///
 /// # Errors
-/// `NotFound` when there is none; `Conflict` when it doesn't run.
+/// `NotFound` if there is no such job; `Conflict` if it isn't running.
 pub(super) async fn live(which: &Which, shell: &Shell) -> Result<Live, Fault> {
     if let Some(live) = live_in(&places_of(which, shell)?, &which.name).await? {
         return Ok(live);
@@ -171,12 +172,12 @@ pub(super) async fn live(which: &Which, shell: &Shell) -> Result<Live, Fault> {
     })
 }
 
-/// The directories that may keep a job.
+/// Returns the directories that may hold a job.
 fn places_of(which: &Which, shell: &Shell) -> Result<Vec<PathBuf>, Fault> {
     let state = which.state.as_deref();
     let mut places = place::candidates(&which.name, state, &shell.env)?;
     if let Some(job) = only_failed::over(&which.name) {
-        // It is kept where its job is.
+        // A run over failures is kept in the directory of its job.
         places.extend(place::candidates(job, state, &shell.env)?);
     }
     Ok(places)
@@ -194,18 +195,18 @@ async fn live_in(places: &[PathBuf], name: &str) -> Result<Option<Live>, Fault> 
     Ok(None)
 }
 
-/// The directory and the task of a job.
+/// Directory and task of a job.
 pub(super) struct Found {
     pub(super) place: PathBuf,
     pub(super) task: TaskId,
-    /// True while a process works at it, or nothing is left to do.
+    /// True while a process runs the job, or if nothing is left to do.
     pub(super) goes_on: bool,
 }
 
-/// A job, whether it runs or not.
+/// Finds a job, running or not.
 ///
 /// # Errors
-/// As [`live`], but for one that doesn't run.
+/// Same as [`live`], except that a job may be idle.
 pub(super) async fn find(which: &Which, shell: &Shell) -> Result<Found, Fault> {
     let fault = match live(which, shell).await {
         Ok(live) => {
@@ -234,26 +235,26 @@ pub(super) async fn find(which: &Which, shell: &Shell) -> Result<Found, Fault> {
     Err(fault)
 }
 
-/// All jobs of this user that run.
+/// Returns all running jobs of this user.
 ///
 /// # Errors
-/// When the place of jobs can't be read.
+/// Fails if the directory of jobs can't be read.
 async fn all(shell: &Shell) -> Result<Vec<There>, Fault> {
     let mut found = Vec::new();
     for there in each(shell).await? {
         match there {
             Ok(there) => found.push(there),
-            // It ended meanwhile, or can't be asked; the others can.
+            // It has just ended, or doesn't answer; the others may.
             Err(fault) => shell.screen.say(&fault.what),
         }
     }
     Ok(found)
 }
 
-/// Each job that runs.
+/// Returns each running job, or the fault of the one that doesn't answer.
 ///
 /// # Errors
-/// As [`all`].
+/// Same as [`all`].
 pub(super) async fn each(shell: &Shell) -> Result<Vec<Result<There, Fault>>, Fault> {
     let mut found = Vec::new();
     for place in places(shell)? {
@@ -262,7 +263,7 @@ pub(super) async fn each(shell: &Shell) -> Result<Vec<Result<There, Fault>>, Fau
     Ok(found)
 }
 
-/// The job that runs in a directory.
+/// Returns the job that is running in a directory.
 pub(super) async fn in_place(place: &Path) -> Option<Result<There, Fault>> {
     let stream = match here::held(place).await {
         Ok(stream) => stream?,
@@ -284,16 +285,16 @@ pub(super) async fn in_place(place: &Path) -> Option<Result<There, Fault>> {
     }
 }
 
-/// The job that a process runs; none where it runs none.
+/// Returns the job of a process, or `None` if it runs none.
 async fn begun(client: &Client) -> Result<Option<BegunJob>, ClientError> {
     let begun: Vec<BegunJob> = client.get(jobs::PATH).await?.read()?;
     Ok(begun.into_iter().next())
 }
 
-/// Directories in which jobs without `--state` keep their progress.
+/// Returns the directories of jobs that run without `--state`.
 ///
 /// # Errors
-/// When the place of jobs can't be read.
+/// Fails if the directory of jobs can't be read.
 pub(super) fn places(shell: &Shell) -> Result<Vec<PathBuf>, Fault> {
     let base = place::of_jobs(&shell.env)?;
     let listed = match std::fs::read_dir(&base) {
@@ -325,7 +326,7 @@ fn fault(error: ClientError, place: &Path) -> Fault {
     }
 }
 
-/// It is kept, and no process runs it.
+/// Creates the fault for a job that exists but isn't running.
 pub(super) fn not_running(which: &Which, running: &[&str]) -> Fault {
     let because = match &which.state {
         Some(place) => format!("nobody runs it in {}", place.display()),
@@ -336,7 +337,7 @@ pub(super) fn not_running(which: &Which, running: &[&str]) -> Fault {
         "{} goes on with it, or tells how it ended",
         command_in(&which.name, which.state.as_deref())
     );
-    // As a node refuses it of a task: the job is there, its state is in the way.
+    // Conflict, as a node answers for a task: the job exists, but in the wrong state.
     let fault = Fault::new(Exit::Conflict, what, because);
     match running {
         [] => fault.hint(go_on),
@@ -344,7 +345,7 @@ pub(super) fn not_running(which: &Which, running: &[&str]) -> Fault {
     }
 }
 
-/// What was to be its items was not read to its end.
+/// Creates the fault for a job whose items were never read to the end.
 fn never_began(name: &str) -> Fault {
     let because = "it ended before all its items were read, so nothing of it is kept to go on with";
     Fault::new(Exit::NotFound, format!("the job {name} never began"), because)

@@ -1,4 +1,4 @@
-//! A job as it is told: by its process, or of its directory.
+//! JSON form of a job, filled by its process or from its directory.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::Tuning;
 
-/// A job.
+/// Job as `windrow job` prints it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) name: String,
-    /// None where its directory can't be read.
+    /// Number of the job's task. `None` if the directory can't be read.
     pub(crate) task: Option<String>,
-    /// None where none runs it.
+    /// Process that runs the job, or `None` if none does.
     pub(crate) process: Option<u32>,
     pub(crate) status: Option<String>,
     pub(crate) why: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Job {
     pub(crate) actual_rate: Option<f64>,
     pub(crate) eta_seconds: Option<u64>,
     pub(crate) settings: Option<TuningPatch>,
-    /// The command that goes on with it. Its process doesn't know it.
+    /// Command that resumes the job. The outer `None` means unknown: the job's own process doesn't know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) go_on: Option<Option<String>>,
     #[serde(flatten)]
@@ -32,7 +32,7 @@ pub(crate) struct Job {
     pub(crate) kept: Option<JobKept>,
 }
 
-/// What only its process knows.
+/// Facts that only the job's process knows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct JobLive {
     pub(crate) latency_p95_seconds: Option<f64>,
@@ -40,10 +40,10 @@ pub(crate) struct JobLive {
     pub(crate) handler: Option<String>,
 }
 
-/// What only its directory tells.
+/// Facts that only the job's directory holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct JobKept {
-    /// Absent where the directory can't be read.
+    /// Result of the job. The outer `None` means that the directory can't be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<Option<String>>,
     pub(crate) recovered: Option<u64>,
@@ -54,25 +54,25 @@ pub(crate) struct JobKept {
 }
 
 impl Job {
-    /// The word of its status.
+    /// Returns the status as one word, empty if unknown.
     pub(crate) fn status(&self) -> &str {
         self.status.as_deref().unwrap_or_default()
     }
 
-    /// When it ran last.
+    /// Returns the time of the last run, if the directory holds it.
     pub(crate) fn ran_at(&self) -> Option<&str> {
         self.kept.as_ref()?.ran_at.as_deref()
     }
 }
 
-/// Settings of a job before and after a change.
+/// Settings of a job, before and after a change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct JobChange {
     pub(crate) before: TuningPatch,
     pub(crate) after: TuningPatch,
 }
 
-/// What can be changed while it runs.
+/// Returns the settings that can change while the job runs.
 pub(crate) fn settings(tuning: &Tuning) -> TuningPatch {
     TuningPatch {
         rate: Some(tuning.rate),

@@ -1,4 +1,4 @@
-//! `windrow job list`: the jobs that run now, and those that this machine keeps.
+//! Implementation of `windrow job list`: running jobs, and jobs kept on this machine.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use crate::run::kept::resume::{command, command_in};
 use crate::shell::Shell;
 use windrow_node::StateDir;
 
-/// A job, and whether a process runs it.
+/// Job with a flag for whether a process runs it.
 struct Row {
     job: Job,
     runs: bool,
 }
 
-/// Lists them: those that run first, then the one that ran last.
+/// Lists the jobs: running ones first, then by last run, newest first.
 pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut rows = Vec::new();
     for place in ask::places(shell)? {
@@ -33,7 +33,7 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     shown::list(&jobs, args, shell)
 }
 
-/// The jobs of a directory.
+/// Returns the jobs of a directory.
 async fn in_place(place: &Path, shell: &Shell) -> Vec<Row> {
     if !StateDir::database_in(place).is_file() {
         return Vec::new();
@@ -50,12 +50,12 @@ async fn in_place(place: &Path, shell: &Shell) -> Vec<Row> {
             .into_iter()
             .collect();
     };
-    // A run that answers nobody (`--control=off`) is known by the lock of its directory.
+    // A run without a control socket (`--control=off`) is recognized by the lock on its directory.
     let mut is_held =
         live.is_none() && kept.iter().any(shelf::KeptJob::claims_to_run) && StateDir::is_held(place);
     let mut rows = Vec::new();
     for job in &kept {
-        // What ended after its run was asked has its last word in what is kept.
+        // If the job ended after its process answered, the stored state is newer.
         let answer = live
             .take_if(|live| is_of(live, job))
             .filter(|_| job.claims_to_run());
@@ -74,7 +74,7 @@ async fn in_place(place: &Path, shell: &Shell) -> Vec<Row> {
     rows
 }
 
-/// The job that runs in a directory, as its process tells of it.
+/// Returns the job running in a directory, as its process reports it.
 async fn live_in(place: &Path, shell: &Shell) -> Option<Job> {
     let there = Box::pin(ask::in_place(place)).await?;
     let live = match there {
@@ -84,14 +84,14 @@ async fn live_in(place: &Path, shell: &Shell) -> Option<Job> {
     match live {
         Ok(live) => Some(Box::pin(live.job()).await),
         Err(fault) => {
-            // It ended meanwhile, or can't be asked; the others can.
+            // It has just ended, or doesn't answer; the others may.
             shell.screen.say(&fault.what);
             None
         }
     }
 }
 
-/// A job as it is kept, whether it runs or not; none where there is no such job.
+/// Returns a job with its stored state, running or not. `None` if there is no such job.
 pub(super) async fn kept(which: &Which, shell: &Shell) -> Result<Option<Job>, Fault> {
     for place in place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
         let rows = Box::pin(in_place(&place, shell)).await;
@@ -108,7 +108,7 @@ pub(super) async fn kept(which: &Which, shell: &Shell) -> Result<Option<Job>, Fa
     Ok(None)
 }
 
-/// Whether what a run says of itself is about this job, or about one that goes over its failures.
+/// True if the answer of a process is about this job, not about a run over its failures.
 fn is_of(live: &Job, job: &shelf::KeptJob) -> bool {
     live.task.as_ref() == Some(&job.task.id.to_string())
 }

@@ -1,5 +1,6 @@
-//! `windrow job`: the jobs of `windrow run` on this machine: steered and looked at from another terminal while they run, listed,
-//! shown and deleted once they don't. What a job shares with tasks are the verbs of `windrow task` over the job's directory.
+//! Implementation of `windrow job`: controls and inspects the jobs of `windrow run` on this machine while they run,
+//! and lists, shows and deletes them afterwards. Verbs shared with tasks run the code of `windrow task` on the job's
+//! directory.
 
 pub mod args;
 mod ask;
@@ -34,15 +35,15 @@ use windrow_client::Request;
 use windrow_core::settings::table::TuningPatch;
 use windrow_node::{Runtimes, StateDir};
 
-/// For so long a process may take to end once its last call may be over: what its items came to is still written.
+/// Time a process may still take to end after its last call, to write the outcomes of its items.
 const END_PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks whether it has.
+/// Interval between two checks for the end of the process.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Does what the verb says; without one it lists.
+/// Executes the verb; lists the jobs without one.
 ///
 /// # Errors
-/// `NotFound` when there is no such job; `Conflict` when it doesn't run; `Rejected` with what it refused.
+/// `NotFound` if there is no such job; `Conflict` if it isn't running; `Rejected` if the job refuses the command.
 pub(crate) async fn job(args: Box<JobArgs>, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let (verb, state) = match args.verb {
         None => return list::list(&args.list, shell).await,
@@ -67,7 +68,7 @@ pub(crate) async fn job(args: Box<JobArgs>, shell: &Shell, runtimes: Arc<Runtime
     Box::pin(on_task(&verb, state, shell, runtimes)).await
 }
 
-/// Does what a verb of tasks says to the task of a job.
+/// Executes a verb of `windrow task` on the task of a job.
 async fn on_task(
     verb: &task::Verb,
     state: Option<PathBuf>,
@@ -85,7 +86,7 @@ async fn on_task(
         state,
     };
     let found = Box::pin(ask::find(&which, shell)).await?;
-    // A wait for what nobody works at would never end.
+    // Without a process to make progress, the wait would never end.
     if matches!(verb, task::Verb::Wait(_) | task::Verb::Watch(_)) && !found.goes_on {
         return Err(ask::not_running(&which, &[]));
     }
@@ -102,7 +103,7 @@ async fn on_task(
     done
 }
 
-/// The jobs that a verb is about.
+/// Returns the jobs that a verb names.
 fn named(verb: &task::Verb) -> &[String] {
     use std::slice::from_ref;
     match verb {
@@ -121,7 +122,7 @@ fn named(verb: &task::Verb) -> &[String] {
     }
 }
 
-/// The names of the jobs that run, or of the one in a directory; what can't be asked is left out without a word.
+/// Returns the names of the running jobs, or of the one in a directory. Jobs that don't answer are silently left out.
 pub(crate) async fn running(state: Option<&Path>, shell: &Shell) -> Vec<String> {
     let jobs = match state {
         Some(place) => ask::in_place(place).await.into_iter().collect(),
@@ -130,7 +131,7 @@ pub(crate) async fn running(state: Option<&Path>, shell: &Shell) -> Vec<String> 
     jobs.into_iter().flatten().map(|there| there.job.name).collect()
 }
 
-/// One that runs as it tells itself; else as it is kept.
+/// Shows a job as its process reports it while it runs, otherwise from its directory.
 async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
     let which = &args.which;
     let job = match Box::pin(ask::live(which, shell)).await {
@@ -165,7 +166,7 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     )
 }
 
-/// Stops a job and waits for the end of its process, so that the next command finds its directory free.
+/// Stops a job and waits for its process to end, so that the next command finds the directory unlocked.
 async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     let which = &args.which;
     let mut live = Box::pin(ask::live(which, shell)).await?;
@@ -184,7 +185,7 @@ async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     };
     let sentence = format!("{}  {what}", stopping.name);
     if shell.env.iter().any(|(name, _)| name == "WINDROW_TASK") {
-        // A handler asks: its own call would have to end first.
+        // Called from a handler: waiting would deadlock, since the job waits for this call.
         return say(&stopping, &sentence, &args.view);
     }
     shell.screen.say(&sentence);
@@ -203,7 +204,8 @@ async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     say(&ended, &sentence, &args.view)
 }
 
-/// What was stopped, as it is kept. A run over a job's failures is kept as a part of that job, which tells how it goes on.
+/// Returns the stopped job from its directory. A run over failures is stored with its job, which knows the command
+/// that resumes it.
 async fn ended(which: &Which, stopping: Job, place: &Path, shell: &Shell) -> Result<Job, Fault> {
     let Some(job) = only_failed::over(&stopping.name) else {
         return Ok(list::kept(which, shell).await?.unwrap_or(stopping));
@@ -238,7 +240,7 @@ fn still_stopping(name: &str, stopping: &Job) -> Fault {
     ))
 }
 
-/// What was done: a sentence for people, the answer for scripts.
+/// Prints a sentence for people, the answer for scripts.
 fn say(answer: &impl Serialize, sentence: &str, view: &View) -> Result<Exit, Fault> {
     let text = if view.output.is_for_people() {
         sentence.to_owned()

@@ -1,4 +1,4 @@
-//! `windrow job rm`: deletes what a job that doesn't run keeps on this machine.
+//! Implementation of `windrow job rm`: deletes the data of a job that isn't running.
 
 use std::path::PathBuf;
 
@@ -22,12 +22,12 @@ use windrow_node::jobs::{self, BUSINESS};
 use windrow_node::{StateDir, Store, SystemClock};
 use windrow_server::service::JobError;
 
-/// Deletes one, once a person has said yes.
+/// Deletes a job after the user confirms.
 pub(super) async fn remove(args: &RemoveArgs, shell: &Shell) -> Result<Exit, Fault> {
     let name = &args.which.name;
     let (place, kept) = find(args, shell).await?;
     let question = format!("{} Delete {name}?", lost(name, kept.as_ref()));
-    // Before the question: whoever answers it waits, and the job may begin meanwhile.
+    // Lock before asking: the job could start while the user decides.
     let held = StateDir::lock(&place).map_err(|error| runs(name, Fault::of_lock(&error, "--state")))?;
     confirm(Danger::Final, args.yes, shell, &question)?;
     let own = place::of_job(Some(name), &shell.env).ok();
@@ -45,7 +45,7 @@ pub(super) async fn remove(args: &RemoveArgs, shell: &Shell) -> Result<Exit, Fau
     screen::put(&text).map(|()| Exit::Ok)
 }
 
-/// Where a job is kept, and what is known of it; nothing is known of what this program can't read.
+/// Returns the directory and the stored state of a job, the latter only if this program can read it.
 async fn find(args: &RemoveArgs, shell: &Shell) -> Result<(PathBuf, Option<KeptJob>), Fault> {
     let which = &args.which;
     let own = place::of_job(Some(&which.name), &shell.env).ok();
@@ -70,7 +70,7 @@ async fn find(args: &RemoveArgs, shell: &Shell) -> Result<(PathBuf, Option<KeptJ
     )
 }
 
-/// What is lost with it.
+/// Returns the sentence on what deletion would lose.
 fn lost(name: &str, kept: Option<&KeptJob>) -> String {
     let Some(kept) = kept else {
         return format!("Whatever is kept of {name} is lost; this version of Windrow can't read it.");
@@ -106,7 +106,7 @@ fn runs(name: &str, fault: Fault) -> Fault {
     ))
 }
 
-/// A job of a directory that has others too: its rows go, and what was piped into it.
+/// Deletes one job of a shared directory: its rows and its piped input.
 async fn forget(held: &StateDir, name: &str, shell: &Shell) -> Result<(), Fault> {
     let store = Store::open(&held.database()).await?;
     let write = Actor {

@@ -1,5 +1,4 @@
-//! The jobs that a state directory keeps: those that run, those that were stopped or cut off, and those that ended. Never
-//! changes any of them.
+//! Jobs in a state directory: running, stopped, cut off and ended. This module only reads.
 
 use std::path::Path;
 
@@ -16,28 +15,28 @@ use windrow_node::{StateDir, Store};
 use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::job::{MayRepeat, is_at_rest, may_repeat};
 
-/// Jobs that are read together.
+/// Number of jobs read per page.
 const JOBS_AT_ONCE: u32 = 200;
-/// The status of a job whose process is gone without having stopped it.
+/// Status of a job whose process is gone without having stopped it.
 const CUT_OFF: &str = "cut_off";
 const CUT_OFF_WHY: &str = "its process ended without stopping it";
 
-/// A job as its directory keeps it.
+/// Job as stored in its directory.
 #[derive(Debug)]
 pub(crate) struct KeptJob {
-    /// Its task.
+    /// Task that executes the job.
     pub(crate) task: TaskView,
-    /// When it ran last: when that run ended or, where nobody ended it, when it began.
+    /// Time of the last run: its end or, if it has no recorded end, its start.
     pub(crate) ran_at: WallMs,
-    /// The last run over its failures, if one isn't done.
+    /// True if the last run over the job's failures isn't done.
     open_round: bool,
-    /// What later runs over its failures recovered of what it failed.
+    /// Failed items of the job that later runs over its failures recovered.
     recovered: u64,
-    /// How many items may be called a second time when it goes on; none where it is known that there are none.
+    /// Number of items that may be called a second time after a resume. `None` if certainly none.
     may_repeat: Option<MayRepeat>,
 }
 
-/// The jobs of a directory, the one that ran last first; none where this program can't read what is there.
+/// Returns the jobs of a directory, last run first. `None` if this program can't read it.
 pub(crate) async fn of(place: &Path) -> Option<Vec<KeptJob>> {
     let read = beside::looked_at(&StateDir::database_in(place), read).await?;
     let mut jobs = read
@@ -47,14 +46,14 @@ pub(crate) async fn of(place: &Path) -> Option<Vec<KeptJob>> {
     Some(jobs)
 }
 
-/// The job of this name in a directory.
+/// Returns the job with this name in a directory.
 pub(crate) async fn named(place: &Path, name: &str) -> Option<KeptJob> {
     let jobs = of(place).await?;
     jobs.into_iter()
         .find(|job| job.task.spec.name.as_deref() == Some(name))
 }
 
-/// How the task of this name stands in a directory, whether a job or a run over the failures of one.
+/// Returns the status of the task with this name in a directory, either a job or a run over a job's failures.
 pub(crate) async fn status_of(place: &Path, name: &str) -> Option<Status> {
     let database = StateDir::database_in(place);
     let look = async |store: &Store| Ok(store.find(BUSINESS, name).await?);
@@ -71,7 +70,7 @@ async fn read(store: &Store) -> Result<Vec<KeptJob>, Fault> {
     loop {
         let page = store.tasks(&filter, after, JOBS_AT_ONCE).await?;
         for task in page.tasks {
-            // One without a name made way for another.
+            // A task without a name has been superseded by another.
             if task.spec.name.is_some() && !only_failed::is_round(&task) {
                 jobs.push(kept(store, task).await?);
             }
@@ -103,17 +102,17 @@ async fn kept(store: &Store, task: TaskView) -> Result<KeptJob, Fault> {
 }
 
 impl KeptJob {
-    /// What it failed, and no later run over its failures recovered.
+    /// Returns the number of failed items that no later run over failures recovered.
     pub(crate) fn still_failed(&self) -> u64 {
         self.task.counters.failed.saturating_sub(self.recovered)
     }
 
-    /// Whether a process would have to run it for it to be what it says it is.
+    /// True if the stored state implies a running process.
     pub(crate) fn claims_to_run(&self) -> bool {
         self.open_round || !is_at_rest(self.task.status)
     }
 
-    /// It as `windrow job` shows it; `runs` says whether a process runs it.
+    /// Converts the job to the form that `windrow job` shows. `runs` is true if a process runs it.
     pub(crate) fn shown(&self, place: &Path, runs: bool) -> Job {
         let task = &self.task;
         let name = task.spec.name.as_deref().unwrap_or_default();
@@ -152,7 +151,7 @@ impl KeptJob {
         }
     }
 
-    /// The command that goes on; none where nothing is left to do.
+    /// Returns the command that resumes the job, or `None` if nothing is left to do.
     fn go_on(&self, name: &str) -> Option<String> {
         match self.task.status {
             Status::Finished if self.still_failed() > 0 || self.open_round => {
@@ -164,7 +163,7 @@ impl KeptJob {
     }
 }
 
-/// A directory whose database this program can't read as it is.
+/// Creates the entry for a directory whose database this program can't read.
 pub(crate) fn unread(place: &Path, name: &str) -> Job {
     Job {
         name: name.to_owned(),

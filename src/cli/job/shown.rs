@@ -1,4 +1,4 @@
-//! Jobs as people and scripts see them.
+//! Output of jobs for people and for scripts.
 
 use serde_json::json;
 
@@ -19,14 +19,14 @@ use windrow_core::settings::RateLimit;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
 
-/// Jobs that run, and jobs that have run.
+/// Listing of all jobs, running or not.
 const JOBS: Listing<Job> = Listing {
     columns: COLUMNS,
     name: |job| job.name.clone(),
     none: "no job has run here; `windrow run` begins one",
 };
 
-/// Jobs that run.
+/// Listing of running jobs only.
 const RUNNING: Listing<Job> = Listing {
     columns: COLUMNS,
     name: JOBS.name,
@@ -86,7 +86,7 @@ const COLUMNS: &[Column<Job>] = &[
     Column::count("MAY REPEAT", Keep::Csv, 5, |job| job.kept.as_ref()?.may_repeat),
 ];
 
-/// Whether its last run has no end that is known.
+/// True if the last run has no recorded end.
 fn is_cut_off(job: &Job) -> bool {
     job.status() == "cut_off"
 }
@@ -99,7 +99,7 @@ fn still_failed(job: &Job) -> Option<u64> {
     job.kept.as_ref()?.still_failed
 }
 
-/// `stopped`, `cut off`, `finished (with failures)`, `finished (all recovered)`.
+/// Returns the status in words, such as `cut off` or `finished (with failures)`.
 fn status(job: &Job) -> String {
     let word = job.status().replace('_', " ");
     let is_recovered = recovered(job) > Some(0) && still_failed(job) == Some(0);
@@ -113,7 +113,7 @@ fn status(job: &Job) -> String {
     }
 }
 
-/// `2 recovered by --only-failed, 1 failed still`; none where nothing was recovered.
+/// Returns the numbers of recovered and of still failed items, or `None` if none was recovered.
 fn redone(job: &Job) -> Option<String> {
     let good = recovered(job).filter(|good| *good > 0)?;
     let left = human::count(still_failed(job).unwrap_or(0));
@@ -123,12 +123,12 @@ fn redone(job: &Job) -> Option<String> {
     ))
 }
 
-/// `48.9/s of 50/s`; none where it doesn't run.
+/// Returns the rate, such as `48.9/s of 50/s`, or `None` if the job isn't running.
 fn rate(job: &Job) -> Option<String> {
     if !matches!(job.status(), "running" | "stopping") {
         return None;
     }
-    // Nothing is measured while too little is known of it.
+    // No measurement yet, because too little is known.
     let actual = job.actual_rate.map_or_else(|| "–".to_owned(), rate_text);
     Some(match asked_rate(job) {
         Some(asked) if asked != RateLimit::Unlimited => format!("{actual} of {asked}"),
@@ -140,7 +140,7 @@ fn asked_rate(job: &Job) -> Option<RateLimit> {
     job.settings.as_ref()?.rate
 }
 
-/// The same with what a low rate means for the next item, which may be a while in coming.
+/// Returns the rate and, if it is low, the interval between items, since the next one may take a while.
 fn rate_and_period(job: &Job) -> Option<String> {
     let period = asked_rate(job).and_then(long_period);
     let period = period.map_or_else(String::new, |period| format!(", one item every {period}"));
@@ -156,7 +156,7 @@ fn eta(job: &Job) -> Option<String> {
     ))
 }
 
-/// Lists them.
+/// Prints the list of jobs.
 pub(super) fn list(jobs: &[Job], args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
     let listing = if args.running { &RUNNING } else { &JOBS };
     Look::new(&args.view, shell).list_at(now_ms(), listing, jobs, shell)
@@ -166,7 +166,7 @@ fn now_ms() -> i64 {
     SystemClock::new().wall().0
 }
 
-/// Shows one.
+/// Prints one job in the requested format.
 pub(super) fn one(job: &Job, view: &View, shell: &Shell) -> Result<Exit, Fault> {
     let look = Look::new(view, shell);
     let (jobs, times) = (std::slice::from_ref(job), look.times(now_ms()));

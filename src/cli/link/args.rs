@@ -1,4 +1,4 @@
-//! The flags of every command that talks to a node.
+//! Flags of every command that talks to a node.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -9,43 +9,43 @@ use clap::{ArgAction, Args, ValueEnum};
 use windrow_core::settings::text::parse_span;
 use windrow_core::text::csv::Guard;
 
-/// How an answer is printed.
+/// Output formats of `--output`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// For people, as wide as the terminal
+    /// Table as wide as the terminal
     #[default]
     Table,
-    /// For people, everything
+    /// Table with everything, at any width
     Wide,
-    /// The body of the API, verbatim
+    /// Response body of the API, verbatim
     Json,
-    /// One object a line
+    /// One JSON object per line
     Ndjson,
-    /// Names only, one a line
+    /// Names only, one per line
     Name,
-    /// Every column, for spreadsheets
+    /// CSV with every column, for spreadsheets
     Csv,
 }
 
 impl Form {
-    /// Whether a person reads it, and no program.
+    /// True for formats that people read, false for those of programs.
     pub fn is_for_people(self) -> bool {
         matches!(self, Form::Table | Form::Wide)
     }
 }
 
-/// Keeps texts from being formulas of a spreadsheet, in CSV.
+/// Protection against CSV texts that a spreadsheet would run as formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum CsvGuard {
-    /// An apostrophe before a text that a spreadsheet would compute; numbers stay numbers
+    /// Put an apostrophe before text that a spreadsheet would evaluate; numbers stay numbers
     #[default]
     On,
-    /// Every cell is what it is
+    /// Write every cell unchanged
     Off,
 }
 
 impl CsvGuard {
-    /// What a node is asked for; nothing for what it does of itself.
+    /// Returns the value to send to a node, or `None` for the node's default.
     pub(crate) fn asked(self) -> Option<&'static str> {
         (self == CsvGuard::Off).then_some("off")
     }
@@ -60,131 +60,131 @@ impl From<CsvGuard> for Guard {
     }
 }
 
-/// How things are shown.
+/// Flags for the output format.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct View {
-    /// How the answer is printed on standard output; --json is -o json
+    /// Format of the answer on standard output; --json is -o json
     #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Form::Table)]
     pub output: Form,
-    /// In CSV, keep texts from being formulas of a spreadsheet
+    /// Escape CSV text that spreadsheets take for a formula; on or off
     #[arg(long, value_enum, value_name = "SWITCH", default_value_t = CsvGuard::On, hide_possible_values = true)]
     pub csv_guard: CsvGuard,
-    /// How times are shown
+    /// Format of times in the output
     #[arg(long, value_enum, value_name = "STYLE", default_value_t = TimeStyle::Relative)]
     pub time: TimeStyle,
-    /// No hints and no progress
+    /// Print no hints and no progress
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// How the node is reached, and how its answers are shown.
+/// Flags for the connection to the node, and for the output.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub struct Remote {
-    /// The context to use instead of the current one (WINDROW_CONTEXT)
+    /// Context to use instead of the current one (WINDROW_CONTEXT)
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// The node's address (WINDROW_SERVER); without it and a context http://127.0.0.1:7700
+    /// Address of the node (WINDROW_SERVER); defaults to the context's, without one to http://127.0.0.1:7700
     #[arg(long, value_name = "URL")]
     pub server: Option<String>,
-    /// A file with the token (WINDROW_TOKEN_FILE; WINDROW_TOKEN is the token itself)
+    /// File with the access token (WINDROW_TOKEN_FILE); WINDROW_TOKEN holds the token itself
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// Authorities to trust instead of the system's, as PEM
+    /// PEM file of authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
-    /// How long a request may take, with all that is tried again
+    /// Time limit of a request, including its retries
     #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "30s")]
     pub request_timeout: Duration,
-    /// Show each request: -v a line, -vv headers and bodies too; secrets are masked
+    /// Show each request: -v one line, -vv with headers and bodies; secrets are masked
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
-    /// Ask nothing; with CI set that holds of itself, but for what can't be undone
+    /// Don't ask for confirmation; implied if CI is set, except before what can't be undone
     #[arg(short = 'y', long)]
     pub yes: bool,
-    /// How things are shown.
+    /// Flags for the output format.
     #[command(flatten)]
     pub view: View,
 }
 
-/// The flags of every command that changes something.
+/// Flags of every command that changes something.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Change")]
 pub struct Write {
-    /// Why, for the audit
+    /// Reason for the change, for the audit log
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Change nothing; show what would be changed
+    /// Change nothing; show what would change
     #[arg(long)]
     pub dry_run: bool,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// A command about one thing.
+/// Arguments of a command for one named object.
 #[derive(Clone, Debug, Args)]
 pub struct Named {
-    /// Its name
+    /// Name of the object
     pub name: String,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// A command that changes one thing.
+/// Arguments of a command that changes one named object.
 #[derive(Clone, Debug, Args)]
 pub struct NamedWrite {
-    /// Its name
+    /// Name of the object
     pub name: String,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// The flags of every list.
+/// Flags of every list.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Pages")]
 pub struct Paging {
-    /// At most so many
+    /// Maximum number of entries to list
     #[arg(long, value_name = "N", default_value = "50", conflicts_with = "all")]
     pub limit: NonZeroU32,
-    /// All of them
+    /// List all entries, however many
     #[arg(long)]
     pub all: bool,
 }
 
 impl Paging {
-    /// Everything.
+    /// Paging that reads the complete list.
     pub const ALL: Paging = Paging {
         limit: NonZeroU32::MIN,
         all: true,
     };
 
-    /// So many of the first.
+    /// Limits a list to its first entries.
     pub fn first(limit: NonZeroU32) -> Paging {
         Paging { limit, all: false }
     }
 
-    /// How many are wanted; none is all.
+    /// Returns the wanted number of entries, or `None` for all.
     pub fn wanted(&self) -> Option<usize> {
         (!self.all).then_some(self.limit.get() as usize)
     }
 }
 
-/// A command that lists, and nothing else.
+/// Arguments of a command that only lists.
 #[derive(Clone, Debug, Args)]
 pub struct Pages {
-    /// How many.
+    /// Flags for the number of entries.
     #[command(flatten)]
     pub paging: Paging,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// The word of a choice, as the command line and the API have it.
+/// Returns the name of a choice, as the command line and the API spell it.
 pub fn word(choice: &impl ValueEnum) -> String {
     let value = choice.to_possible_value();
     value.map(|value| value.get_name().to_owned()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Questions before something is done: to a person at a terminal, never to a script.
+//! Confirmation questions, asked only at a terminal, never of a script.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -7,23 +7,23 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::shell::Shell;
 
-/// What is at stake.
+/// Risk of an action that needs confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Danger {
-    /// It costs time or work, but can be undone.
+    /// Costs time or work, but can be undone.
     Ordinary,
-    /// It can't be undone: cancel, delete. Only `--yes` itself answers for a person.
+    /// Can't be undone: cancel, delete. Only `--yes` answers for the user, CI doesn't.
     Final,
 }
 
-/// How a question is answered.
+/// Treatment of a question, derived from flags and terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// It is answered already.
+    /// Go on without asking, since `--yes` or CI has answered.
     Go,
-    /// By a person.
+    /// Ask the person at the terminal.
     Ask,
-    /// By nobody: there is no person.
+    /// Fail: there is no terminal to ask at.
     Refuse,
 }
 
@@ -37,18 +37,18 @@ fn way(danger: Danger, yes: bool, is_ci: bool, is_terminal: bool) -> Way {
 }
 
 impl Link<'_> {
-    /// Asks a person before something is done, unless it is answered already.
+    /// Asks for confirmation at the terminal, unless `--yes` or CI has answered.
     ///
     /// # Errors
-    /// `Usage` where nobody can be asked, `Interrupted` when the person says no.
+    /// `Usage` without a terminal, `Interrupted` if the user says no.
     pub fn confirm(&self, danger: Danger, question: &str) -> Result<(), Fault> {
         confirm(danger, self.remote.yes, self.shell, question)
     }
 
-    /// The same for what can't be undone: a person types the word.
+    /// Asks the user to type `word` before an action that can't be undone.
     ///
     /// # Errors
-    /// `Usage` where nobody can be asked, `Interrupted` when the person types something else.
+    /// `Usage` without a terminal, `Interrupted` if the user types something else.
     pub fn confirm_word(&self, question: &str, word: &str) -> Result<(), Fault> {
         match way(Danger::Final, self.remote.yes, self.is_ci(), is_terminal()) {
             Way::Go => Ok(()),
@@ -61,10 +61,10 @@ impl Link<'_> {
         }
     }
 
-    /// Asks a person for one of some letters, until it is one of them; none where nobody can be asked.
+    /// Asks for one of the letters until the user types one. Returns `None` without a terminal.
     ///
     /// # Errors
-    /// When the terminal can't be read, or was closed; `Interrupted` at Ctrl-C.
+    /// Fails if the terminal can't be read or was closed; `Interrupted` on Ctrl-C.
     pub async fn choose(&self, question: &str, letters: &[char]) -> Result<Option<char>, Fault> {
         if self.is_ci() || !is_terminal() {
             return Ok(None);
@@ -75,7 +75,7 @@ impl Link<'_> {
         };
         loop {
             let question = question.to_owned();
-            // Elsewhere than on this thread: once somebody listens for Ctrl-C, it ends no read by itself.
+            // On a blocking thread: once a listener for Ctrl-C exists, Ctrl-C no longer ends a read.
             let asked = tokio::task::spawn_blocking(move || ask(&question));
             let line = tokio::select! {
                 line = asked => line.map_err(|error| Fault::bug(error.to_string()))??,
@@ -96,10 +96,10 @@ impl Link<'_> {
     }
 }
 
-/// Asks a person before something is done, unless it is answered already.
+/// Asks for confirmation at the terminal, unless `yes` or CI has answered.
 ///
 /// # Errors
-/// As [`Link::confirm`].
+/// Same as [`Link::confirm`].
 pub(crate) fn confirm(danger: Danger, yes: bool, shell: &Shell, question: &str) -> Result<(), Fault> {
     match way(danger, yes, is_ci(shell), is_terminal()) {
         Way::Go => Ok(()),

@@ -1,4 +1,4 @@
-//! Changes: sent, or only tried.
+//! Changes to objects of a node, with support for dry runs.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::output::screen;
 use windrow_client::{Answer, Request};
 use windrow_core::settings::json::tree;
 
-/// The API's description, as far as it says which operations can be tried.
+/// Part of the OpenAPI description that shows which operations have a dry run.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Description {
@@ -32,7 +32,7 @@ struct Parameter {
 }
 
 impl Write {
-    /// A request with this body and the reason; that of a DELETE, which has no body, is in its query.
+    /// Adds the body and the reason to a request. A DELETE has no body, so its reason goes into the query.
     pub fn request(&self, request: Request, mut body: Map<String, Value>) -> Request {
         let reason = self.reason.clone();
         if request.method() == "DELETE" {
@@ -44,10 +44,10 @@ impl Write {
 }
 
 impl Link<'_> {
-    /// Sends a change with this body; a DELETE has none. None is the answer to a dry run, whose plan is printed then.
+    /// Sends a change with this body, empty for a DELETE. For a dry run, prints the plan and returns `None`.
     ///
     /// # Errors
-    /// As [`Link::send`]; `Conflict` where a change is only to be tried, and the node can't do that.
+    /// Same as [`Link::send`]; `Conflict` if the node has no dry run of this change.
     pub async fn change(
         &self,
         write: &Write,
@@ -68,10 +68,11 @@ impl Link<'_> {
         Ok(None)
     }
 
-    /// Changes what is at a path: what it was, and the answer. What somebody else changes in between is not overwritten.
+    /// Changes the object at a path and returns its previous state and the answer. A concurrent change isn't
+    /// overwritten.
     ///
     /// # Errors
-    /// As [`Link::change`].
+    /// Same as [`Link::change`].
     pub async fn patch(
         &self,
         write: &Write,
@@ -79,7 +80,7 @@ impl Link<'_> {
         body: Map<String, Value>,
     ) -> Result<Option<(Value, Answer)>, Fault> {
         let before = match self.get(path).await {
-            // Whoever may not look may not change it either: the refusal of the change names the role that it needs.
+            // A caller who may not read may not change either; the refusal of the change names the required role.
             Err(fault) if fault.exit == Exit::NotAllowed => {
                 let after = self.change(write, Request::patch(path), body).await?;
                 return Ok(after.map(|after| (Value::Null, after)));
@@ -94,12 +95,12 @@ impl Link<'_> {
         after.map(|after| Ok((before.json()?, after))).transpose()
     }
 
-    /// Asks what a change would do, and says to people that nothing was done: the answer and its plan.
+    /// Requests a dry run and tells people that nothing was changed. Returns the answer and its plan.
     ///
     /// # Errors
-    /// `Conflict` where the node can't do that; else as [`Link::send`].
+    /// `Conflict` if the node can't do that; otherwise same as [`Link::send`].
     pub async fn try_out(&self, request: Request) -> Result<(Answer, api::DryRun), Fault> {
-        // A node that knows no dry run of it would make the change.
+        // A node without a dry run of this operation would make the change.
         let description: Description = self.get("/openapi.json").await?.read()?;
         if !description.can_be_tried(request.method(), request.path()) {
             let because = format!(
@@ -123,7 +124,7 @@ impl Link<'_> {
 }
 
 impl Description {
-    /// Whether it knows a dry run of an operation.
+    /// True if the operation has a dry run.
     fn can_be_tried(&self, method: &str, path: &str) -> bool {
         let method = method.to_lowercase();
         let items = self.paths.iter().filter(|(template, _)| fits(template, path));
@@ -134,7 +135,7 @@ impl Description {
     }
 }
 
-/// Whether a path is one of a template's: `/v1/nodes/n1/drain` of `/v1/nodes/{node}/drain`.
+/// True if a path matches a template: `/v1/nodes/n1/drain` matches `/v1/nodes/{node}/drain`.
 fn fits(template: &str, path: &str) -> bool {
     let (templates, parts): (Vec<&str>, Vec<&str>) =
         (template.split('/').collect(), path.split('/').collect());

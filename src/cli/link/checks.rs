@@ -1,6 +1,6 @@
-//! Reports of checks: of a handler's contract, of a database, of everything that `windrow doctor` looks at.
+//! Reports of checks: of a handler's contract, of a database, and of `windrow doctor`.
 //!
-//! A report is a list of `{check, result, detail, try}` as the API has it; the result is `ok`, `warn` or `fail`.
+//! A report is a list of `{check, result, detail, try}` as in the API; the result is `ok`, `warn` or `fail`.
 
 use api::Check;
 use serde_json::json;
@@ -11,10 +11,10 @@ use crate::fault::Fault;
 use crate::output::screen;
 use crate::output::table::{Column, Keep, Listing, Tone, clean, human};
 
-/// The least width of a check's name. Unit: terminal cells.
+/// Minimum width of a check's name. Unit: terminal cells.
 const CHECK_CELLS_MIN: usize = 18;
 
-/// Checks.
+/// Listing of checks with result and advice.
 pub(crate) const CHECKS: Listing<Check> = Listing {
     columns: &[
         Column::text("CHECK", Keep::Always, 8, |check| &check.check),
@@ -26,18 +26,18 @@ pub(crate) const CHECKS: Listing<Check> = Listing {
     none: "no checks",
 };
 
-/// How a check came out.
+/// Outcome of a check, the `result` member of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// All is well.
+    /// Passed; nothing to do.
     Ok,
-    /// Worth a look.
+    /// Passed, but worth a look.
     Warn,
-    /// Somebody has to do something.
+    /// Failed; somebody has to act.
     Fail,
 }
 
-/// A line of a report.
+/// Creates one entry of a report.
 pub(crate) fn line(check: &str, outcome: Outcome, detail: impl Into<String>, advice: Option<&str>) -> Check {
     let result = match outcome {
         Outcome::Ok => "ok",
@@ -52,21 +52,21 @@ pub(crate) fn line(check: &str, outcome: Outcome, detail: impl Into<String>, adv
     }
 }
 
-/// Whether nothing failed.
+/// True if no check failed.
 pub(crate) fn passed(report: &[Check]) -> bool {
     !report.iter().any(|check| check.result == "fail")
 }
 
-/// `1 check failed`.
+/// Returns the number of failed checks in words, such as `1 check failed`.
 pub(crate) fn failed(report: &[Check]) -> String {
     let failed = report.iter().filter(|check| check.result == "fail").count();
     format!("{} failed", human::counted(failed as u64, "check"))
 }
 
-/// Prints a report in the form that was asked for.
+/// Prints a report in the requested format.
 ///
 /// # Errors
-/// When standard output can't be written.
+/// Fails if standard output can't be written.
 pub(crate) fn show(look: &Look, report: &[Check]) -> Result<(), Fault> {
     let text = match look.form {
         Form::Json => json!({"passed": passed(report), "checks": report}).to_string(),
@@ -81,7 +81,7 @@ pub(crate) fn show(look: &Look, report: &[Check]) -> Result<(), Fault> {
     screen::put(&text)
 }
 
-/// A report for people: a line each, and what to try below those that didn't come out well.
+/// Formats a report for people: one line per check, with the advice below.
 pub(crate) fn lines(report: &[Check], colours: bool) -> Vec<String> {
     let name = |check: &Check| clean(&check.check).replace('_', " ");
     let widths = report.iter().map(|check| name(check).chars().count());

@@ -1,4 +1,4 @@
-//! Where nodes are and who calls them, by name: `$XDG_CONFIG_HOME/windrow/contexts.toml`, readable by its owner only.
+//! Named node addresses and tokens, stored in `$XDG_CONFIG_HOME/windrow/contexts.toml`, readable only by the owner.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,51 +14,51 @@ use crate::fault::Fault;
 use crate::output::shell_word;
 use crate::shell::Shell;
 
-/// Members of the file, and of a context.
+/// Keys of the file. `CONTEXT_KEYS` has those of one context.
 const FILE_KEYS: [&str; 2] = ["current", "context"];
 const CONTEXT_KEYS: [&str; 4] = ["server", "token_file", "token", "ca_file"];
-/// How like a word must be for "did you mean". (Jaro–Winkler, as clap has it.)
+/// Minimum similarity for a "did you mean" suggestion. (Jaro–Winkler, same as clap.)
 const LIKENESS_MIN: f64 = 0.7;
 
-/// A node, and who calls it.
+/// Address of a node, with the token to use there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Context {
-    /// Its address.
+    /// URL of the node.
     pub server: String,
-    /// A file with the token.
+    /// File that holds the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
-    /// The token itself.
+    /// Token, stored in the contexts file itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// Authorities to trust instead of the system's.
+    /// File of authorities to trust instead of the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
 }
 
 impl Context {
-    /// Whether it has a token, in a file or itself.
+    /// True if the context has a token, either inline or in a file.
     pub fn has_token(&self) -> bool {
         self.token.is_some() || self.token_file.is_some()
     }
 }
 
-/// All contexts.
+/// All contexts of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Contexts {
-    /// The one that is used when none is named.
+    /// Context that is used if none is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
-    /// By name.
+    /// Contexts, keyed by name.
     #[serde(rename = "context")]
     pub all: BTreeMap<String, Context>,
 }
 
 impl Contexts {
-    /// Those of this person; none where there is no file.
+    /// Loads the user's contexts, none if there is no file.
     ///
     /// # Errors
-    /// `Config` when the file can't be read, or has a key that nobody knows.
+    /// `Config` if the file can't be read or has an unknown key.
     pub fn load(shell: &Shell) -> Result<Contexts, Fault> {
         let Some(path) = path(shell) else {
             return Ok(Contexts::default());
@@ -70,10 +70,10 @@ impl Contexts {
         }
     }
 
-    /// Reads the file's text.
+    /// Parses the text of the file.
     ///
     /// # Errors
-    /// `Config` with every fault of it.
+    /// `Config` with every error in it.
     pub(super) fn parse(text: &str, path: &Path) -> Result<Contexts, Fault> {
         let table: Table = text
             .parse()
@@ -108,10 +108,10 @@ impl Contexts {
         }
     }
 
-    /// A context.
+    /// Returns the context with this name.
     ///
     /// # Errors
-    /// `NotFound` when there is none of this name.
+    /// `NotFound` if there is none.
     pub fn get(&self, name: &str) -> Result<&Context, Fault> {
         self.all.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.all.keys().map(String::as_str).collect();
@@ -131,10 +131,10 @@ impl Contexts {
         })
     }
 
-    /// Writes the file as a whole, for its owner only.
+    /// Replaces the file, readable only by its owner.
     ///
     /// # Errors
-    /// When it can't be written.
+    /// Fails if it can't be written.
     pub fn save(&self, shell: &Shell) -> Result<PathBuf, Fault> {
         let path = path(shell).ok_or_else(|| {
             Fault::new(
@@ -157,7 +157,7 @@ impl Contexts {
     }
 }
 
-/// A new file takes the old one's place, so that a crash leaves one of both.
+/// Writes a new file and renames it over the old one, so that a crash leaves one or the other complete.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(folder)?;
@@ -168,13 +168,13 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
         .truncate(true)
         .mode(0o600)
         .open(&new)?;
-    // One that a crash left behind has the mode it had.
+    // A file left behind by a crash keeps its old mode.
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
     fs::rename(&new, path)
 }
 
-/// Where the file is; none without a home.
+/// Returns the path of the file, or `None` without a home directory.
 fn path(shell: &Shell) -> Option<PathBuf> {
     let absolute = |text: &str| Path::new(text).is_absolute().then(|| PathBuf::from(text));
     let named = shell.var("XDG_CONFIG_HOME").and_then(absolute);
@@ -221,7 +221,8 @@ fn unknown(place: &str, table: &Table, known: &[&str]) -> Vec<String> {
     strange.map(fault).collect()
 }
 
-/// The one of these that a word is most like, if any is like it. Case is the slip that is made most.
+/// Returns the known word most similar to `word`, if any is similar enough. Words that differ only in case come
+/// first, as that is the most common slip.
 pub fn like<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let same = known.iter().find(|other| other.eq_ignore_ascii_case(word));
     if let Some(same) = same {
@@ -229,7 +230,7 @@ pub fn like<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     }
     let scored = known
         .iter()
-        // Of names that only begin or end alike more than half must be the same.
+        // At least half must match: a common beginning or end isn't enough.
         .filter(|other| strsim::normalized_damerau_levenshtein(word, other) >= 0.5)
         .map(|other| (strsim::jaro_winkler(word, other), *other));
     let best = scored.max_by(|(one, _), (two, _)| one.total_cmp(two));

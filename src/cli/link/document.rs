@@ -1,14 +1,14 @@
-//! Files that say what something should be: TOML or JSON, for `apply`.
+//! Files for `apply` that describe a desired state, in TOML or JSON.
 
 use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
 
-/// The JSON of a file, with its numbers as they are written: a TOML file (`.toml`) is translated, `-` is standard input.
+/// Reads a file as JSON and keeps its numbers as written. Converts TOML (`.toml`); `-` is standard input.
 ///
 /// # Errors
-/// Why it can't be read; whether it is JSON is judged by whoever reads that.
+/// Returns why the file can't be read. The caller checks that the text is valid JSON.
 pub(crate) fn json(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let read = match path == Path::new("-") {
@@ -24,7 +24,7 @@ pub(crate) fn json(path: &Path) -> Result<String, String> {
     Ok(plain(toml::Value::Table(table)).to_string())
 }
 
-/// TOML as JSON; its times are texts there.
+/// Converts TOML to JSON; TOML times become strings.
 fn plain(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => Value::String(text),

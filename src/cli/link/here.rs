@@ -1,4 +1,4 @@
-//! The node of a job's directory: that of the process which works in it; while nobody does, one of this process.
+//! Node of a job's directory: the process that works there or, if there is none, a node in this process.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -19,27 +19,27 @@ use windrow_node::job_node::{Address, Door, JobNode, JobNodeOptions};
 use windrow_node::jobs::BUSINESS;
 use windrow_node::{LockError, Runtimes, StartError, StateDir, Store};
 
-/// For so long a directory is waited for whose process ends just now.
+/// Longest wait for a directory whose process is just ending.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
-/// Between two looks at it.
+/// Interval between two attempts to get the directory.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A job of this machine, as verbs of tasks are given it.
+/// Job of this machine, addressed by the verbs of tasks.
 #[derive(Clone)]
 pub(crate) struct Here {
-    /// The job's name.
+    /// Name of the job, as the user typed it.
     pub(crate) job: String,
-    /// The number of the job's task.
+    /// Number of the job's task.
     pub(crate) task: TaskId,
     pub(crate) directory: Arc<Directory>,
 }
 
 impl Here {
-    /// Commands of tasks in a text, as they are for this job.
+    /// Replaces commands for tasks in a text by those for this job.
     pub(crate) fn said(&self, text: &str) -> String {
         let (task, name) = (self.task, shell_word(&self.job));
         let run = |flag: &str| format!("windrow run --resume {name}{flag}");
-        // What isn't done to a job that rests is done by running it.
+        // For a job at rest, these task commands become `windrow run`.
         let by_run = [
             ("start", "", ""),
             ("recover", "", ""),
@@ -75,7 +75,7 @@ impl Here {
     }
 }
 
-/// Replaces a command that ends with the number of a task, where that is its end.
+/// Replaces a command that ends with a task number, unless more digits follow.
 fn replaced(text: &str, command: &str, by: &str) -> String {
     let mut parts = text.split(command);
     let mut whole = parts.next().unwrap_or_default().to_owned();
@@ -87,7 +87,7 @@ fn replaced(text: &str, command: &str, by: &str) -> String {
     whole
 }
 
-/// The verbs that jobs and tasks have alike.
+/// Verbs that jobs and tasks have in common.
 const VERBS: [&str; 15] = [
     "show",
     "stop",
@@ -106,16 +106,16 @@ const VERBS: [&str; 15] = [
     "set",
 ];
 
-/// See the module.
+/// Directory of a job, with the node that serves it.
 pub(crate) struct Directory {
     path: PathBuf,
-    /// The user's name, for the audit.
+    /// Name of the user, for the audit log.
     user: String,
     runtimes: Arc<Runtimes>,
     own: Mutex<Option<Own>>,
 }
 
-/// A node of this process.
+/// Node started in this process.
 struct Own {
     node: JobNode,
     store: Arc<Store>,
@@ -173,7 +173,7 @@ impl Directory {
         Ok(Own { node, store })
     }
 
-    /// Ends the node of this process, if there is one.
+    /// Shuts down the node of this process, if there is one.
     pub(crate) async fn close(&self) {
         let Some(Own { node, store }) = self.own.lock().await.take() else {
             return;
@@ -191,10 +191,10 @@ async fn connect(door: &Door) -> io::Result<Box<dyn Duplex>> {
     Ok(Box::new(door.connect().await?))
 }
 
-/// A connection to the process that holds a directory; none where nobody answers there.
+/// Connects to the process that holds a directory. `None` if none answers.
 ///
 /// # Errors
-/// When the directory or its socket can't be used.
+/// Fails if the directory or its socket can't be used.
 pub(crate) async fn held(directory: &Path) -> io::Result<Option<tokio::net::UnixStream>> {
     use ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
     let reached = match Address::of(directory) {
@@ -208,7 +208,7 @@ pub(crate) async fn held(directory: &Path) -> io::Result<Option<tokio::net::Unix
     }
 }
 
-/// A client of the process that holds a directory.
+/// Creates a client of the process that holds a directory.
 pub(crate) fn client_of(directory: &Path, timeout: Duration) -> Client {
     let directory = directory.to_owned();
     let dial: Dial = Arc::new(move || {

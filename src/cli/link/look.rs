@@ -1,4 +1,4 @@
-//! How things are shown on this standard output.
+//! Output options for this process's standard output.
 
 use console::Term;
 use serde::Serialize;
@@ -12,23 +12,23 @@ use crate::output::table::times::{TimeStyle, Times};
 use crate::output::table::{Listing, Paper};
 use crate::shell::Shell;
 
-/// How things are shown.
+/// Output options, from flags, environment and terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// The form.
+    /// Format of the output.
     pub form: Form,
-    /// Of a CSV.
+    /// Protection of CSV cells against formulas.
     pub guard: CsvGuard,
-    /// The paper of tables and cards.
+    /// Width and colours of tables and cards.
     pub paper: Paper,
-    /// How times are shown.
+    /// Style in which times are printed.
     pub style: TimeStyle,
-    /// Neither hints nor progress.
+    /// True if neither hints nor progress are printed.
     pub is_quiet: bool,
 }
 
 impl Look {
-    /// As the flags, the environment and the terminal say.
+    /// Combines the flags, the environment and the terminal.
     pub fn new(view: &View, shell: &Shell) -> Look {
         let terminal = Term::stdout();
         let is_terminal = terminal.is_term();
@@ -50,10 +50,10 @@ impl Look {
         }
     }
 
-    /// Prints a list of what no node was asked for.
+    /// Prints a list of local objects, for which no node was asked.
     ///
     /// # Errors
-    /// When standard output can't be written.
+    /// Fails if standard output can't be written.
     pub(crate) fn list<T: Serialize>(
         &self,
         listing: &Listing<T>,
@@ -63,10 +63,10 @@ impl Look {
         self.list_at(0, listing, all, shell)
     }
 
-    /// The same for things that have times, seen from this moment.
+    /// Prints a list of local objects with times relative to `now_ms`.
     ///
     /// # Errors
-    /// As [`Look::list`].
+    /// Same as [`Look::list`].
     pub(crate) fn list_at<T: Serialize>(
         &self,
         now_ms: i64,
@@ -89,7 +89,7 @@ impl Look {
         screen::put(&text).map(|()| Exit::Ok)
     }
 
-    /// How times are shown, seen from this moment.
+    /// Returns the format of times relative to `now_ms`.
     pub fn times(&self, now_ms: i64) -> Times {
         Times {
             style: self.style,
@@ -98,7 +98,7 @@ impl Look {
     }
 }
 
-/// Whether there are colours: the flag, then NO_COLOR, then CLICOLOR_FORCE, then the terminal decide.
+/// Returns true if output is coloured: the flag decides, then NO_COLOR, then CLICOLOR_FORCE, then the terminal.
 fn colours<'a>(wanted: Option<bool>, is_terminal: bool, var: impl Fn(&str) -> Option<&'a str>) -> bool {
     if let Some(wanted) = wanted {
         return wanted;

@@ -1,4 +1,4 @@
-//! What was meant by a name that isn't there.
+//! Suggestions for names that don't exist.
 
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
@@ -10,10 +10,10 @@ use crate::fault::Fault;
 use crate::output::shell_word;
 use windrow_client::{ClientError, Problem, Request, segment};
 
-/// Names among which a mistyped one is looked for: a page.
+/// Names searched for a similar one: a single page of the list.
 const LOOKED_THROUGH_MAX: u32 = 500;
 
-/// Names of a thing of any kind.
+/// Names of an object of any kind.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ThingNames {
@@ -22,11 +22,11 @@ pub(crate) struct ThingNames {
     pub(crate) business: Option<String>,
 }
 
-/// The name by which things of a list are asked for.
+/// Function that returns the name by which an object in a list is addressed.
 type Name = fn(ThingNames) -> Option<String>;
 
 impl Link<'_> {
-    /// What went wrong with a request; of a name that isn't there with the one that is meant, if one is like it.
+    /// Converts a client error to a fault. For an unknown name, suggests a similar one.
     pub(super) async fn fault(&self, error: ClientError) -> Fault {
         let missing = match &error {
             ClientError::Problem(problem) => missing(problem),
@@ -43,11 +43,10 @@ impl Link<'_> {
         }
     }
 
-    /// That a business of this name is there, where nothing of it was found: a slip of the pen isn't answered with
-    /// nothing.
+    /// Checks that a business exists, so that a misspelled name doesn't yield an empty list.
     ///
     /// # Errors
-    /// `NotFound` when it isn't. Who may not know gets no error.
+    /// `NotFound` if it doesn't exist. A caller without permission to know gets no error.
     pub async fn is_business(&self, name: Option<&str>) -> Result<(), Fault> {
         let Some(name) = name else { return Ok(()) };
         match self.get(&format!("/v1/businesses/{}", segment(name))).await {
@@ -56,7 +55,7 @@ impl Link<'_> {
         }
     }
 
-    /// The same fault; where the two names behind a verb stand the wrong way round, with how they are meant.
+    /// Adds a hint to a fault if business and name were typed in the wrong order.
     pub(crate) async fn turned_round(&self, fault: Fault, verb: &str, business: &str, name: &str) -> Fault {
         let is_other = async || {
             self.get(&format!("/v1/businesses/{}", segment(name)))
@@ -72,7 +71,7 @@ impl Link<'_> {
         ))
     }
 
-    /// That no task (or schedule) of a business has a name; or that there is no such business.
+    /// Creates the fault for a name that no task (or schedule) of the business has, or for an unknown business.
     pub(crate) async fn no_such(&self, noun: &str, business: &str, name: &str) -> Fault {
         if let Err(fault) = self.is_business(Some(business)).await {
             return fault;
@@ -86,8 +85,8 @@ impl Link<'_> {
         self.guessed(fault, list, |named| named.name, name).await
     }
 
-    /// That an address of a task (or schedule) is neither its number, `example` for one, nor its name; with the one that is
-    /// meant, if one is called like it.
+    /// Creates the fault for an address of a task (or schedule) that is neither a number such as `example` nor a
+    /// name. Suggests a similar one.
     pub(crate) async fn no_address(&self, noun: &str, example: &str, address: &str) -> Fault {
         let because = format!("{address:?} is neither {example} nor business/name");
         let fault = Fault::new(Exit::Usage, format!("invalid {noun} address"), because)
@@ -98,7 +97,7 @@ impl Link<'_> {
         fault.meant(self.in_full(&format!("/v1/{noun}s"), address).await.as_deref())
     }
 
-    /// `push/team-board`, of the thing of a list whose name is this one, or like it.
+    /// Returns the full address, such as `push/team-board`, of the object with this or a similar name.
     async fn in_full(&self, list: &str, name: &str) -> Option<String> {
         let list = Request::get(list).query("limit", LOOKED_THROUGH_MAX);
         let listed: api::Page<ThingNames> = self.client.send(list).await.ok()?.read().ok()?;
@@ -111,7 +110,7 @@ impl Link<'_> {
         Some(format!("{business}/{name}"))
     }
 
-    /// A list that can't be had, since the caller may not see it for instance, leaves the fault as it is.
+    /// Suggests a similar name from a list. Leaves the fault unchanged if the list isn't available.
     async fn guessed(&self, fault: Fault, list: Request, of: Name, name: &str) -> Fault {
         let answer = match self.client.send(list).await {
             Ok(answer) => answer,
@@ -120,7 +119,7 @@ impl Link<'_> {
         };
         let listed: api::Page<ThingNames> = answer.read().unwrap_or_default();
         let known = listed.items.into_iter().filter_map(of);
-        // (A node that is gone is listed for a while.)
+        // (A node that is gone stays listed for a while.)
         let known: Vec<String> = known.filter(|known| known != name).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         fault.meant(like(name, &known))
@@ -128,7 +127,7 @@ impl Link<'_> {
 }
 
 impl Link<'_> {
-    /// Whoever may not see the list isn't sent there: a business's token is for that business alone.
+    /// Replaces the hint for a caller who may not see the list, since a business's token is for that business alone.
     async fn own(&self, fault: Fault) -> Fault {
         let Ok(answer) = self.client.send(Request::get("/v1/whoami")).await else {
             return fault;
@@ -153,9 +152,9 @@ impl Link<'_> {
     }
 }
 
-/// The list of its kind, the name of its things, and the name that isn't among them.
+/// Returns the list to search, the function that names its objects, and the name that is missing.
 fn missing(problem: &Problem) -> Option<(Request, Name, String)> {
-    // Some faults come with what is meant.
+    // Some problems already contain a suggestion.
     let path = problem
         .missing()
         .filter(|_| problem.errors.iter().all(|field| field.advice.is_none()))?;

@@ -1,4 +1,4 @@
-//! What every command has that talks to a node: its flags, where the node is and who calls, the open link, pages.
+//! Shared code of commands that talk to a node: flags, address and token, connection, paging.
 
 pub mod args;
 mod ask;

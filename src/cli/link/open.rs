@@ -1,4 +1,4 @@
-//! An open way to a node: what is asked goes through it, what is shown comes out of it.
+//! Connection to a node: sends requests and prints answers.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -22,14 +22,14 @@ use windrow_core::ids::TaskId;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
 
-/// After so long somebody who waits for an answer is told so.
+/// Waiting time after which the user is told that the node hasn't answered.
 const SLOW: Duration = Duration::from_secs(3);
 
-/// The way to a node.
+/// Connection to a node, with the output options.
 pub struct Link<'a> {
-    /// The client; for uploads, downloads and events.
+    /// HTTP client, public for uploads, downloads and events.
     pub client: Client,
-    /// How things are shown.
+    /// Output options for answers.
     pub look: Look,
     pub(super) names: Names,
     pub(super) remote: &'a Remote,
@@ -37,10 +37,10 @@ pub struct Link<'a> {
 }
 
 impl<'a> Link<'a> {
-    /// Finds out where the node is and who calls. It connects with the first request.
+    /// Resolves the node's address and token. The first request connects.
     ///
     /// # Errors
-    /// When a context, a token or an address can't be used.
+    /// Fails if a context, a token or an address can't be used.
     pub fn open(remote: &'a Remote, shell: &'a Shell) -> Result<Link<'a>, Fault> {
         let depth = match remote.verbose {
             0 => Depth::Nothing,
@@ -72,7 +72,7 @@ impl<'a> Link<'a> {
         })
     }
 
-    /// The same where a person wrote what is sent: what the node refuses of it is named as it stands there.
+    /// Makes faults name request members by their pointers, for a request that a person wrote in a file.
     #[must_use]
     pub fn of_file(self) -> Link<'a> {
         Link {
@@ -81,10 +81,10 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Asks the node.
+    /// Sends a request to the node.
     ///
     /// # Errors
-    /// What the node refused or what kept it from answering, with the exit code.
+    /// The node's refusal, or the reason why it didn't answer, with the exit code.
     pub async fn send(&self, request: Request) -> Result<Answer, Fault> {
         match self.told_if_slow(self.client.send(request)).await {
             Ok(answer) => Ok(answer),
@@ -92,7 +92,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Says whose answer is waited for, where it takes long: the address may be that of something else.
+    /// Tells the user which address hasn't answered yet if it takes long: the address may belong to something else.
     async fn told_if_slow<T>(&self, answer: impl Future<Output = T>) -> T {
         let mut answer = pin!(answer);
         if let Ok(answer) = timeout(SLOW, answer.as_mut()).await {
@@ -103,18 +103,18 @@ impl<'a> Link<'a> {
         answer.await
     }
 
-    /// Asks for a path.
+    /// Sends a GET request for a path.
     ///
     /// # Errors
-    /// As [`Link::send`].
+    /// Same as [`Link::send`].
     pub async fn get(&self, path: &str) -> Result<Answer, Fault> {
         self.send(Request::get(path)).await
     }
 
-    /// The number of a task that is addressed as `t42` or as `business/name`.
+    /// Resolves a task address, `t42` or `business/name`, to the task's number.
     ///
     /// # Errors
-    /// `Usage` for any other text, `NotFound` when no task has the name; else as [`Link::send`].
+    /// `Usage` for any other text, `NotFound` if no task has the name; otherwise same as [`Link::send`].
     pub async fn task(&self, address: &str) -> Result<String, Fault> {
         if let Some(here) = self.shell.here.as_ref().filter(|here| here.job == address) {
             return Ok(here.task.to_string());
@@ -139,24 +139,24 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// The node's time at an answer, for what is shown as "3m ago". Unit: milliseconds since 1970.
+    /// Returns the node's time at an answer, for texts such as "3m ago". Unit: milliseconds since 1970.
     pub fn now_ms(&self, answer: &Answer) -> i64 {
         answer.date_ms().unwrap_or_else(|| SystemClock::new().wall().0)
     }
 
-    /// How times are shown, seen from an answer.
+    /// Returns the format of times relative to an answer.
     pub fn times(&self, answer: &Answer) -> Times {
         self.look.times(self.now_ms(answer))
     }
 
-    /// Says a line on standard error, unless it is to be quiet.
+    /// Prints a line on standard error unless `--quiet` is set.
     pub fn say(&self, line: &str) {
         if !self.look.is_quiet {
             self.shell.screen.must_say(&self.said(line));
         }
     }
 
-    /// A text with the commands that whoever reads it can type.
+    /// Rewrites the commands in a text to those that the user can type here.
     pub(crate) fn said(&self, text: &str) -> String {
         match &self.shell.here {
             Some(here) => here.said(text),
@@ -164,33 +164,33 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Says a line on standard error even when it is to be quiet: errors.
+    /// Prints a line on standard error even with `--quiet`, for errors.
     pub fn must_say(&self, line: &str) {
         self.shell.screen.must_say(&self.said(line));
     }
 
-    /// A line on standard error that changes in place; nothing where there is no terminal, or when it is to be quiet.
+    /// Returns a line on standard error that updates in place. Prints nothing without a terminal or with `--quiet`.
     pub(crate) fn meter(&self) -> Meter {
         self.shell.screen.meter(self.look.is_quiet)
     }
 
-    /// How long a request may take.
+    /// Returns the time limit of a request.
     pub fn timeout(&self) -> Duration {
         self.remote.request_timeout
     }
 
-    /// Says what may help, to people only.
+    /// Prints a hint, for people only.
     pub fn hint(&self, line: &str) {
         if self.look.form.is_for_people() {
             self.say(&format!("hint: {line}"));
         }
     }
 
-    /// Prints a list in the form that was asked for. `things` are what tables show of it: the list's own, perhaps with
+    /// Prints a list in the requested format. `things` are the rows of tables: the list's own objects, perhaps with
     /// more members.
     ///
     /// # Errors
-    /// When standard output can't be written.
+    /// Fails if standard output can't be written.
     pub fn show_list<T>(&self, listing: &Listing<T>, listed: &Listed, things: &[T]) -> Result<Exit, Fault> {
         let times = self.look.times(listed.now_ms);
         let text = match self.look.form {
@@ -205,17 +205,17 @@ impl<'a> Link<'a> {
             form => listing.table(things, &times, self.look.paper, form == Form::Wide),
         };
         screen::put(&text)?;
-        // JSON says it itself; whatever else was asked for, a list that ends early mustn't look like a whole one.
+        // JSON contains the cursor. In other formats a truncated list must not look complete.
         if listed.has_more() && self.look.form != Form::Json {
             self.say("hint: there are more; --limit N or --all shows them");
         }
         Ok(Exit::Ok)
     }
 
-    /// Prints one thing in the form that was asked for; people get the card.
+    /// Prints one object in the requested format, for people as a card.
     ///
     /// # Errors
-    /// When the answer isn't JSON, or standard output can't be written.
+    /// Fails if the answer isn't JSON, or standard output can't be written.
     pub fn show_one<T: DeserializeOwned>(
         &self,
         listing: &Listing<T>,
@@ -233,10 +233,10 @@ impl<'a> Link<'a> {
         screen::put(&text).map(|()| Exit::Ok)
     }
 
-    /// Prints what was done for people; scripts get the thing.
+    /// Prints a sentence on what was done for people, the object for scripts.
     ///
     /// # Errors
-    /// As [`Link::show_one`].
+    /// Same as [`Link::show_one`].
     pub fn show_done<T: DeserializeOwned>(
         &self,
         listing: &Listing<T>,
@@ -249,10 +249,10 @@ impl<'a> Link<'a> {
         self.show_one(listing, answer, |_, _| Card::new())
     }
 
-    /// Prints that something is gone, of which the API answers nothing.
+    /// Prints that an object was deleted, for which the API's answer has no body.
     ///
     /// # Errors
-    /// When standard output can't be written.
+    /// Fails if standard output can't be written.
     pub fn show_gone(&self, name: &str, done: &str) -> Result<Exit, Fault> {
         let text = match self.look.form {
             Form::Table | Form::Wide => done,
@@ -262,10 +262,10 @@ impl<'a> Link<'a> {
         screen::put(text).map(|()| Exit::Ok)
     }
 
-    /// Prints a body as it is.
+    /// Prints a body unchanged.
     ///
     /// # Errors
-    /// When standard output can't be written.
+    /// Fails if standard output can't be written.
     pub fn put(&self, bytes: &[u8]) -> Result<Exit, Fault> {
         screen::put_bytes(bytes).map(|()| Exit::Ok)
     }

@@ -1,4 +1,4 @@
-//! Lists, page by page.
+//! Paged reading of lists.
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -11,10 +11,10 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_client::{Answer, Request};
 
-/// Things of the largest page.
+/// Number of entries in the largest page.
 const PAGE_MAX: usize = 500;
 
-/// A page as the API has it; members stay as they are written.
+/// One page of the API; items stay as written.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Page {
     items: Vec<Box<RawValue>>,
@@ -22,21 +22,21 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-/// What was found of a list.
+/// Entries read from a list.
 #[derive(Debug)]
 pub struct Listed {
     page: Page,
-    /// The one body that it came in, if it was one.
+    /// Original body, if the list came in a single page.
     verbatim: Option<Bytes>,
-    /// The node's time. Unit: milliseconds since 1970.
+    /// Node's time. Unit: milliseconds since 1970.
     pub now_ms: i64,
 }
 
 impl Listed {
-    /// The things.
+    /// Parses the entries.
     ///
     /// # Errors
-    /// When they are not of this type: the node is of another version.
+    /// Fails if they don't have this type, because the node has another version.
     pub fn things<T: DeserializeOwned>(&self) -> Result<Vec<T>, Fault> {
         let things = self.page.items.iter().map(|raw| serde_json::from_str(raw.get()));
         things.collect::<Result<_, _>>().map_err(|error| {
@@ -45,15 +45,15 @@ impl Listed {
         })
     }
 
-    /// Whether there are more.
+    /// True if the list has more entries.
     pub fn has_more(&self) -> bool {
         self.page.next_cursor.is_some()
     }
 
-    /// One body of the API, whatever the number of pages.
+    /// Returns one API body, whatever the number of pages.
     ///
     /// # Errors
-    /// A bug.
+    /// Only an internal error.
     pub fn json(&self) -> Result<String, Fault> {
         match &self.verbatim {
             Some(body) => Ok(String::from_utf8_lossy(body).into_owned()),
@@ -61,9 +61,9 @@ impl Listed {
         }
     }
 
-    /// A thing a line.
+    /// Returns one entry per line.
     pub fn ndjson(&self) -> String {
-        // The API writes bodies without line breaks; a proxy might not.
+        // The API writes bodies without line breaks, but a proxy might not.
         self.page
             .items
             .iter()
@@ -73,10 +73,10 @@ impl Listed {
 }
 
 impl Link<'_> {
-    /// Reads a list: as many pages as are wanted, or the one that there is.
+    /// Reads as many pages as `paging` asks for, or a list that has only one.
     ///
     /// # Errors
-    /// As [`Link::send`].
+    /// Same as [`Link::send`].
     pub async fn list(&self, request: Request, paging: Option<&Paging>) -> Result<Listed, Fault> {
         let Some(paging) = paging else {
             let answer = self.send(request).await?;
@@ -111,10 +111,10 @@ impl Link<'_> {
         Ok(found)
     }
 
-    /// Reads one page.
+    /// Reads one page from an answer.
     ///
     /// # Errors
-    /// When the answer isn't one.
+    /// Fails if the answer isn't a page.
     pub fn page(&self, answer: &Answer) -> Result<Listed, Fault> {
         Ok(Listed {
             page: answer.read()?,

@@ -1,6 +1,7 @@
-//! Where the node is, and who calls: flags, then the environment, then the current context, then this machine.
+//! Address and token of the node, taken from flags, then the environment, then the current context, then the default
+//! on this machine.
 //!
-//! A context's token and authorities go to that context's server and to no other: `--server` doesn't hand the token of
+//! A context's token and authorities are used only for that context's server: `--server` never passes the token of
 //! one node to another.
 
 use std::fs;
@@ -13,24 +14,24 @@ use crate::fault::Fault;
 use crate::shell::Shell;
 use windrow_core::business::secrets::unmarked;
 
-/// Where a node is by default. (`config.toml`, `http.listen`.)
+/// Default address of a node. (`config.toml`, `http.listen`.)
 pub const SERVER_DEFAULT: &str = "http://127.0.0.1:7700";
 
-/// How a node is reached.
+/// Connection parameters of a node.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// Its address.
+    /// URL of the node.
     pub server: String,
-    /// Who calls.
+    /// Token that authenticates the caller, if any.
     pub token: Option<String>,
-    /// Authorities to trust instead of the system's.
+    /// File of authorities to trust instead of the system's.
     pub ca_file: Option<PathBuf>,
 }
 
-/// Finds out.
+/// Resolves the connection parameters.
 ///
 /// # Errors
-/// When the contexts or a token's file can't be read, or there is no such context.
+/// Fails if the contexts or a token file can't be read, or the named context doesn't exist.
 pub fn reach(remote: &Remote, shell: &Shell) -> Result<Reach, Fault> {
     let contexts = Contexts::load(shell)?;
     resolve(remote, |name| shell.var(name).map(str::to_owned), &contexts)
@@ -43,13 +44,13 @@ fn resolve(
 ) -> Result<Reach, Fault> {
     let context = chosen(remote, &var, contexts)?;
     let own = context.map(|context| context.server.clone());
-    // A context that is named by a flag wins over an address of the environment.
+    // A context named by a flag wins over an address in the environment.
     let by_env = var("WINDROW_SERVER").filter(|_| remote.context.is_none());
     let by_other = remote.server.clone().or(by_env);
     let context = context.filter(|context| by_other.as_ref().is_none_or(|server| *server == context.server));
     let token = match (&remote.token_file, &context) {
         (Some(file), _) => Some(read_token(file)?),
-        // The same holds for its token.
+        // So does the token of that context.
         (None, Some(context)) if remote.context.is_some() && context.has_token() => stored_token(context)?,
         (None, context) => match (var("WINDROW_TOKEN"), var("WINDROW_TOKEN_FILE")) {
             (Some(token), _) => Some(token),
@@ -66,7 +67,7 @@ fn resolve(
     })
 }
 
-/// The context that is asked for, or the current one.
+/// Returns the named context, or else the current one.
 fn chosen<'a>(
     remote: &Remote,
     var: &impl Fn(&str) -> Option<String>,
@@ -87,7 +88,7 @@ fn stored_token(context: &Context) -> Result<Option<String>, Fault> {
     }
 }
 
-/// A token out of its file.
+/// Reads a token from its file.
 fn read_token(file: &Path) -> Result<String, Fault> {
     let unusable = |why: String| {
         let because = format!("{}: {why}", file.display());
@@ -98,10 +99,10 @@ fn read_token(file: &Path) -> Result<String, Fault> {
     text.and_then(|text| one_token(&text)).map_err(unusable)
 }
 
-/// The token that a text consists of.
+/// Returns the single token in a text.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns why the text isn't a single token.
 pub fn one_token(text: &str) -> Result<String, String> {
     match unmarked(text).trim() {
         "" => Err("it is empty".to_owned()),

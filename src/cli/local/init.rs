@@ -1,5 +1,5 @@
-//! `windrow init`: writes a small handler into a directory and says what to type next. What it writes are the files of
-//! `examples/handlers`, which the tests run: what is shipped is what was tested.
+//! Implementation of `windrow init`: writes a small handler into a directory and prints the next commands. The files
+//! come from `examples/handlers`, which the tests run, so the shipped code is the tested code.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -12,16 +12,16 @@ use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
 use crate::output::screen;
 
-/// `windrow init`
+/// Arguments of `windrow init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// In which language; http writes nothing and explains what any server has to do
+    /// Language of the handler; http writes nothing and explains the contract for any server
     #[arg(value_enum)]
     pub language: Language,
-    /// Where to, instead of the current directory; made if it isn't there
+    /// Target directory instead of the current one; created if missing
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     pub force: bool,
 }
@@ -34,34 +34,34 @@ Examples:
 python, node and go make an HTTP handler on 127.0.0.1:9000 (PORT=9001 in its environment: on another port), bash and
 rust a worker that reads items as lines. Each has at most 15 lines and needs nothing but its language.";
 
-/// What a handler is written in.
+/// Language of the handler, or `http` for an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Language {
-    /// An HTTP server, for python3
+    /// HTTP server for python3
     Python,
-    /// An HTTP server, for Node.js
+    /// HTTP server for Node.js
     Node,
-    /// An HTTP server, for Go 1.22 or later
+    /// HTTP server for Go 1.22 or later
     Go,
-    /// A worker that reads lines
+    /// Worker that reads items as lines
     Bash,
-    /// A worker that reads lines
+    /// Worker that reads items as lines
     Rust,
-    /// Any other: what an HTTP server has to do
+    /// Any other language: explains the contract of an HTTP server
     Http,
 }
 
-/// A handler as it is shipped.
+/// Handler file as shipped.
 struct Sample {
     file: &'static str,
     text: &'static str,
-    /// What makes it ready to be called.
+    /// Command that builds the worker or starts the server; empty if neither is needed.
     prepare: &'static str,
-    /// The worker to start; none for a server on port 9000.
+    /// Command of the worker; `None` for a server on port 9000.
     worker: Option<&'static str>,
 }
 
-/// None for [`Language::Http`], which isn't one.
+/// Returns the sample of a language, or `None` for [`Language::Http`], which has no file.
 fn sample(language: Language) -> Option<Sample> {
     let (file, text, prepare, worker) = match language {
         Language::Python => {
@@ -104,10 +104,10 @@ next:
   windrow try http://127.0.0.1:9000          # three items; says whether it keeps the contract
   windrow init python                        # or node, go: such a server in 15 lines"#;
 
-/// Writes the handler and prints what to type next.
+/// Writes the handler and prints the next commands.
 ///
 /// # Errors
-/// `Conflict` when there is such a file; `Failed` when it can't be written.
+/// `Conflict` if the file exists; `Failed` if it can't be written.
 pub(crate) fn init(args: &InitArgs) -> Result<Exit, Fault> {
     let text = match sample(args.language) {
         None => ANY_SERVER.to_owned(),
@@ -126,7 +126,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, Fault> {
 fn refused(path: &Path, error: &io::Error) -> Fault {
     let what = format!("{} is not written", path.display());
     match error.kind() {
-        // Not where a file stands in the place of its directory.
+        // Not if a file is in the place of its directory.
         ErrorKind::AlreadyExists if path.symlink_metadata().is_ok() => {
             Fault::new(Exit::Conflict, what, "it is there already")
                 .hint("--dir DIR for another directory, or --force to replace it")
@@ -136,7 +136,7 @@ fn refused(path: &Path, error: &io::Error) -> Fault {
     }
 }
 
-/// A file that is there is left alone, or with `force` replaced as a whole.
+/// Writes the handler. Leaves an existing file alone, or with `force` replaces it as a whole.
 fn write(path: &Path, sample: &Sample, force: bool) -> io::Result<()> {
     if !force {
         return write_new(path, sample);
@@ -161,14 +161,14 @@ fn write_new(path: &Path, sample: &Sample) -> io::Result<()> {
         .inspect_err(|_| remove_half(path))
 }
 
-/// Half a handler would be refused as one that is there.
+/// Deletes an incomplete handler: the next attempt would refuse to overwrite it.
 fn remove_half(path: &Path) {
     if let Err(error) = std::fs::remove_file(path) {
         tracing::warn!(%error, path = %path.display(), "half a file is left");
     }
 }
 
-/// What was written, and commands that can be pasted.
+/// Returns the name of the file, and commands ready to paste.
 fn told(sample: &Sample, path: &Path, dir: Option<&Path>) -> String {
     let lines = sample.text.lines().count();
     let how = match sample.worker {
@@ -200,7 +200,7 @@ fn told(sample: &Sample, path: &Path, dir: Option<&Path>) -> String {
     text
 }
 
-/// A path as a shell reads it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%".contains(c);

@@ -1,4 +1,4 @@
-//! Commands that need no node.
+//! Commands that work without a node.
 
 pub mod db;
 pub(crate) mod dev;
@@ -11,7 +11,7 @@ pub mod version;
 
 use std::path::{Path, PathBuf};
 
-/// The configuration that is meant: the one that is named, else `config.toml` where the program runs, if it is there.
+/// Returns the named configuration file, or else `config.toml` in the working directory if it exists.
 fn configuration(named: Option<&PathBuf>) -> Option<PathBuf> {
     let here = Path::new("config.toml");
     named.cloned().or_else(|| here.exists().then(|| here.to_owned()))

@@ -1,4 +1,4 @@
-//! `windrow version`: of this program, and of a node where one is named.
+//! Implementation of `windrow version`, for this program and for a node if one is named.
 
 use clap::Args;
 use serde_json::json;
@@ -9,18 +9,18 @@ use crate::link::{Form, Link, Remote};
 use crate::output::screen;
 use crate::shell::Shell;
 
-/// `windrow version`
+/// Arguments of `windrow version`.
 #[derive(Debug, Args)]
 pub struct VersionArgs {
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// Prints it. Only a node that is named on the command line is asked: the version of a program needs no network.
+/// Prints the version. Asks a node only if the command line names one, since the program's version needs no network.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn version(args: &VersionArgs, shell: &Shell) -> Result<Exit, Fault> {
     if matches!(args.remote.view.output, Form::Name | Form::Csv) {
         return Err(Fault::no_form("a version is no list", "-o table, or -o json"));

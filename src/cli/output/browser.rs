@@ -1,4 +1,4 @@
-//! The browser of whoever sits at this machine: shown an address, if there is one.
+//! Opening an address in the browser of this machine, if there is one.
 
 use std::process::Stdio;
 
@@ -6,7 +6,7 @@ use tokio::process::Command;
 
 use crate::output::screen::Screen;
 
-/// What shows an address in the browser that a person chose.
+/// Command that opens an address in the user's preferred browser.
 const OPENER: (&str, &[&str]) = if cfg!(target_os = "macos") {
     ("open", &[])
 } else if cfg!(windows) {
@@ -15,7 +15,7 @@ const OPENER: (&str, &[&str]) = if cfg!(target_os = "macos") {
     ("xdg-open", &[])
 };
 
-/// Has the browser show an address. A machine without one is told of, and fails nothing: the address was printed.
+/// Opens an address in the browser. Without a browser it only prints a message, since the address was printed before.
 pub(crate) fn open(url: &str, screen: &Screen) {
     let (program, words) = OPENER;
     let mut command = Command::new(program);
@@ -24,7 +24,7 @@ pub(crate) fn open(url: &str, screen: &Screen) {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // Ctrl-C is for Windrow; a browser that was begun by this would end with it.
+    // Own process group: Ctrl-C is meant for Windrow and would end a browser started here too.
     #[cfg(unix)]
     command.process_group(0);
     match command.spawn() {

@@ -1,4 +1,4 @@
-//! The difference of two objects, for people and scripts.
+//! Difference between two objects, for people and scripts.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +10,22 @@ use super::table::times::Times;
 use super::table::{Cell, clean};
 use windrow_core::settings::json::trees;
 
-/// Members that say nothing of what was changed: some grow with every change, and a new secret is told for itself.
+/// Members left out of a difference: some change with every update, and a new secret is printed separately.
 const BESIDE: [&str; 3] = ["revision", "updated_at", "secret"];
 
-/// A member that is another now.
+/// Member with its value before and after a change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Difference {
-    /// Which, with dots between the levels.
+    /// Path of the member, with dots between the levels.
     pub(crate) member: String,
-    /// What it was; null where it wasn't there.
+    /// Value before the change, or null if the member was missing.
     pub(crate) from: Value,
-    /// What it is; null where it is gone.
+    /// Value after the change, or null if the member is gone.
     pub(crate) to: Value,
 }
 
 impl Difference {
-    /// `defaults.rate  500/s → 1000/s`.
+    /// Formats the difference as `defaults.rate  500/s → 1000/s`.
     pub(crate) fn line(&self) -> String {
         let text = |value: &Value| match value {
             Value::Null => "–".to_owned(),
@@ -35,14 +35,14 @@ impl Difference {
     }
 }
 
-/// Every member that isn't the same, in the order of the names.
+/// Returns every member that differs, in order of the names.
 pub(crate) fn differences(before: &Value, after: &Value) -> Vec<Difference> {
     let mut found = compare("", before, after, |_| true);
     found.retain(|one| !BESIDE.contains(&one.member.as_str()));
     found
 }
 
-/// What differs: of members that open, the members in them.
+/// Returns the differences at and below a member. `opens` selects the members whose own members are compared.
 fn compare(member: &str, before: &Value, after: &Value, opens: fn(&str) -> bool) -> Vec<Difference> {
     let empty = Map::new();
     let levels = match (before, after) {
@@ -72,7 +72,7 @@ fn compare(member: &str, before: &Value, after: &Value, opens: fn(&str) -> bool)
     inside.collect()
 }
 
-/// The members that differ before and after an entry of the audit.
+/// Returns the members that differ before and after an audit entry.
 pub(crate) fn change(entry: &api::AuditEntry, times: &Times) -> Cell {
     let (before, after) = (&entry.before, &entry.after);
     if !before.is_object() || !after.is_object() {
@@ -81,7 +81,7 @@ pub(crate) fn change(entry: &api::AuditEntry, times: &Times) -> Cell {
     Cell::new(times.style.within(&difference_but(before, after, &[])))
 }
 
-/// `rate 500/s → 1000/s  window auto → 1500`: the members that differ of two objects, without those of `but`.
+/// Formats the members that differ as `rate 500/s → 1000/s  window auto → 1500`, without those in `but`.
 pub(crate) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> String {
     let found = compare("", before, after, |member| {
         ["", "settings", "labels"].contains(&member)
@@ -99,7 +99,7 @@ pub(crate) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> Str
     joined(&changes.collect::<Vec<_>>(), "  ").unwrap_or_else(|| "unchanged".to_owned())
 }
 
-/// The same of two things; members that no tree holds are compared as they are written.
+/// Formats the difference between two serializable values. Members that no tree can hold are compared as written.
 pub(crate) fn difference_of<T: Serialize>(before: &T, after: &T, but: &[&str]) -> String {
     let [before, after] = [before, after].map(|thing| trees(thing).unwrap_or_default());
     difference_but(&before, &after, but)

@@ -1,4 +1,5 @@
-//! A failure for scripts: with `-o json` every command prints one object on standard output, its outcome or `{"error": …}`.
+//! Failures for scripts: with `-o json` every command prints a single object on standard output, either its outcome
+//! or `{"error": …}`.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
@@ -7,7 +8,8 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
 
-/// The command line asks for JSON. It is looked at as text: what can't be read asks for it too.
+/// Returns true if the command line asks for JSON. It examines the raw words, because an invalid command line may ask
+/// for it too.
 pub(crate) fn wants_json(words: &[OsString]) -> bool {
     let words: Vec<&str> = words
         .iter()
@@ -21,21 +23,21 @@ pub(crate) fn wants_json(words: &[OsString]) -> bool {
             .any(|word| ["-ojson", "-o=json", "--output=json"].contains(word))
 }
 
-/// Prints the failure of a command for scripts, where they asked for it and no outcome was printed; the exit code of the
-/// failure.
+/// Prints the failure of a command for scripts if they asked for it and no outcome was printed. Returns the exit
+/// code.
 pub(crate) fn told(fault: &Fault, wants_json: bool) -> Exit {
-    // Nobody may be reading any more; the exit code says it too.
+    // The reader may be gone; the exit code reports the failure too.
     if wants_json && !screen::has_printed() && screen::print_json(&fault.json()).is_err() {
         tracing::debug!("standard output is closed");
     }
     fault.exit
 }
 
-/// Prints what is said of a command line in place of obeying it: help, or what is wrong with it.
+/// Prints clap's answer to a command line that isn't executed: help, or the error in it.
 pub(crate) fn of_command_line(error: &clap::Error, wants_json: bool) -> Exit {
     let printed = error.print().and_then(|()| io::stdout().flush());
     if error.use_stderr() {
-        // Where standard error is closed the exit code says it.
+        // If standard error is closed, the exit code still tells.
         let text = error.render().to_string();
         let because = text
             .lines()

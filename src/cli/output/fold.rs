@@ -1,14 +1,14 @@
-//! Long lines of prose broken between their words, for a terminal: it would break them inside words. What has columns
-//! (two spaces between words) keeps its lines.
+//! Wraps long lines of prose at word boundaries for a terminal, which would break inside words. Lines with columns
+//! (two spaces between words) stay unchanged.
 
 use console::{Term, measure_text_width};
 
-/// What a line begins with that its continuation stays right of.
+/// Labels at the start of a line; continuation lines are indented past them.
 const LABELS: [&str; 4] = ["because ", "try  ", "hint: ", "note: "];
-/// Narrower than this nothing is broken: there would be a word a line. Unit: columns.
+/// Width below which nothing is wrapped, since each line would hold only a word. Unit: columns.
 const WIDTH_MIN: usize = 40;
 
-/// The text as it fits a terminal; as it is where there is none.
+/// Wraps the text to fit a terminal. Without one, returns it unchanged.
 pub(crate) fn to(terminal: &Term, text: &str) -> String {
     let width = terminal.size_checked().filter(|_| terminal.is_term());
     match width
@@ -24,7 +24,7 @@ pub(crate) fn to(terminal: &Term, text: &str) -> String {
     }
 }
 
-/// The same for a page that is read as help is: never wider than that, whatever reads it.
+/// Wraps a page like help: to at most `widest` columns, on a terminal or not.
 pub(crate) fn page(terminal: &Term, text: &str, widest: usize) -> String {
     let folded: Vec<String> = text.lines().map(|line| folded(line, widest)).collect();
     to(terminal, &folded.join("\n"))
@@ -52,7 +52,7 @@ fn folded(line: &str, width: usize) -> String {
     text
 }
 
-/// Spaces, an exit code or a label at the beginning of a line. Unit: bytes, all ASCII.
+/// Returns the length of the spaces, the exit code or the label that starts a line. Unit: bytes, all ASCII.
 fn lead(line: &str) -> usize {
     let indented = line.len() - line.trim_start_matches(' ').len();
     let rest = &line[indented..];

@@ -1,10 +1,10 @@
-//! Failures as people read them: the grounds on which items failed for good, and those that redrives recovered.
+//! Sentences about failures: the grounds for each final failure, and the number that redrives recovered.
 
 use crate::output::table::{Cell, human};
 
-/// Returns the sentence for a failure as the API has it.
+/// Returns the sentence for a failure as the API reports it.
 ///
-/// Older versions didn't count what was answered for other items: of their failures it isn't said.
+/// Older versions didn't count the answers for other items, so the sentence leaves them out.
 pub(crate) fn judgement(failure: &api::Failure) -> String {
     let others = failure.others_answered;
     if failure.unconfirmed {
@@ -32,7 +32,7 @@ pub(crate) fn judgement(failure: &api::Failure) -> String {
     }
 }
 
-/// ` (2 unconfirmed)` behind a count of failures; nothing where all of them are confirmed.
+/// Returns the suffix ` (2 unconfirmed)` for a count of failures, empty if all are confirmed.
 pub(crate) fn of_them_unconfirmed(count: u64) -> String {
     match count {
         0 => String::new(),
@@ -40,7 +40,7 @@ pub(crate) fn of_them_unconfirmed(count: u64) -> String {
     }
 }
 
-/// A number of failures with what redrives recovered of them; the number alone where there is little room.
+/// Returns a count of failures with the number that redrives recovered, or the count alone if space is short.
 pub(crate) fn with_recovered(failed: Cell, good: u64) -> Cell {
     let short = failed.text.clone();
     Cell {
@@ -50,7 +50,7 @@ pub(crate) fn with_recovered(failed: Cell, good: u64) -> Cell {
     .short(short)
 }
 
-/// `214 other calls were answered meanwhile`
+/// Returns a clause such as `214 other calls were answered meanwhile`.
 fn answered_meanwhile(others: u64) -> String {
     let were = if others == 1 { "was" } else { "were" };
     format!(

@@ -1,5 +1,5 @@
-//! Members of outputs that are to be columns, and whether any output has them. Before the first output nothing is known of
-//! them, so a slip of the finger is seen only then.
+//! Output members selected as columns, with a check that any output has them. Until the first output arrives nothing
+//! is known about its members, so a typing error shows only then.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,22 +7,22 @@ use serde_json::value::RawValue;
 
 use crate::input::nearest::nearest;
 
-/// Members that are remembered, and told.
+/// Largest number of members remembered. At most `TOLD_MAX` are printed.
 const KEPT_MAX: usize = 200;
 const TOLD_MAX: usize = 8;
 
-/// What is known of the members that are wanted.
+/// Selected members and the members that outputs really have.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputMembers {
-    /// Those that no output had so far.
+    /// Selected members that no output has had so far.
     unseen: Vec<String>,
-    /// Members that outputs have.
+    /// Members found in outputs, up to `KEPT_MAX`.
     seen: BTreeSet<String>,
     outputs: u64,
 }
 
 impl OutputMembers {
-    /// Wanted are these names, separated by commas.
+    /// Starts with the selected names, separated by commas.
     pub(crate) fn new(columns: &str) -> OutputMembers {
         OutputMembers {
             unseen: columns.split(',').map(|name| name.trim().to_owned()).collect(),
@@ -31,7 +31,7 @@ impl OutputMembers {
         }
     }
 
-    /// Looks at an output.
+    /// Records the members of an output.
     pub(crate) fn see(&mut self, json: &str) {
         self.outputs += 1;
         if self.unseen.is_empty() {
@@ -45,7 +45,7 @@ impl OutputMembers {
         self.seen.extend(new);
     }
 
-    /// What no output had; none while there is no output.
+    /// Returns the selected members that no output had, or `None` if there was no output.
     pub(crate) fn missing(self) -> Option<Missing> {
         let is_known = self.outputs > 0 && !self.unseen.is_empty();
         is_known.then_some(Missing {
@@ -55,7 +55,7 @@ impl OutputMembers {
     }
 }
 
-/// Members that were wanted, and that no output had.
+/// Selected members that no output had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     names: Vec<String>,
@@ -63,12 +63,12 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// `no output has a member foo; there are email, id`
+    /// Returns a sentence such as `no output has a member foo; there are email, id`.
     pub(crate) fn of_all(&self) -> String {
         self.told("no output has")
     }
 
-    /// The same where only the first so many outputs were looked at.
+    /// Returns the sentence for the case that only the first `outputs` were examined.
     pub(crate) fn of_first(&self, outputs: u64) -> String {
         self.told(&format!("none of the first {outputs} outputs has"))
     }

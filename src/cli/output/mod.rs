@@ -1,4 +1,4 @@
-//! What people read: tables, cards, checks, the live bar.
+//! Output for people: tables, cards, checks, the live bar.
 
 pub mod body;
 pub(crate) mod browser;

@@ -1,12 +1,12 @@
-//! What is written to a terminal, without what could steer it: the texts of strangers are in all that is shown.
+//! Text for terminals, stripped of control sequences: all output contains text from untrusted sources.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 use windrow_core::text::{clean_lines, steers};
 
-/// The text with line breaks, tabs and our own colours, and nothing else that steers a terminal. Texts of strangers are
-/// cleaned of colours where they are put in ([`windrow_core::text::clean`]).
+/// Returns the text with line breaks, tabs and our own colours, but without any other control characters. Untrusted
+/// texts lose their colours earlier, where they are inserted ([`windrow_core::text::clean`]).
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| steers(c) && c != '\n' && c != '\t') {
         return Cow::Borrowed(text);
@@ -27,7 +27,7 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The length of the colour that begins here, behind its escape. Unit: bytes.
+/// Returns the length of the colour sequence that begins here, after its escape character. Unit: bytes.
 fn colour(text: &str) -> usize {
     let Some(codes) = text.strip_prefix('[') else {
         return 0;
@@ -42,7 +42,7 @@ fn colour(text: &str) -> usize {
     }
 }
 
-/// JSON that is the same value and has no character that steers a terminal.
+/// Formats a value as JSON without characters that control a terminal.
 pub(crate) fn json(value: &Value) -> String {
     let mut units = [0; 2];
     let mut out = String::new();
@@ -59,15 +59,15 @@ pub(crate) fn json(value: &Value) -> String {
     out
 }
 
-/// Bytes of strangers that come in pieces, as text for a terminal.
+/// Converts untrusted bytes that arrive in pieces to text for a terminal.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
-    /// The beginning of a character whose end is in the next piece.
+    /// Start of a character whose end is in the next piece.
     begun: Vec<u8>,
 }
 
 impl Pieces {
-    /// The text of the next piece.
+    /// Returns the text of the next piece.
     pub(crate) fn next(&mut self, piece: &[u8]) -> String {
         self.begun.extend_from_slice(piece);
         let whole = match std::str::from_utf8(&self.begun) {

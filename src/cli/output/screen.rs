@@ -1,5 +1,5 @@
-//! What is said on standard error: a live bar on a terminal, plain lines elsewhere, nothing with `--quiet`; and the
-//! log, which never breaks into the bar. Standard output is for the outcome only.
+//! Output to standard error: a live bar on a terminal, plain lines elsewhere, nothing with `--quiet`; and the log,
+//! which never breaks into the bar. Standard output is reserved for the outcome.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -18,36 +18,37 @@ use crate::output::{fold, safe};
 use windrow_node::sources::IndexProgress;
 use windrow_server::telemetry::{self, Style};
 
-/// How much is printed beside the outcome.
+/// Flags for the amount of output besides the outcome.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Verbosity {
     /// Print nothing but errors and the outcome
     #[arg(short, long)]
     pub quiet: bool,
-    /// Print more: -v what happens and what workers print, -vv everything (WINDROW_LOG=filter wins)
+    /// Print more: -v events and the output of workers, -vv everything (WINDROW_LOG=filter wins)
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
 }
 
-/// Everything that is said beside the outcome.
+/// Writer of everything besides the outcome.
 pub(crate) struct Screen {
     bars: MultiProgress,
     quiet: bool,
     live: bool,
-    /// How the lines of the log look among which these lines stand; none stands alone.
+    /// Style of the log that the lines are part of; unset if they stand alone.
     log: OnceLock<Style>,
-    /// Whether nobody asked for that.
+    /// Set if nobody asked for that style.
     is_unasked: OnceLock<()>,
 }
 
 impl Screen {
-    /// A screen for how much was asked for; also where the log goes. A node's log is for machines where nobody looks.
+    /// Opens a screen and starts the log with the requested verbosity. A node's log is made for machines unless a
+    /// terminal shows it.
     ///
     /// # Errors
-    /// When the log's filter can't be read.
+    /// Fails if the log filter is invalid.
     pub(crate) fn open(talk: Verbosity, log_filter: Option<&str>, is_node: bool) -> Result<Screen, Fault> {
         let stderr = ProgressDrawTarget::stderr();
-        // Hidden also where the terminal can't move its cursor (TERM=dumb): plain lines then.
+        // Also hidden if the terminal can't move its cursor (TERM=dumb), which gets plain lines.
         let live = io::stderr().is_terminal() && !talk.quiet && !stderr.is_hidden();
         let target = if live {
             stderr
@@ -65,7 +66,7 @@ impl Screen {
         })
     }
 
-    /// A screen without a bar, for a program whose log is started when its configuration is known.
+    /// Creates a screen without a bar, for a program that starts its log after reading its configuration.
     pub(crate) fn plain() -> Screen {
         Screen {
             bars: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
@@ -76,30 +77,31 @@ impl Screen {
         }
     }
 
-    /// Whether a bar is drawn: on a terminal, unless quiet.
+    /// True if a bar is drawn: on a terminal, unless quiet.
     pub(crate) fn is_live(&self) -> bool {
         self.live
     }
 
-    /// Says a line.
+    /// Prints a line unless quiet.
     pub(crate) fn say(&self, line: &str) {
         if !self.quiet {
             self.must_say(line);
         }
     }
 
-    /// Says a line even when quiet.
+    /// Prints a line, even when quiet.
     pub(crate) fn must_say(&self, line: &str) {
         self.put_down(Level::INFO, line);
     }
 
-    /// Says what went wrong.
+    /// Prints an error, even when quiet.
     pub(crate) fn fail(&self, line: &str) {
         self.put_down(Level::ERROR, line);
     }
 
-    /// Says why a command can't go on. Who asked for a log of objects gets nothing else; where it is one only because nobody
-    /// looks at a terminal, somebody may look at its end, and reads there what any other command ends with.
+    /// Prints the fault that ends a command. If the user asked for a structured log, it is one log entry. If the log
+    /// is structured only because there is no terminal, the plain text follows as with any other command, for
+    /// somebody who looks at the end of the log.
     pub(crate) fn refuse(&self, fault: &Fault) {
         let text = fault.to_string();
         self.fail(&text);
@@ -108,7 +110,7 @@ impl Screen {
         }
     }
 
-    /// The style of the log is [`Style::Json`] though nobody asked for it.
+    /// Sets the log's style to [`Style::Json`], although nobody asked for it.
     pub(crate) fn speak_objects_unasked(&self) {
         self.speak_as(Style::Json);
         self.is_unasked.get_or_init(|| ());
@@ -122,18 +124,18 @@ impl Screen {
         self.bars.suspend(|| print_error(&line));
     }
 
-    /// From now on what is said stands in a log of this style: its lines are for machines, unless it is pretty.
+    /// Writes all further lines in the log's style: as log entries, unless it is made for people.
     pub(crate) fn speak_as(&self, style: Style) {
         self.log.get_or_init(|| style);
     }
 
-    /// A bar for an index pass.
+    /// Creates the bar of an index pass.
     pub(crate) fn indexing(&self) -> IndexBar {
         let bar = self.add("reading items  {wide_bar} {bytes} of {total_bytes}  {msg}");
         IndexBar { bar }
     }
 
-    /// A line that changes in place; nothing where there is no terminal, or when it is to be quiet.
+    /// Creates a line that updates in place. It is hidden without a terminal or if `quiet`.
     pub(crate) fn meter(&self, quiet: bool) -> Meter {
         let bar = match quiet || !self.live {
             true => ProgressBar::hidden(),
@@ -142,7 +144,7 @@ impl Screen {
         Meter { bar }
     }
 
-    /// A line that changes in place, drawn by a template.
+    /// Creates a line that updates in place, drawn from a template.
     pub(crate) fn add(&self, template: &str) -> ProgressBar {
         let bar = self.bars.add(ProgressBar::new(0));
         let style = ProgressStyle::with_template(template);
@@ -150,14 +152,14 @@ impl Screen {
     }
 }
 
-/// The bar of an index pass.
+/// Progress bar of an index pass.
 #[derive(Clone)]
 pub(crate) struct IndexBar {
     bar: ProgressBar,
 }
 
 impl IndexBar {
-    /// Shows how far it is; called on the thread of the pass.
+    /// Shows the progress. Called on the thread of the pass.
     pub(crate) fn show(&self, progress: IndexProgress) {
         self.bar
             .set_length(progress.bytes_total.unwrap_or(progress.bytes));
@@ -165,24 +167,24 @@ impl IndexBar {
         self.bar.set_message(format!("{} rows", progress.rows));
     }
 
-    /// Takes it off the screen.
+    /// Removes the bar from the screen.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// A line that changes in place, and goes when it is dropped.
+/// Line that updates in place and disappears on drop.
 pub(crate) struct Meter {
     bar: ProgressBar,
 }
 
 impl Meter {
-    /// Whether anybody sees it.
+    /// True if the line is visible.
     pub(crate) fn is_live(&self) -> bool {
         !self.bar.is_hidden()
     }
 
-    /// Shows a text.
+    /// Shows a text in the line.
     pub(crate) fn show(&self, text: &str) {
         self.bar.set_message(safe::visible(text).into_owned());
         self.bar.tick();
@@ -195,17 +197,17 @@ impl Drop for Meter {
     }
 }
 
-/// Prints to standard error, for people. Nobody may be reading any more (a closed pipe); that is no reason to end a job.
+/// Prints to standard error, for people. A closed pipe is ignored, since it is no reason to end a job.
 pub(crate) fn print_error(line: &str) {
     if writeln!(io::stderr(), "{}", safe::visible(line)).is_err() {
         tracing::trace!("standard error is closed");
     }
 }
 
-/// Set once standard output has something.
+/// Set once standard output has been written to.
 static PRINTED: AtomicBool = AtomicBool::new(false);
 
-/// Something was printed on standard output: an outcome, or its beginning.
+/// True if standard output has an outcome, or the beginning of one.
 pub(crate) fn has_printed() -> bool {
     PRINTED.load(Ordering::Relaxed)
 }
@@ -213,16 +215,17 @@ pub(crate) fn has_printed() -> bool {
 /// Prints an outcome to standard output as JSON.
 ///
 /// # Errors
-/// As [`print()`].
+/// Same as [`print()`].
 pub(crate) fn print_json(outcome: &Value) -> Result<(), Fault> {
     print(&safe::json(outcome))
 }
 
-/// Prints an outcome to standard output, for people. A reader that has seen enough (`| head`) is no error: what was done is done, and
-/// the exit code says it.
+/// Prints an outcome to standard output, for people. A reader that closes the pipe early (`| head`) is no error: the
+/// work is done, and the exit code says so.
 ///
 /// # Errors
-/// When it can't be written for another reason, e.g. a full disk: then the outcome is lost, and a script has to know.
+/// Fails if it can't be written for another reason, such as a full disk: the outcome would be lost, and scripts have
+/// to know.
 pub(crate) fn print(text: &str) -> Result<(), Fault> {
     let mut out = io::stdout().lock();
     PRINTED.store(true, Ordering::Relaxed);
@@ -237,12 +240,13 @@ pub(crate) fn print(text: &str) -> Result<(), Fault> {
     }
 }
 
-/// The same for clients, whose output goes through pipes: a reader that has seen enough (`| head`) is no error.
+/// Prints the answer of a client command, usually into a pipe. A reader that closes the pipe early (`| head`) is no
+/// error.
 ///
 /// # Errors
-/// When it can't be written for another reason, e.g. a full disk.
+/// Fails if it can't be written for another reason, such as a full disk.
 pub(crate) fn put(text: &str) -> Result<(), Fault> {
-    // An empty list has no lines, not an empty one.
+    // An empty list has no lines, not one empty line.
     if text.is_empty() {
         return Ok(());
     }
@@ -254,15 +258,16 @@ pub(crate) fn put(text: &str) -> Result<(), Fault> {
     put_bytes(format!("{text}\n").as_bytes())
 }
 
-/// The bytes of strangers, in pieces: as they are, but for what would steer a terminal.
+/// Printer of untrusted bytes that arrive in pieces. A terminal gets them without control characters, everything else
+/// unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Foreign(safe::Pieces);
 
 impl Foreign {
-    /// Prints the next piece; false when nobody reads any more.
+    /// Prints the next piece. Returns false if the reader is gone.
     ///
     /// # Errors
-    /// As [`put`].
+    /// Same as [`put`].
     pub(crate) fn put(&mut self, piece: &[u8]) -> Result<bool, Fault> {
         match io::stdout().is_terminal() {
             true => put_piece(self.0.next(piece).as_bytes()),
@@ -271,18 +276,18 @@ impl Foreign {
     }
 }
 
-/// The same for a body as it is.
+/// Prints a body unchanged.
 ///
 /// # Errors
-/// As [`put`].
+/// Same as [`put`].
 pub(crate) fn put_bytes(bytes: &[u8]) -> Result<(), Fault> {
     put_piece(bytes).map(|_| ())
 }
 
-/// The same for a piece of a long body; false when nobody reads any more.
+/// Prints a piece of a long body. Returns false if the reader is gone.
 ///
 /// # Errors
-/// As [`put`].
+/// Same as [`put`].
 pub(crate) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
     let mut out = io::stdout().lock();
     PRINTED.store(true, Ordering::Relaxed);
@@ -296,8 +301,8 @@ pub(crate) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
     }
 }
 
-/// What a run's actors warn of one another is nothing that whoever waits for it could act on: the screen says in a line
-/// that progress is saved late, and -v shows why. What they can't read is told.
+/// Default log filter. It leaves out the warnings that a run's actors exchange, because users can't act on them: the
+/// screen reports late checkpoints in one line, and -v shows the cause. Warnings about unreadable data stay.
 const PLAIN: &str = "warn,windrow_engine::actors=error,windrow_engine::actors::executor=warn,\
                      windrow_engine::actors::membership=off";
 
@@ -305,7 +310,8 @@ fn filter(talk: Verbosity, wanted: Option<&str>) -> Result<telemetry::Filter, Fa
     let level = match talk.verbose {
         0 => PLAIN,
         1 => "info,windrow::handler=debug",
-        // Libraries at debug would bury what is looked for; ractor logs every message, and names each actor by a number.
+        // Libraries at debug level would bury the relevant lines; ractor logs every message and names actors only by
+        // number.
         _ => "info,windrow=debug,ractor=warn,sqlx=warn",
     };
     wanted
@@ -330,7 +336,7 @@ fn start_log(bars: MultiProgress, filter: telemetry::Filter, is_node: bool, is_a
     }
 }
 
-/// Writes log lines between two drawings of the bar.
+/// Writer of log lines between two drawings of the bar.
 struct Between {
     bars: MultiProgress,
 }
@@ -345,7 +351,7 @@ impl Write for Between {
     }
 }
 
-/// A panic is a mistake of ours: one line instead of a trace, to the log as well.
+/// Reports a panic, which is always a bug of ours, as one line instead of a trace, also in the log.
 pub(crate) fn report_panics(bars: Arc<Screen>) {
     std::panic::set_hook(Box::new(move |panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();

@@ -1,13 +1,13 @@
-//! Values in commands that are shown: people copy them into a shell.
+//! Quoting of values in printed commands, which people copy into a shell.
 
 use std::borrow::Cow;
 
 use super::table::clean;
 
-/// A value as one word of a command, in quotes where a shell would take it for more; fit for a terminal.
+/// Returns a value as one word of a command, quoted if a shell would split or expand it, and safe for a terminal.
 pub(crate) fn shell_word(value: &str) -> String {
     let value = clean(value);
-    // Only a NUL can't be quoted, and `clean` leaves none.
+    // Only a NUL can't be quoted, and `clean` removes it.
     shlex::try_quote(&value).map_or_else(|_| String::new(), Cow::into_owned)
 }
 

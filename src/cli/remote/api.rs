@@ -1,4 +1,4 @@
-//! `windrow api`: a call of the API as it is, with the context's server and token.
+//! Implementation of `windrow api`: a raw API request with the context's server and token.
 
 use std::io::{IsTerminal, Read};
 
@@ -11,7 +11,7 @@ use crate::output::table::clean;
 use crate::shell::Shell;
 use windrow_client::Request;
 
-/// How it is used.
+/// Examples of `windrow api`, for the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   windrow api GET /v1/tasks?limit=3
@@ -22,28 +22,28 @@ Examples:
 The body is printed as it came (on a terminal without control characters), of a refusal too; the exit code says which
 it is (windrow help exit-codes).";
 
-/// `windrow api`
+/// Arguments of `windrow api`.
 #[derive(Debug, Args)]
 pub struct ApiArgs {
-    /// GET, POST, PATCH, PUT or DELETE
+    /// HTTP method: GET, POST, PATCH, PUT or DELETE
     pub method: String,
-    /// The path with its query, e.g. /v1/tasks?limit=3
+    /// Path with its query, such as /v1/tasks?limit=3
     pub path: String,
-    /// The body: JSON, @FILE, or - for standard input
+    /// Request body: JSON, @FILE, or - for standard input
     #[arg(short, long, value_name = "JSON|@FILE|-")]
     pub data: Option<String>,
-    /// A header, as 'name: value'; may be repeated
+    /// Header to send, as 'name: value'; may be repeated
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub headers: Vec<String>,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// Calls it.
+/// Sends the request and prints the body of the answer.
 ///
 /// # Errors
-/// What the node refused, after its body is printed; or why there was no answer.
+/// The node's refusal, after its body is printed; or the reason why it didn't answer.
 pub(crate) async fn api(args: &ApiArgs, shell: &Shell) -> Result<Exit, Fault> {
     if matches!(args.remote.view.output, Form::Name | Form::Csv) {
         let hint = "leave -o out; `windrow task list -o csv` and other lists have tables";
@@ -65,7 +65,8 @@ pub(crate) async fn api(args: &ApiArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
 }
 
-/// A body for people's eyes: whoever wrote a part of it moves no cursor and changes no colours. A pipe gets it as it came.
+/// Cleans a body for a terminal, so that untrusted text in it can't move the cursor or change colours. A pipe gets
+/// the original.
 fn harmless(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let lines: Vec<String> = text.split('\n').map(clean).collect();
@@ -98,7 +99,7 @@ fn request(args: &ApiArgs) -> Result<Request, Fault> {
     Ok(request)
 }
 
-/// The bytes that a `-d` means.
+/// Returns the bytes that `-d` stands for.
 fn body(data: &str) -> Result<Vec<u8>, Fault> {
     let unread = |name: &str, error: std::io::Error| {
         let because = format!("{name}: {error}");

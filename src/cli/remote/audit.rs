@@ -1,4 +1,4 @@
-//! `windrow audit`: the changes of all things, with the person and the reason of each.
+//! Implementation of `windrow audit`: changes of all objects, with author and reason.
 
 use api::AuditEntry;
 use clap::Args;
@@ -13,7 +13,7 @@ use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
 use windrow_client::Request;
 
-/// How it is used.
+/// Examples of `windrow audit`, for the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   windrow audit --since 2h
@@ -24,37 +24,37 @@ Examples:
 An object is a kind and a name: task:t12, schedule:push/nightly, limit:vendor,
 token:ops, session:7, business:push, dataset:push.users, node:n1.";
 
-/// `windrow audit`
+/// Arguments of `windrow audit`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Which")]
 pub struct AuditArgs {
-    /// Changes of this object only: KIND:NAME, such as task:t12 or schedule:push/nightly
+    /// Only changes to this object: KIND:NAME, such as task:t12 or schedule:push/nightly
     #[arg(long, value_name = "OBJECT")]
     pub object: Option<String>,
-    /// Changes of this business itself
+    /// Only changes to this business itself
     #[arg(long, value_name = "NAME")]
     pub business: Option<String>,
-    /// By this person or program
+    /// Only changes by this person or program
     #[arg(long, value_name = "NAME")]
     pub actor: Option<String>,
-    /// This action only, such as task.start
+    /// Only this action, such as task.start
     #[arg(long)]
     pub action: Option<String>,
-    /// Of the last 10m, 2h, 3d …, or since a time (22:00, yesterday 18:00, 2026-11-20, RFC 3339)
+    /// Changes since a time or a span ago; 10m, 2h, 3d, 22:00, yesterday 18:00, 2026-11-20 or RFC 3339
     #[arg(long, visible_alias = "from", value_name = "SPAN|TIME")]
     pub since: Option<String>,
-    /// Before a span ago, or before a time (as --since)
+    /// Changes before a time or a span ago, as for --since
     #[arg(long, visible_alias = "to", value_name = "SPAN|TIME")]
     pub until: Option<String>,
-    /// How many.
+    /// Flags for the number of entries.
     #[command(flatten)]
     pub paging: Paging,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// Changes of all things.
+/// Listing of changes to all kinds of objects.
 const CHANGES: Listing<AuditEntry> = Listing {
     columns: &[
         Column::time("AT", Keep::Always, |entry| Some(&entry.at)),
@@ -74,7 +74,7 @@ const CHANGES: Listing<AuditEntry> = Listing {
     none: "no changes like that",
 };
 
-/// `schedule:push/nightly`, as `--object` takes it.
+/// Formats the object as `--object` takes it, such as `schedule:push/nightly`.
 fn object(entry: &AuditEntry) -> Cell {
     let object = entry.object.as_ref();
     Cell::text(object.map(|object| format!("{}:{}", object.kind, object.name)))
@@ -83,7 +83,7 @@ fn object(entry: &AuditEntry) -> Cell {
 /// Lists changes, newest first.
 ///
 /// # Errors
-/// `Usage` for a time that is none; else as [`Link::send`].
+/// `Usage` for an invalid time; otherwise same as [`Link::send`].
 pub(crate) async fn audit(args: &AuditArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let time = |flag, text: Option<&String>| -> Result<Option<String>, Fault> {

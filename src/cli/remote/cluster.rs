@@ -1,4 +1,4 @@
-//! `windrow cluster`: all nodes together.
+//! Implementation of `windrow cluster`, for all nodes together.
 
 use api::Cluster;
 use clap::{Args, Subcommand};
@@ -11,7 +11,7 @@ use crate::output::table::human;
 use crate::remote::node::list::NODES;
 use crate::shell::Shell;
 
-/// How the cluster is looked at.
+/// Examples of the status, for the help.
 const STATUS_EXAMPLES: &str = "\
 Examples:
   windrow cluster status
@@ -21,38 +21,38 @@ Nodes are a cluster when they have the same database server: 'windrow help serve
 
 Exit: 0 when all is well, 1 when something isn't.";
 
-/// `windrow cluster`
+/// Arguments of `windrow cluster`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct ClusterArgs {
-    /// What to do; without it the status is shown.
+    /// Verb to execute; without one the status is shown.
     #[command(subcommand)]
     pub verb: Option<Verb>,
-    /// The flags of the status.
+    /// Flags of the status, without a verb.
     #[command(flatten)]
     pub status: StatusArgs,
 }
 
-/// What to do with a cluster.
+/// Verbs of `windrow cluster`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Show whether all nodes are well, what they have, and what waits to be taken over
+    /// Show whether all nodes are healthy, what they run, and which shards wait for a takeover
     #[command(after_help = STATUS_EXAMPLES)]
     Status(StatusArgs),
 }
 
-/// `windrow cluster status`
+/// Arguments of `windrow cluster status`.
 #[derive(Clone, Debug, Args)]
 pub struct StatusArgs {
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// Shows whether all is well.
+/// Shows the status of the cluster.
 ///
 /// # Errors
-/// `Usage` for a form that is for lists; else as [`Link::send`].
+/// `Usage` for an output format that only lists have; otherwise same as [`Link::send`].
 pub(crate) async fn cluster(args: &ClusterArgs, shell: &Shell) -> Result<Exit, Fault> {
     let Some(Verb::Status(args)) = &args.verb else {
         return status(&args.status, shell).await;

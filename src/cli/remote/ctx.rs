@@ -1,4 +1,4 @@
-//! `windrow ctx`: which node is asked, and who asks. Nothing here talks to one.
+//! Implementation of `windrow ctx`, for saved addresses and tokens. This module never connects to a node.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -18,81 +18,81 @@ use crate::shell::Shell;
 use windrow_client::{Client, EnvironmentProxies, Options, Tap};
 use windrow_core::text::{names, quoted};
 
-/// `windrow ctx`
+/// Arguments of `windrow ctx`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct CtxArgs {
-    /// What to do; without it the contexts are listed.
+    /// Verb to execute; without one the contexts are listed.
     #[command(subcommand)]
     pub verb: Option<Verb>,
-    /// The flags of the list.
+    /// Flags of the list, without a verb.
     #[command(flatten)]
     pub list: ListArgs,
 }
 
-/// What to do with contexts.
+/// Verbs of `windrow ctx`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List contexts
+    /// List all contexts and mark the current one
     List(ListArgs),
     /// Show a context, or the current one; tokens are masked
     Show(ShowArgs),
     /// Make a context the current one
     Use(NameArgs),
-    /// Add a context, or replace it
+    /// Add a context or replace it
     Add(AddArgs),
-    /// Remove a context
+    /// Remove a context by its name
     Remove(NameArgs),
 }
 
-/// `windrow ctx list`
+/// Arguments of `windrow ctx list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// How they are shown.
+    /// Flags for the output format.
     #[command(flatten)]
     pub view: View,
 }
 
-/// `windrow ctx show`
+/// Arguments of `windrow ctx show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The context; without it the current one
+    /// Context to show; defaults to the current one
     pub name: Option<String>,
-    /// How it is shown.
+    /// Flags for the output format.
     #[command(flatten)]
     pub view: View,
 }
 
-/// `windrow ctx use`, `windrow ctx remove`
+/// Arguments of `windrow ctx use` and `windrow ctx remove`.
 #[derive(Debug, Args)]
 pub struct NameArgs {
-    /// The context
+    /// Name of the context
     pub name: String,
 }
 
-/// `windrow ctx add`
+/// Arguments of `windrow ctx add`.
 #[derive(Debug, Args)]
 pub struct AddArgs {
-    /// What it is called
+    /// Name for the context
     pub name: String,
-    /// The node's address
+    /// Address of the node
     #[arg(long, value_name = "URL")]
     pub server: String,
-    /// The file with the token; it is read when the context is used
+    /// File with the token; it is read when the context is used
     #[arg(long, value_name = "FILE", conflicts_with = "token_stdin")]
     pub token_file: Option<PathBuf>,
-    /// Read the token from standard input and keep it with the context; on the command line others would see it
+    /// Read the token from standard input and store it in the context; on the command line others could see it
     #[arg(long)]
     pub token_stdin: bool,
-    /// Authorities to trust instead of the system's, as PEM
+    /// PEM file of authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
-    /// Make it the current one; the first one is anyway
+    /// Make this the current context; the first one always is
     #[arg(long = "use")]
     pub make_current: bool,
 }
 
-/// A context as people and scripts see it: without its token.
+/// Context without its token, for people and scripts.
 #[derive(Serialize)]
 struct Masked {
     name: String,
@@ -102,7 +102,7 @@ struct Masked {
     ca_file: Option<PathBuf>,
 }
 
-/// Contexts.
+/// Listing of contexts with masked tokens.
 const CONTEXTS: Listing<Masked> = Listing {
     columns: &[
         Column::new("CURRENT", Side::Left, Keep::Rank(50), 7, |context, _| {
@@ -120,10 +120,10 @@ const CONTEXTS: Listing<Masked> = Listing {
     none: "no contexts; `windrow ctx add NAME --server URL` makes one",
 };
 
-/// Does what the verb says; without one it lists.
+/// Executes the verb; lists the contexts without one.
 ///
 /// # Errors
-/// The verb's.
+/// Same as the verb.
 pub(crate) fn ctx(args: &CtxArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
         None => list(&args.list, shell),
@@ -194,7 +194,7 @@ fn use_(name: &str, shell: &Shell) -> Result<Exit, Fault> {
     Ok(Exit::Ok)
 }
 
-/// Adds a context, or replaces it.
+/// Adds a context or replaces it.
 fn add(args: &AddArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut contexts = Contexts::load(shell)?;
     let fault = names::fault(&args.name).or_else(|| args.name.is_empty().then(|| "is empty".to_owned()));
@@ -228,7 +228,7 @@ fn add(args: &AddArgs, shell: &Shell) -> Result<Exit, Fault> {
     Ok(Exit::Ok)
 }
 
-/// Removes a context.
+/// Removes a context, which may be the current one.
 fn remove(name: &str, shell: &Shell) -> Result<Exit, Fault> {
     let mut contexts = Contexts::load(shell)?;
     contexts.get(name)?;
@@ -244,7 +244,7 @@ fn remove(name: &str, shell: &Shell) -> Result<Exit, Fault> {
     Ok(Exit::Ok)
 }
 
-/// What is wrong with an address, a token or a file is told now, not when it is used.
+/// Checks address, token and file now rather than at first use.
 fn check(context: &Context) -> Result<(), Fault> {
     let options = Options {
         server: context.server.clone(),
@@ -257,7 +257,7 @@ fn check(context: &Context) -> Result<(), Fault> {
     Client::new(options).map(|_| ()).map_err(Fault::from)
 }
 
-/// A context is used from any directory.
+/// Makes a path absolute, since a context is used from any directory.
 fn absolute(path: &Path) -> Result<PathBuf, Fault> {
     std::path::absolute(path).map_err(|error| {
         let because = format!("{}: {error}", path.display());

@@ -1,4 +1,4 @@
-//! `windrow limit`: what several businesses and tasks may have together.
+//! Implementation of `windrow limit`, for limits shared by businesses and tasks.
 
 use std::error::Error;
 use std::num::NonZeroU32;
@@ -21,7 +21,7 @@ use windrow_client::{Request, segment};
 use windrow_core::explain::rate_text;
 use windrow_core::settings::Rate;
 
-/// How one is made and used.
+/// Examples of creating and using a limit, for the help.
 const CREATE_EXAMPLES: &str = "\
 Examples:
   windrow limit create vendor-x --rate 300/s --concurrency 50
@@ -30,53 +30,53 @@ Examples:
 
 All tasks that name a limit, or whose business does, share it, on all nodes.";
 
-/// `windrow limit`
+/// Arguments of `windrow limit`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct LimitArgs {
-    /// What to do; without it the limits are listed.
+    /// Verb to execute; without one the limits are listed.
     #[command(subcommand)]
     pub verb: Option<Verb>,
-    /// The flags of the list.
+    /// Flags of the list, without a verb.
     #[command(flatten)]
     pub list: Pages,
 }
 
-/// What to do with limits.
+/// Verbs of `windrow limit`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List limits
+    /// List limits with their bounds
     List(Pages),
-    /// Show a limit: what it allows, who uses it, and what each node has of it
+    /// Show a limit with its bounds, its users, and the share of each node
     Show(Named),
-    /// Make a limit
+    /// Create a limit for businesses and tasks to share
     #[command(after_help = CREATE_EXAMPLES)]
     Create(CreateArgs),
-    /// Change what a limit allows; tasks under way obey within seconds
+    /// Change the bounds of a limit; running tasks follow within seconds
     #[command(visible_alias = "edit")]
     Set(SetArgs),
-    /// Delete a limit that nobody names any more
+    /// Delete a limit that nothing refers to
     Delete(NamedWrite),
 }
 
-/// `windrow limit create`
+/// Arguments of `windrow limit create`.
 #[derive(Clone, Debug, Args)]
 #[command(group = ArgGroup::new("bound").required(true).multiple(true))]
 pub struct CreateArgs {
-    /// Its name in URLs: a-z, 0-9 and -; it never changes
+    /// Name used in URLs: a-z, 0-9 and -; can't be changed later
     pub name: String,
-    /// Attempts in a time of all that use it together: 300/s, 30/m
+    /// Rate of attempts of all users together: 300/s, 30/m
     #[arg(long, group = "bound")]
     pub rate: Option<Rate>,
-    /// Items in flight of all that use it together
+    /// Maximum items in flight of all users together
     #[arg(long, value_name = "N", group = "bound")]
     pub concurrency: Option<NonZeroU32>,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// A bound as it is set: a value, or none.
+/// Bound of a limit: a value, or none to remove it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound<T>(pub Option<T>);
 
@@ -91,24 +91,24 @@ impl<T: FromStr<Err: Error + Send + Sync + 'static>> FromStr for Bound<T> {
     }
 }
 
-/// `windrow limit set`
+/// Arguments of `windrow limit set`.
 #[derive(Clone, Debug, Args)]
 #[command(group = ArgGroup::new("bound").required(true).multiple(true))]
 pub struct SetArgs {
-    /// Its name
+    /// Name of the limit
     pub name: String,
-    /// Attempts in a time of all that use it together: 300/s, 30/m; or none
+    /// Rate of attempts of all users together: 300/s, 30/m, or none
     #[arg(long, group = "bound")]
     pub rate: Option<Bound<Rate>>,
-    /// Items in flight of all that use it together; or none
+    /// Maximum items in flight of all users together, or none
     #[arg(long, value_name = "N", group = "bound")]
     pub concurrency: Option<Bound<NonZeroU32>>,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// Limits.
+/// Listing of limits with their bounds.
 const LIMITS: Listing<Limit> = Listing {
     columns: &[
         Column::text("NAME", Keep::Always, 8, |limit: &Limit| &limit.name).tone(Tone::Strong),
@@ -125,10 +125,10 @@ const LIMITS: Listing<Limit> = Listing {
     none: "no limits",
 };
 
-/// Does what the verb says; without one it lists.
+/// Executes the verb; lists the limits without one.
 ///
 /// # Errors
-/// The verb's.
+/// Same as the verb.
 pub(crate) async fn limit(args: &LimitArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
         None => list(&args.list, shell).await,
@@ -140,7 +140,7 @@ pub(crate) async fn limit(args: &LimitArgs, shell: &Shell) -> Result<Exit, Fault
     }
 }
 
-/// Where a limit is in the API.
+/// Returns the API path of a limit.
 fn path(name: &str) -> String {
     format!("/v1/limits/{}", segment(name))
 }
@@ -158,7 +158,7 @@ async fn show(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
     link.show_one(&LIMITS, &answer, |_, times| card(&limit, times))
 }
 
-/// A limit for people.
+/// Formats a limit as a card.
 fn card(used: &LimitInUse, times: &Times) -> Card {
     let limit = &used.limit;
     let mut card = Card::new()
@@ -174,7 +174,7 @@ fn card(used: &LimitInUse, times: &Times) -> Card {
         .time("updated", Some(&limit.updated_at), times)
 }
 
-/// `t4 (running)  t7 (created)  and 3 more`.
+/// Formats the tasks that use a limit: `t4 (running)  t7 (created)  and 3 more`.
 fn tasks(used: &LimitInUse) -> Option<String> {
     let tasks = used.tasks.iter();
     let shown: Vec<String> = tasks
@@ -187,7 +187,7 @@ fn tasks(used: &LimitInUse) -> Option<String> {
     }
 }
 
-/// `n1  2 runs  at most 150.0/s and 25 in flight`: its part of the limit, of which less may be in use.
+/// Formats a node's share of a limit, of which less may be in use: `n1  2 runs  at most 150.0/s and 25 in flight`.
 fn of_node(part: &LimitPart) -> String {
     let runs = human::counted(part.runs, "run");
     let rate = part.rate.map(rate_text);
@@ -218,7 +218,7 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     link.show_done(&LIMITS, &answer, &format!("created {}", args.name))
 }
 
-/// Changes what a limit allows.
+/// Changes the bounds of a limit.
 async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut body = Map::new();
     if let Some(rate) = args.rate {
@@ -231,7 +231,7 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let Some((before, answer)) = link.patch(&args.write, &path(&args.name), body).await? else {
         return Ok(Exit::Ok);
     };
-    // Who uses it is in the one answer only, and isn't what was changed.
+    // Leave out the users of the limit: only one of the two answers has them, and they weren't changed.
     let (before, after): (Option<Limit>, Limit) = (serde_json::from_value(before).ok(), answer.read()?);
     let changed = differences(&json!(before), &json!(after));
     let changed: Vec<String> = changed.iter().map(|one| one.line()).collect();

@@ -1,4 +1,4 @@
-//! Commands that talk to a node, but for those of tasks.
+//! Commands that talk to a node, except those for tasks.
 
 pub mod api;
 pub mod audit;

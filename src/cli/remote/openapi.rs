@@ -1,4 +1,4 @@
-//! `windrow openapi`: the description of a node's API.
+//! Implementation of `windrow openapi`: the description of a node's API.
 
 use clap::Args;
 
@@ -7,18 +7,18 @@ use crate::fault::Fault;
 use crate::link::{Link, Remote};
 use crate::shell::Shell;
 
-/// `windrow openapi`
+/// Arguments of `windrow openapi`.
 #[derive(Debug, Args)]
 pub struct OpenapiArgs {
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// Prints it as it is.
+/// Prints the description unchanged.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn openapi(args: &OpenapiArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let answer = link.get("/openapi.json").await?;

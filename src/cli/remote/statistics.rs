@@ -1,4 +1,4 @@
-//! `windrow stats`: what was done in each day, over years.
+//! Implementation of `windrow stats`: daily totals, kept for years.
 
 use api::Statistics;
 use clap::{Args, ValueEnum};
@@ -12,7 +12,7 @@ use crate::output::table::{Column, Keep, Listing, Tone};
 use crate::shell::Shell;
 use windrow_client::Request;
 
-/// How it is used.
+/// Examples of `windrow stats`, for the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   windrow stats
@@ -23,43 +23,43 @@ Examples:
 Days are those of UTC. What was done is counted with each checkpoint: a crash
 neither loses nor repeats anything. Deleted tasks count, but not --by task.";
 
-/// What a row is about.
+/// Grouping of the rows, for `--by`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum By {
-    /// A day, the newest first
+    /// One row per day, newest first
     #[default]
     Day,
-    /// A business
+    /// One row per business
     Business,
-    /// A task that is still kept, the newest first
+    /// One row per task that still exists, newest first
     Task,
 }
 
-/// `windrow stats`
+/// Arguments of `windrow stats`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Which")]
 pub struct StatsArgs {
-    /// Of this business only
+    /// Only totals of this business
     #[arg(long, value_name = "NAME")]
     pub business: Option<String>,
-    /// Of the last 7d, 90d …, or since a time (yesterday, 2026-11-20, RFC 3339), from its day on; without it 30d
+    /// First day, as a time or a span ago; 7d, 90d, yesterday, 2026-11-20 or RFC 3339; defaults to 30d
     #[arg(long, visible_alias = "from", value_name = "SPAN|TIME")]
     pub since: Option<String>,
-    /// Up to a span ago, or up to a time (as --since), with its day; without it up to now
+    /// Last day, included, as a time or a span ago; as for --since, defaults to now
     #[arg(long, visible_alias = "to", value_name = "SPAN|TIME")]
     pub until: Option<String>,
-    /// What a row is about
+    /// Grouping of the rows
     #[arg(long, value_enum, default_value_t = By::Day)]
     pub by: By,
-    /// How many.
+    /// Flags for the number of entries.
     #[command(flatten)]
     pub paging: Paging,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// Rows about one kind of things: its name, what else is known of it, items, and tasks.
+/// Builds the listing of one kind of row: its name, further facts, items, and tasks.
 macro_rules! listing {
     ($title:literal, $least:literal, $member:ident, [$($more:expr),*], [$($tasks:expr),*]) => {
         Listing {
@@ -77,7 +77,7 @@ macro_rules! listing {
     };
 }
 
-/// Tasks of a day or a business.
+/// Builds the task columns of a day or a business.
 macro_rules! tasks {
     ($title:literal, $rank:literal, $name:literal, $member:ident) => {
         Column::count($title, Keep::Rank($rank), 4, |row: &Statistics| {
@@ -105,10 +105,10 @@ const TASKS: Listing<Statistics> = listing!(
     []
 );
 
-/// Shows what was done.
+/// Prints the totals.
 ///
 /// # Errors
-/// `Usage` for a time that is none; else as [`Link::send`].
+/// `Usage` for an invalid time; otherwise same as [`Link::send`].
 pub(crate) async fn statistics(args: &StatsArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let time = |flag, text: Option<&String>| -> Result<Option<String>, Fault> {

@@ -1,4 +1,4 @@
-//! `windrow token`: who may call.
+//! Implementation of `windrow token`, for the tokens that grant access to the API.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use windrow_core::settings::text::parse_span;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
 
-/// How one is made.
+/// Examples of creating tokens, for the help.
 const CREATE_EXAMPLES: &str = "\
 Examples:
   windrow token create --role viewer --name wall-display
@@ -28,80 +28,81 @@ Examples:
 
 The token is printed once, alone on standard output; the node keeps a hash of it only.";
 
-/// `windrow token`
+/// Arguments of `windrow token`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct TokenArgs {
-    /// What to do; without it the tokens are listed.
+    /// Verb to execute; without one the tokens are listed.
     #[command(subcommand)]
     pub verb: Option<Verb>,
-    /// The flags of the list.
+    /// Flags of the list, without a verb.
     #[command(flatten)]
     pub list: Pages,
 }
 
-/// What to do with tokens.
+/// Verbs of `windrow token`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List tokens, revoked ones too
+    /// List tokens, including revoked ones
     List(Pages),
-    /// Make a token
+    /// Create a token and print it once
     #[command(after_help = CREATE_EXAMPLES)]
     Create(CreateArgs),
-    /// Take tokens' validity away, at once and for good
+    /// Revoke tokens at once and for good
     Revoke(RevokeArgs),
 }
 
-/// What a token allows.
+/// Roles of a token, for `--role`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RoleWord {
-    /// Looks
+    /// Read everything, change nothing
     Viewer,
-    /// Looks, and steers tasks
+    /// Read everything, and control tasks
     Operator,
-    /// All of it: businesses, tokens, nodes
+    /// Manage everything: businesses, tokens, nodes
     Admin,
-    /// Sees and steers the tasks of one business
+    /// Read and control the tasks of one business
     Business,
-    /// Reads datasets, of one business or of all
+    /// Read datasets, of one business or of all
     Reader,
 }
 
-/// `windrow token create`
+/// Arguments of `windrow token create`.
 #[derive(Clone, Debug, Args)]
 pub struct CreateArgs {
-    /// What it allows
+    /// Role that defines its permissions
     #[arg(long, value_enum)]
     pub role: RoleWord,
-    /// The business, for the role business; for a reader the one whose datasets it reads, without it all
+    /// Business for --role business; limits a reader to its datasets, which by default are all
     #[arg(long, value_name = "NAME", required_if_eq("role", "business"))]
     pub business: Option<String>,
-    /// Who will hold it, for the audit; without it the user who makes it ($USER, $LOGNAME), or else 'ROLE token'
+    /// Holder of the token, for the audit log; defaults to the user who creates it ($USER, $LOGNAME), or else 'ROLE
+    /// token'
     #[arg(long, value_name = "TEXT")]
     pub name: Option<String>,
-    /// How long it is believed; without it until it is revoked
+    /// Lifetime of the token; by default it is valid until revoked
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     pub expires_in: Option<Duration>,
-    /// Until when it is believed (22:00, tomorrow 06:00, 8h, 2027-01-31, RFC 3339)
+    /// Expiry time of the token; 22:00, tomorrow 06:00, 8h, 2027-01-31 or RFC 3339
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
     pub expires_at: Option<String>,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// `windrow token revoke`
+/// Arguments of `windrow token revoke`.
 #[derive(Clone, Debug, Args)]
 pub struct RevokeArgs {
-    /// Their numbers (`windrow token list`)
+    /// Numbers of the tokens (`windrow token list`)
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<NonZeroU64>,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// Tokens.
+/// Listing of tokens without their secrets.
 const TOKENS: Listing<Token> = Listing {
     columns: &[
         Column::plain("ID", Keep::Always, 2, |token| Some(token.id.to_string())),
@@ -134,10 +135,10 @@ fn state(token: &Token, times: &Times) -> Cell {
     }
 }
 
-/// Does what the verb says; without one it lists.
+/// Executes the verb; lists the tokens without one.
 ///
 /// # Errors
-/// The verb's.
+/// Same as the verb.
 pub(crate) async fn token(args: &TokenArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
         None => list(&args.list, shell).await,
@@ -153,7 +154,7 @@ async fn list(args: &Pages, shell: &Shell) -> Result<Exit, Fault> {
     link.show_list(&TOKENS, &listed, &listed.things()?)
 }
 
-/// Makes a token and prints it, this one time.
+/// Creates a token and prints it, once.
 async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let expires_at = moment::given_option("--expires-at", args.expires_at.as_ref(), Lean::Ahead, &link)?;
@@ -179,13 +180,13 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
             made.id, made.name, made.role
         )),
         Form::Json | Form::Ndjson => {}
-        // These forms have no place for it.
+        // These forms have no place for the token.
         Form::Name | Form::Csv => link.must_say(&format!("the token, shown this once: {token}")),
     }
     link.show_done(&TOKENS, &answer, &token)
 }
 
-/// Who will hold it. Where nobody says so, an audit is better off with the role than with nothing.
+/// Returns the holder of the token. Without a name the role is more useful in the audit log than nothing.
 fn name(args: &CreateArgs, shell: &Shell) -> String {
     let given = args.name.clone();
     let user = || shell.known_user().map(str::to_owned);
@@ -194,7 +195,7 @@ fn name(args: &CreateArgs, shell: &Shell) -> String {
         .unwrap_or_else(|| format!("{} token", word(&args.role)))
 }
 
-/// The time after this span, as the API writes it.
+/// Returns the time after this span, in the API's format.
 fn after(span: Duration) -> Result<String, Fault> {
     let at = i64::try_from(span.as_millis())
         .ok()
@@ -206,7 +207,7 @@ fn after(span: Duration) -> Result<String, Fault> {
     })
 }
 
-/// Takes tokens' validity away; those before one that fails are revoked then.
+/// Revokes tokens. If one fails, those before it are already revoked.
 async fn revoke(args: &RevokeArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     if !args.write.dry_run {

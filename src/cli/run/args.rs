@@ -1,4 +1,4 @@
-//! `windrow run` on the command line.
+//! Arguments of `windrow run`.
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -16,7 +16,7 @@ use crate::run::handler::request::RequestArgs;
 use crate::run::kept::place::{job_name, new_name};
 use windrow_core::settings::text::parse_span;
 
-/// clap's own is longer than a line, and doesn't show where a command stands.
+/// Usage line of the help, since clap's own is longer than a line and doesn't show where a command goes.
 pub(crate) const USAGE: &str = "\
 windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE
                    |--glob PATTERN|--total N
@@ -24,7 +24,7 @@ windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE
                    | -- COMMAND…
        windrow run [OPTIONS] --resume NAME";
 
-/// How it is used.
+/// Examples of `windrow run`, for the help.
 pub(in crate) const EXAMPLES: &str = "\
 Examples:
   windrow run --csv users.csv --rate 500/s -- python3 -u handler.py
@@ -81,10 +81,10 @@ the handler and the settings that the job has, but for those that flags change. 
 for others it says what to type.
 Exit codes: windrow help exit-codes";
 
-/// How items are driven; what isn't said here comes from the configuration.
+/// Flags for the live settings. Omitted ones come from the configuration.
 pub(crate) type Tunes = Settings<true>;
 
-/// More processes than any machine is helped by; a slip of the finger must not take it down.
+/// Largest number of workers, far above any useful one: a typing error must not take the machine down.
 const WORKERS_MAX: u32 = 4096;
 
 fn few(text: &str) -> Result<NonZeroU32, String> {
@@ -95,76 +95,77 @@ fn few(text: &str) -> Result<NonZeroU32, String> {
     number.ok_or_else(|| format!("a number from 1 to {WORKERS_MAX} is needed"))
 }
 
-/// `windrow run`
+/// Arguments of `windrow run`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "lines", "glob", "total", "resume"])))]
 #[command(group(ArgGroup::new(WITH_PROGRAM).multiple(true).args(["each", "resume"])))]
 pub struct RunArgs {
-    /// Where items come from.
+    /// Flags for the source of the items.
     #[command(flatten)]
     pub items: Items,
-    /// Files that match a pattern, sorted, each an item {"path", "name", "stem", "ext", "dir", "bytes"}; the list is made once,
-    /// at the first start. Quote it: 'in/*.png', 'in/**/*.{png,jpg}'
+    /// Files that match a pattern, sorted, each an item {"path", "name", "stem", "ext", "dir", "bytes"}; listed once,
+    /// at the first start; quote the pattern: 'in/*.png', 'in/**/*.{png,jpg}'
     #[arg(long, value_name = "PATTERN", value_hint = ValueHint::AnyPath, help_heading = "Items")]
     pub glob: Option<String>,
-    /// Refuse the pattern if a file can't be listed (a link that leads nowhere, a closed directory, a name that is not UTF-8);
-    /// without it such files are skipped and counted
+    /// Fail if a file of the pattern can't be listed; without it such files (dangling links, unreadable directories,
+    /// names that are not UTF-8) are skipped and counted
     #[arg(long, requires = "glob", help_heading = "Items")]
     pub strict: bool,
-    /// An empty source: ok (nothing to do, exit 0) or error (exit 7)
+    /// Outcome for an empty source: ok (nothing to do, exit 0) or error (exit 7)
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfEmpty::Ok, help_heading = "Items")]
     pub if_empty: IfEmpty,
-    /// So many items without data: 0, 1, 2 …
+    /// Run this many items without data, numbered 0, 1, 2 …
     #[arg(long, value_name = "N", help_heading = "Items")]
     pub total: Option<u64>,
-    /// The command that does the work, after --; it reads items as lines and answers each with a line
+    /// Command that does the work, after --; it reads items as lines and answers each with a line
     #[arg(last = true, conflicts_with = "request", required_unless_present_any = ["url", "each", "request", "resume"],
         value_name = "COMMAND", value_hint = ValueHint::AnyPath, help_heading = "Handler")]
     pub worker: Vec<OsString>,
-    /// The URL that does the work
+    /// URL of the handler that does the work
     #[arg(long, conflicts_with_all = ["worker", "each", "request"], help_heading = "Handler")]
     pub url: Option<String>,
-    /// Processes of the command
+    /// Number of processes that run the command
     #[arg(long, value_name = "N", value_parser = few, conflicts_with_all = ["url", "request", "each"], help_heading = "Handler")]
     pub workers: Option<NonZeroU32>,
-    /// One process an item.
+    /// Flags for one process per item.
     #[command(flatten)]
     pub each: EachArgs,
-    /// How long a handler is tried that can't be reached (502 and 503 say so), answers every item with 4xx, or dies before it
-    /// takes an item, before the job ends (exit 7). Three refusals in a row (401, 403, 404 …; more, where some items are
-    /// refused all along), or ten of another 4xx before the first success, end it at once. Other 5xx, timeouts, broken
-    /// connections and workers that die with an item may pass: --judge-after says how long those are tried
+    /// Time limit for first contact: the job ends (exit 7) if for this long the handler can't be reached (502 and 503
+    /// count as that), answers every item with 4xx, or dies before it takes an item. Three refusals in a row (401,
+    /// 403, 404 …; more if some items are refused all along), or ten of another 4xx before the first success, end it
+    /// at once. Other 5xx, timeouts, broken connections and workers that die with an item may be temporary;
+    /// --judge-after limits those
     #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "30s", help_heading = "Handler")]
     pub first_contact: Duration,
-    /// Wait for a handler that isn't there yet, however long it takes; one that is there and answers nothing is tried for
-    /// --judge-after
+    /// Wait for a handler that isn't running yet, however long it takes; one that runs and answers nothing is limited
+    /// by --judge-after
     #[arg(long, conflicts_with = "first_contact", help_heading = "Handler")]
     pub wait: bool,
-    /// How a URL is called.
+    /// Flags for calls to a URL.
     #[command(flatten)]
     pub http: HttpArgs,
-    /// A request for each item.
+    /// Flags for the request made for each item.
     #[command(flatten)]
     pub request: RequestArgs,
-    /// How items are driven.
+    /// Flags for the live settings.
     #[command(flatten)]
     pub tunes: Tunes,
-    /// The job's identity; without it the source's (file path, content of the pipe, or total)
+    /// Name of the job; by default it is derived from the source (file path, content of the pipe, or total)
     #[arg(long, value_parser = new_name, help_heading = "Identity and state")]
     pub name: Option<String>,
-    /// Go on with the job of this name over its own items, also those that a pipe brought, with its own handler unless
-    /// another is named, and with its results where they went; takes the place of the source
+    /// Resume the job of this name over its own items, including those from a pipe; keeps its handler unless another
+    /// is given, and the place of its results; replaces the source
     #[arg(long, value_name = "NAME", value_parser = job_name, conflicts_with = "name",
         help_heading = "Identity and state")]
     pub resume: Option<String>,
-    /// Forget what an earlier run of this job did and begin anew; with --resume over the items that it has
+    /// Discard an earlier run of this job and start anew; with --resume, over the job's items
     #[arg(long, help_heading = "Identity and state")]
     pub restart: bool,
-    /// Do again what this job failed, with the same keys; done once more, what that left
+    /// Redo the failed items of this job, with the same keys; repeat it for items that fail again
     #[arg(long, conflicts_with_all = ["restart", "if_finished"], help_heading = "Identity and state")]
     pub only_failed: bool,
-    /// What it means that the job has finished already: ok (exit 0), error (exit 4), restart (begin anew); without it the
-    /// exit code is that of the job's end: 0, or 8 with failures; 4 if it was begun with another handler
+    /// Outcome if the job has already finished: ok (exit 0), error (exit 4), restart (start anew); by default the
+    /// exit code of the job's end: 0, or 8 with failures; 4 if it was started with another handler
     #[arg(
         long,
         value_enum,
@@ -173,10 +174,10 @@ pub struct RunArgs {
         help_heading = "Identity and state"
     )]
     pub if_finished: Option<IfFinished>,
-    /// Where progress is kept; without it a directory per job in $XDG_STATE_HOME/windrow (~/.local/state/windrow)
+    /// Directory for the progress; defaults to one per job in $XDG_STATE_HOME/windrow (~/.local/state/windrow)
     #[arg(long, value_name = "DIR", help_heading = "Identity and state")]
     pub state: Option<PathBuf>,
-    /// Whether `windrow job` may steer the run from another terminal of the same user: on or off
+    /// Let `windrow job` control the run from another terminal of the same user: on or off
     #[arg(
         long,
         value_enum,
@@ -188,39 +189,39 @@ pub struct RunArgs {
         help_heading = "Identity and state"
     )]
     pub control: Switch,
-    /// Show the dashboard of this job to a browser of this machine until the job ends; its address is printed
+    /// Serve the job's dashboard to browsers on this machine, until the job ends; prints its address
     #[arg(long, help_heading = "Output")]
     pub page: bool,
-    /// A configuration file, for defaults
+    /// Configuration file that provides defaults
     #[arg(long, value_name = "FILE", help_heading = "Identity and state")]
     pub config: Option<PathBuf>,
     /// Write every failed item to this file as NDJSON when the run ends
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub failures_out: Option<PathBuf>,
-    /// What items came to.
+    /// Flags for the results file.
     #[command(flatten)]
     pub results: ResultArgs,
-    /// Of what failed items carry show and write these columns only, separated by commas
+    /// Columns of failed items to show and write, separated by commas; by default all
     #[arg(long, value_name = "COLUMNS", help_heading = "Output")]
     pub key_column: Option<String>,
-    /// How the outcome is printed on standard output
+    /// Format of the outcome on standard output
     #[arg(short, long, value_enum, default_value_t = Output::Table, help_heading = "Output")]
     pub output: Output,
-    /// How much is printed.
+    /// Flags for more or less output.
     #[command(flatten)]
     pub talk: Verbosity,
 }
 
-/// What is written of what items came to.
+/// Flags for the results file.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ResultArgs {
-    /// Write what items came to, a line for each that succeeded with an output, in index order while the job runs: NDJSON,
-    /// or CSV where the name ends in .csv; - is standard output. FILE.partial grows until the job ends. The job keeps
-    /// them (results = keep): once it has ended, the same command writes them again, with those of --only-failed
+    /// Write the outputs of succeeded items to this file, a line each, in index order while the job runs: NDJSON, or
+    /// CSV if the name ends in .csv; - is standard output. FILE.partial grows until the job ends. The job keeps the
+    /// results (results = keep): once it has ended, the same command writes them again, with those of --only-failed
     #[arg(long = "results-out", value_name = "FILE", id = "results_out", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Only what follows the item of this index
+    /// Write only results after the item with this index
     #[arg(
         long = "results-after",
         value_name = "INDEX",
@@ -228,8 +229,8 @@ pub struct ResultArgs {
         requires = "results_out"
     )]
     pub after: Option<u64>,
-    /// With what each item carries: names of its columns, separated by commas, which are columns of their own in a CSV; or '*',
-    /// all of it as JSON in one column, data
+    /// Add each item's data to its result: names of its columns, separated by commas, which are columns of their own
+    /// in a CSV; or '*', all of it as JSON in one column, data
     #[arg(
         long = "results-data",
         value_name = "COLUMNS",
@@ -237,7 +238,7 @@ pub struct ResultArgs {
         requires = "results_out"
     )]
     pub data: Option<String>,
-    /// In a CSV a column for each of these members of the outputs, separated by commas, instead of the JSON
+    /// Output members to use as CSV columns, separated by commas, instead of the JSON
     #[arg(
         long = "results-columns",
         value_name = "MEMBERS",
@@ -245,7 +246,7 @@ pub struct ResultArgs {
         requires = "results_out"
     )]
     pub columns: Option<String>,
-    /// In a CSV, keep texts from being formulas of a spreadsheet [default: on]
+    /// Escape CSV text that spreadsheets take for a formula; on or off [default: on]
     #[arg(
         long = "csv-guard",
         value_enum,
@@ -257,57 +258,57 @@ pub struct ResultArgs {
 }
 
 impl ResultArgs {
-    /// Whether standard output takes them.
+    /// True if results go to standard output.
     pub(crate) fn is_onto_stdout(&self) -> bool {
         self.out.as_deref().is_some_and(|path| path.as_os_str() == "-")
     }
 }
 
-/// On or off.
+/// Positions of an on/off switch, for `--control`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
-    /// On.
+    /// Turn the feature on
     On,
-    /// Off.
+    /// Turn the feature off
     Off,
 }
 
-/// What it means that a job has finished already.
+/// Outcomes for a job that has already finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IfFinished {
-    /// All is well, whatever its end: exit 0
+    /// Success, whatever its end: exit 0
     Ok,
-    /// Something is wrong: exit 4
+    /// Treat it as an error: exit 4
     Error,
-    /// It begins anew
+    /// Start the job anew
     Restart,
 }
 
-/// The end of a run over an empty source.
+/// Outcomes for an empty source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IfEmpty {
-    /// Nothing is to be done, and nothing failed
+    /// Success with nothing to do: exit 0
     Ok,
-    /// Something is wrong: exit 7
+    /// Treat it as an error: exit 7
     Error,
 }
 
-/// How an outcome is printed.
+/// Formats of the outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// For people
+    /// Table for people to read
     Table,
-    /// One JSON object
+    /// A single JSON object
     Json,
 }
 
 impl RunArgs {
-    /// The flags of a run, without the program around them.
+    /// Returns the flags of `run` as a separate command, without the rest of the program.
     pub(in crate::run) fn command() -> Command {
         RunArgs::augment_args(Command::new("run"))
     }
 
-    /// Reads words of which the first is `run`.
+    /// Parses words that start with `run`.
     pub(in crate::run) fn read<W: Into<OsString> + Clone>(
         words: impl IntoIterator<Item = W>,
     ) -> Result<RunArgs, clap::Error> {

@@ -1,4 +1,4 @@
-//! A job over opened items: begun, resumed, or told where it has ended.
+//! Job whose items are open: started, resumed, or reported if it has ended.
 
 use super::JobRun;
 use super::handler::identity;
@@ -10,7 +10,7 @@ use windrow_node::sources::OpenedSource;
 use windrow_server::service::JobStart;
 
 impl JobRun<'_> {
-    /// Begins the job of these items or goes on with it, to its end.
+    /// Starts the job of these items or resumes it, and drives it to its end.
     pub(super) async fn go(&self, opened: OpenedSource, signals: &mut Signals) -> Result<Exit, Fault> {
         self.check_columns(&opened).await?;
         let job = self.job(&opened);

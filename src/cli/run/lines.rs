@@ -1,5 +1,6 @@
-//! A run where no terminal is: which lines say how it stands, and when. What goes wrong is told in full when it is new and
-//! then once a minute; the lines between have it in a few words, so that an outage doesn't fill a log.
+//! Progress of a run without a terminal: its lines, and when they are due. A problem is reported in full when it is
+//! new and then once a minute; the lines between mention it in a few words, so that a handler that is down doesn't
+//! fill a log.
 
 use std::time::Duration;
 
@@ -13,12 +14,12 @@ use windrow_core::handler::text::Subject;
 use windrow_core::ids::Moment;
 use windrow_core::task::lifecycle::Status;
 
-/// Between two lines.
+/// Interval between two lines without a change of status.
 const LINE_EVERY: Duration = Duration::from_secs(5);
-/// Between two of the same trouble in full.
+/// Interval between two full reports of the same problem.
 const IN_FULL_EVERY: Duration = Duration::from_secs(60);
 
-/// The bar of a run, or its lines.
+/// Progress bar of a run, or its lines without a terminal.
 pub(crate) struct RunLines {
     bar: ProgressBar,
     below: ProgressBar,
@@ -27,9 +28,9 @@ pub(crate) struct RunLines {
 }
 
 impl RunLines {
-    /// Lines of a run that has shown nothing yet.
+    /// Creates the display of a run that has shown nothing yet.
     pub(crate) fn on(screen: &Screen) -> RunLines {
-        // Wide: cut off at the edge of a narrow terminal, not wrapped.
+        // Wide messages are cut off at the edge of a narrow terminal, not wrapped.
         let [bar, below, why] =
             ["{wide_msg}", "  {wide_msg}", "  {wide_msg}"].map(|template| screen.add(template));
         RunLines {
@@ -40,7 +41,7 @@ impl RunLines {
         }
     }
 
-    /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.
+    /// Shows a snapshot: as a bar on a terminal, otherwise as a line if the status changed or some time has passed.
     pub(crate) fn show(&mut self, screen: &Screen, picture: &Picture, now: Moment) {
         if screen.is_live() {
             let columns = usize::from(Term::stderr().size().1);
@@ -53,7 +54,7 @@ impl RunLines {
         }
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar from the screen.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
         self.below.finish_and_clear();
@@ -61,19 +62,19 @@ impl RunLines {
     }
 }
 
-/// What was said so far.
+/// Lines printed so far, as far as needed to decide on the next.
 #[derive(Debug, Default)]
 struct PlainLines {
     said: Option<Moment>,
     status: Option<Status>,
-    /// What was told in full within the last minute. Codes may take turns.
+    /// Problems reported in full within the last minute. There may be several, since codes alternate.
     in_full: Vec<(Told, Moment)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Told {
     Trouble(Subject),
-    /// Why it waits for its next try.
+    /// Reason why the run waits for its next attempt.
     Pause(String),
 }
 
@@ -88,7 +89,7 @@ impl Told {
 }
 
 impl PlainLines {
-    /// The line that is due now: when the status changed, or some time has passed.
+    /// Returns the line that is due because the status changed or some time has passed.
     pub(crate) fn due(&mut self, picture: &Picture, now: Moment) -> Option<String> {
         let changed = self.status != Some(picture.status);
         let is_due = changed || self.said.is_none_or(|said| now.since(said) >= LINE_EVERY);
@@ -102,7 +103,7 @@ impl PlainLines {
         })
     }
 
-    /// Whether what goes wrong was told in full recently; notes it where it is told now.
+    /// True if the problem was reported in full recently. Otherwise records that it is reported now.
     fn is_known(&mut self, picture: &Picture, now: Moment) -> bool {
         self.in_full.retain(|(_, told)| now.since(*told) < IN_FULL_EVERY);
         let Some(told) = Told::of(picture) else {

@@ -1,5 +1,5 @@
-//! `windrow run`: one job in this process. Checks everything that can be checked, begins or resumes the job's task,
-//! starts a node that runs this task only, follows it, and says what came of it.
+//! Implementation of `windrow run`, one job in this process. Checks everything that can be checked, starts or resumes
+//! the job's task, starts a node for this task only, follows it, and reports the outcome.
 
 pub(super) mod args;
 mod begin;
@@ -43,10 +43,10 @@ use windrow_node::sources::{OpenedSource, stored_sources};
 use windrow_node::{Runtimes, StateDir, Store, SystemClock};
 use windrow_server::service::{self, Job, JobError, JobStart};
 
-/// Jobs of this machine that are looked at for one that a pipe or a mistyped name meant.
+/// Largest number of this machine's jobs examined for one that a pipe or a mistyped name meant.
 const OTHERS_MAX: usize = 10;
 
-/// What a run works with, once its directory is held.
+/// State of a run once its directory is locked.
 struct JobRun<'a> {
     args: &'a RunArgs,
     shell: &'a Shell,
@@ -58,10 +58,10 @@ struct JobRun<'a> {
     write: Write,
 }
 
-/// Runs the job.
+/// Runs the job to its end.
 ///
 /// # Errors
-/// What can't be done, with its exit code.
+/// The reason why it can't, with its exit code.
 pub(super) async fn run(args: Box<RunArgs>, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let args = recall::completed(args, shell).await?;
     let args = &*apart::named(args, shell).await?;
@@ -72,7 +72,7 @@ pub(super) async fn run(args: Box<RunArgs>, shell: &Shell, runtimes: Arc<Runtime
         .iter()
         .for_each(|line| shell.screen.say(line));
     if args.only_failed && !StateDir::database_in(&prepared.place).is_file() {
-        // Before a directory is made for a job that never was.
+        // Check this before a directory is created for a job that never existed.
         return Err(only_failed::never_ran());
     }
     let is_new = !StateDir::database_in(&prepared.place).is_file();
@@ -122,7 +122,7 @@ impl JobRun<'_> {
         let spec = match (&self.prepared.spec, &self.args.resume) {
             (Some(spec), _) => self.listed(spec).await?.unwrap_or_else(|| spec.clone()),
             (None, name) => {
-                // A directory that is named has its own jobs only.
+                // A directory given by flag has only its own jobs.
                 let elsewhere = if self.args.state.is_none() {
                     self.shell.env.as_slice()
                 } else {
@@ -154,7 +154,7 @@ impl JobRun<'_> {
         Box::pin(self.go(opened, signals)).await
     }
 
-    /// Does again what a job failed.
+    /// Redoes the failed items of a job.
     async fn go_over_failed(&self, job: Job, signals: &mut Signals) -> Result<Exit, Fault> {
         let of = job.name.clone();
         let next = match only_failed::next(&*self.store, job).await? {
@@ -180,7 +180,7 @@ impl JobRun<'_> {
         self.drive(task, source, signals).await
     }
 
-    /// The items of a job as they are stored with it.
+    /// Opens the items of a job as stored with it.
     async fn source_of(&self, task: &TaskView) -> Result<Arc<dyn Source>, Fault> {
         let sources = stored_sources(&self.store, &self.state, &self.clock);
         sources.open(task).await.map_err(|error| {
@@ -192,7 +192,7 @@ impl JobRun<'_> {
         })
     }
 
-    /// Makes the job's task, or finds it; one that has finished begins anew where that is wanted.
+    /// Creates the job's task or finds it. A finished one is started anew if the flags say so.
     async fn begin(&self, job: &Job) -> Result<JobStart, Fault> {
         let begin =
             async |restart| service::begin(&*self.store, job, restart, &self.write, self.clock.wall()).await;
@@ -208,7 +208,7 @@ impl JobRun<'_> {
             begun
         };
         if let Err(JobError::OtherMeaning { .. }) = &begun {
-            // It is of no job: what was piped in was kept before it could be compared.
+            // The input belongs to no job: it was stored before it could be compared.
             resume::forget_piped(&*self.store, &job.source, &self.state).await?;
         }
         begun.map_err(|error| {
@@ -220,14 +220,14 @@ impl JobRun<'_> {
         })
     }
 
-    /// Whether a task that has ended makes way for a new one.
+    /// True if a task that has ended is replaced by a new one.
     fn starts_over(&self, task: &TaskView) -> bool {
         let restarts = task.status == Status::Finished && self.args.if_finished == Some(IfFinished::Restart);
         self.args.restart || restarts
     }
 
-    /// A pipe without a name is known by its content: one that brought other items before may wait to be resumed. And a
-    /// name may be mistyped.
+    /// Mentions other unfinished jobs. An unnamed pipe is identified by its content, so one with other items may wait
+    /// to be resumed; and a name may be mistyped.
     async fn tell_of_others(&self, begun: &TaskView) -> Result<(), Fault> {
         if self.args.state.is_none() && !self.args.restart {
             let mut kept = crate::run::kept::place::kept_in(&self.shell.env);
@@ -283,10 +283,10 @@ impl JobRun<'_> {
         };
         let mut results = ResultsOut::begin(self.args, &self.store, &task, &source).await?;
         let end = Box::pin(self.follow(&watch, task, signals, &mut results)).await;
-        // Before anything is closed: the speed of a job is that of its calls.
+        // Measure before anything is closed: the speed of a job is that of its calls.
         let took = self.clock.now().since(begun);
         let calmly = matches!(end, Ok(End::Stopped(..)));
-        // Once the task has ended, a signal only cuts the wait for its handler's end.
+        // After the task has ended, a signal only cuts short the wait for its handler's end.
         let is_closed = watch::close(node, signals, calmly).await;
         if is_closed {
             log.close().await;
@@ -305,7 +305,7 @@ impl JobRun<'_> {
         }
     }
 
-    /// The node of this task, and what keeps the lines of its handler.
+    /// Starts the node of this task, and the log of its handler's output.
     async fn start(&self, task: &TaskView, source: Arc<dyn Source>) -> Result<(JobNode, HandlerLog), Fault> {
         let shard = ShardId { task: task.id, no: 0 };
         let work = self.runtimes.work();
@@ -331,7 +331,7 @@ impl JobRun<'_> {
         Ok((node, log))
     }
 
-    /// Lets other terminals and a browser in. A run that they can't reach runs all the same, and says so.
+    /// Opens the run to other terminals and to a browser. If that fails, the run goes on and says so.
     async fn open(&self, task: &TaskView, node: &mut JobNode) {
         if self.args.control == Switch::On
             && let Err(error) = node.listen()
@@ -349,7 +349,8 @@ impl JobRun<'_> {
         }
     }
 
-    /// Calls under way may take their whole time; only a handler that hangs is cut off.
+    /// Returns the time for calls in flight to end. They may use their whole timeout; only a handler that hangs is
+    /// cut off.
     fn drain_timeout(&self, task: &TaskView) -> Duration {
         self.prepared
             .config
@@ -362,7 +363,7 @@ impl JobRun<'_> {
         self.shell.screen.say(line);
     }
 
-    /// Closes the database. Where that fails, the next start reads its journal.
+    /// Closes the database. If that fails, the next start reads its journal.
     async fn close(self) {
         if let Err(error) = self.store.close().await {
             tracing::warn!(%error, "the database was not closed; nothing saved is lost");

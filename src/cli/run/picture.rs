@@ -1,4 +1,4 @@
-//! What a run looks like at one moment, for people: counts that add up, pace, how long it will take, why it waits.
+//! Snapshot of a run for people: counts that add up, pace, remaining time, reason for waiting.
 
 use std::time::Duration;
 
@@ -19,48 +19,48 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_server::service::tasks::show::TaskPicture;
 
-/// See the module.
+/// Snapshot of a run at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Picture {
-    /// Where the task stands.
+    /// Status of the task.
     pub status: Status,
-    /// Why, where there is something to say.
+    /// Reason for the status, if there is anything to say.
     pub why: Option<String>,
-    /// Until it goes on by itself.
+    /// Time until the next attempt, if the task waits for one.
     pub next_try: Option<Duration>,
-    /// How many items.
+    /// Total number of items.
     pub total: u64,
-    /// Every term but `pending`.
+    /// Counts of items in every state except pending.
     pub counts: Counters,
-    /// What is left.
+    /// Number of pending items.
     pub pending: u64,
-    /// The rate asked for.
+    /// Target rate from the settings.
     pub rate: RateLimit,
-    /// The speed; none while that isn't known.
+    /// Measured speed; `None` while it isn't known.
     pub speed: Option<Speed>,
-    /// How long calls take.
+    /// 95th percentile of call durations.
     pub latency_p95: Option<Duration>,
-    /// Why nothing leaves, if so.
+    /// Reason why nothing is dispatched, if so.
     pub stall: Option<StallReason>,
-    /// When the next item that waits for a retry is tried.
+    /// Time until the next retry of an item that waits for one.
     pub next_retry: Option<Duration>,
-    /// What goes wrong with the handler, or with the disk, if anything does.
+    /// Problem with the handler or the disk, if there is one.
     pub trouble: Option<String>,
-    /// What that is about; none of the disk.
+    /// Subject of that problem; `None` for the disk.
     pub subject: Option<Subject>,
-    /// Behind that: what the item carries that it went wrong with.
+    /// Data of the item that failed, printed after the problem.
     pub who: String,
 }
 
-/// From this share of its rate on a run is at speed.
+/// Fraction of its rate from which a run counts as at speed.
 const AT_SPEED: f64 = 0.97;
 
 impl Picture {
-    /// The picture of a task; `live` says why its run waits.
+    /// Creates the snapshot of a task. `live` has the reason why its run waits.
     pub(crate) fn of(seen: &TaskPicture, live: &[Progress], now: WallMs) -> Picture {
         let (task, of_run) = (&seen.task, seen.live.as_ref());
         let runs = task.status == Status::Running;
-        // Said by a node whose disk is full: no handler is in trouble then.
+        // Set by a node whose disk is full, which is then the problem, not the handler.
         let full = task.status_text.clone().filter(|_| runs);
         let subject = text::subject(&seen.handler.state, now).filter(|_| full.is_none());
         Picture {
@@ -81,18 +81,19 @@ impl Picture {
         }
     }
 
-    /// The progress.
+    /// Returns the completed part of the items.
     pub(crate) fn completion(&self) -> Completion {
         Completion::of(&self.counts, ItemCount(self.total))
     }
 
-    /// How long it will take at this pace.
+    /// Returns the remaining time at the present pace.
     pub(crate) fn eta(&self) -> Option<Duration> {
         let speed = self.speed.filter(|_| self.status == Status::Running)?;
         completion::eta(&self.counts, ItemCount(self.total), self.rate, speed.settled)
     }
 
-    /// ` 40.0 % ███▉✕░░ 10.0/s  ETA 6s`, as wide as the terminal. Full cells are items that succeeded.
+    /// Formats the bar ` 40.0 % ███▉✕░░ 10.0/s  ETA 6s`, as wide as the terminal. Full cells are items that
+    /// succeeded.
     pub(crate) fn bar_line(&self, columns: usize, colours: bool) -> String {
         let Counters {
             succeeded,
@@ -111,7 +112,8 @@ impl Picture {
         line.trim_end().to_owned()
     }
 
-    /// `412.3/s of 500/s  ETA 3m 20s  p95 12ms`, `ETA 3m 20s+` while items are parked; nothing of a run that is over: its mean rate stands with its end.
+    /// Formats the pace as `412.3/s of 500/s  ETA 3m 20s  p95 12ms`, with `ETA 3m 20s+` while items are parked. Empty
+    /// for a run that is over: the outcome has its mean rate.
     pub(crate) fn pace_text(&self) -> String {
         if !matches!(self.status, Status::Running | Status::Stopping) {
             return String::new();
@@ -133,7 +135,7 @@ impl Picture {
         text
     }
 
-    /// Every term of the sum; small ones only where they are there.
+    /// Formats all counts of the sum. `excluded` is left out if it is 0.
     pub(crate) fn counts_text(&self) -> String {
         let Counters {
             succeeded,
@@ -154,7 +156,7 @@ impl Picture {
         text
     }
 
-    /// Why it is not at full speed; empty when it is.
+    /// Returns the reason why the run isn't at full speed, empty if it is.
     pub(crate) fn why_text(&self) -> String {
         if let (Status::Running, Some(handler)) = (self.status, &self.trouble) {
             return format!("{handler}{}", self.who);
@@ -171,7 +173,7 @@ impl Picture {
         }
     }
 
-    /// Why it stands, and when it goes on.
+    /// Returns the reason for the status, and the time of the next attempt.
     pub(crate) fn stands_why(&self) -> Option<String> {
         let parts: Vec<String> = self.why.clone().into_iter().chain(self.next_try_text()).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
@@ -181,7 +183,7 @@ impl Picture {
         Some(format!("next try in {}", whole(self.next_try?)))
     }
 
-    /// The same in one line of a terminal.
+    /// Returns the reason, fitted into one line of a terminal.
     pub(crate) fn why_line(&self, columns: usize) -> String {
         match (self.status, &self.trouble) {
             (Status::Running, Some(handler)) => human::ended(handler, &self.who, columns),
@@ -189,7 +191,7 @@ impl Picture {
         }
     }
 
-    /// What holds it back. A run at its rate waits between two items as well, and that is nothing to tell.
+    /// Returns the reason for waiting. A run at its rate waits between items too, which isn't worth a message.
     fn waits_for(&self) -> Option<StallReason> {
         let is_at_speed = match self.rate {
             RateLimit::Unlimited => false,
@@ -201,14 +203,14 @@ impl Picture {
         self.stall.filter(|_| !is_at_speed)
     }
 
-    /// One plain line with everything.
+    /// Formats everything as one plain line.
     pub(crate) fn line(&self) -> String {
         let waits = || self.waits_for().map(|_| self.why_text());
         let trouble = self.trouble.as_ref().map(|_| self.why_text()).or_else(waits);
         self.line_with(self.stands_why(), trouble)
     }
 
-    /// The same for whoever has read recently what goes wrong.
+    /// Formats a line for readers who have recently seen the problem in full.
     pub(crate) fn short_line(&self) -> String {
         match (&self.subject, self.next_try_text()) {
             (Some(subject), _) if self.status == Status::Running => {
@@ -263,12 +265,12 @@ fn why(view: &TaskView) -> Option<String> {
     }
 }
 
-/// A span in whole seconds.
+/// Formats a span in whole seconds.
 fn whole(span: Duration) -> String {
     span_text(Duration::from_secs(span.as_secs()))
 }
 
-/// A latency with two or three digits.
+/// Formats a latency with two or three digits.
 fn short(span: Duration) -> String {
     match span.as_micros() {
         micros @ ..10_000 => format!("{:.1}ms", micros as f64 / 1000.0),

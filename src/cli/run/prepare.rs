@@ -1,4 +1,4 @@
-//! Everything about a run that can be checked before anything is written: configuration, settings, source, handler.
+//! Checks of a run before anything is written: configuration, settings, source, handler.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -27,23 +27,23 @@ use windrow_node::Runtimes;
 use windrow_node::handlers::{self, HandlerChoice, HandlerParts, Sink};
 use windrow_node::sources::SourceSpec;
 
-/// A start of a worker has at least this time, however short the first contact is to be.
+/// Minimum time for the start of a worker, however short the first contact.
 const STARTUP_MIN: Duration = Duration::from_secs(1);
 
-/// What was found sound.
+/// Checked inputs of a run.
 pub(super) struct Prepared {
     pub(super) config: Config,
     pub(super) tuning: Tuning,
-    /// None is that of the job that is resumed.
+    /// Source of the items; `None` means that of the resumed job.
     pub(super) spec: Option<SourceSpec>,
     pub(super) place: PathBuf,
-    /// The request that is made for each item, if that is the handler.
+    /// Request made for each item, if that is the handler.
     pub(super) request: Option<RequestWanted>,
-    /// How long the handler may take until it is first heard of; none waits for it.
+    /// Time limit for first contact with the handler; `None` waits without limit.
     pub(super) first_contact: Option<Duration>,
 }
 
-/// Checks; writes nothing, starts nothing.
+/// Checks everything; writes nothing and starts nothing.
 pub(super) fn prepare(
     args: &RunArgs,
     shell: &Shell,
@@ -56,7 +56,7 @@ pub(super) fn prepare(
     args.http.trust(&mut config);
     let startup = &mut config.command_handler.startup_timeout;
     if !args.wait && *startup == CommandHandler::default().startup_timeout {
-        // A worker that doesn't get ready was never reached. Who knows of a slow one has set its own time.
+        // A worker that doesn't get ready was never reached. Users of a slow one have set their own timeout.
         *startup = args.first_contact.max(STARTUP_MIN).min(*startup);
     }
     let tuning = keeping(args, tuned(&args.tunes, &config.task_defaults.tuning)?);
@@ -92,7 +92,7 @@ pub(super) fn prepare(
     Ok(prepared)
 }
 
-/// The results are kept where they are to be written.
+/// Makes the job keep its results if they are to be written.
 fn keeping(args: &RunArgs, mut tuning: Tuning) -> Tuning {
     if args.results.out.is_some() {
         tuning.results = Results::Keep;
@@ -101,10 +101,10 @@ fn keeping(args: &RunArgs, mut tuning: Tuning) -> Tuning {
 }
 
 impl Prepared {
-    /// A job that is resumed by its name keeps the settings that it has, but for those that flags change.
+    /// Applies the flags to the settings of a job resumed by name, which keeps all others.
     ///
     /// # Errors
-    /// `Usage` where they contradict one another.
+    /// `Usage` if they contradict one another.
     pub(super) fn resume(&mut self, args: &RunArgs, job: &Tuning) -> Result<(), Fault> {
         self.tuning = keeping(args, checked(args.tunes.0.apply(job))?);
         Ok(())
@@ -147,7 +147,7 @@ impl Prepared {
     }
 }
 
-/// The settings that flags change. Without `--rate` a run is unpaced, whatever the configuration says.
+/// Applies the flags to the configured settings. Without `--rate` a run is unpaced, whatever the configuration says.
 fn tuned(tunes: &Tunes, base: &Tuning) -> Result<Tuning, Fault> {
     let unpaced = TuningPatch {
         rate: Some(RateLimit::Unlimited),

@@ -1,4 +1,4 @@
-//! Follows a running task: shows it, obeys Ctrl-C, and never waits for ever.
+//! Observation of a running task: shows it, reacts to Ctrl-C, and never waits for ever.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -27,49 +27,49 @@ use windrow_server::service::tasks::StopHow;
 use windrow_server::service::tasks::show::TaskPicture;
 use windrow_server::service::{Service, ServiceError};
 
-/// Between two looks.
+/// Interval between two updates of the display.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How long an immediate stop may take before the process ends without it.
+/// Time that an immediate stop may take before the process ends without it.
 const STOP_NOW_PATIENCE: Duration = Duration::from_secs(15);
-/// How long the second Ctrl-C waits for an orderly end.
+/// Time that the second Ctrl-C waits for an orderly end.
 const CUT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// What a database that fails to write means for whoever waits.
+/// Message for users while the database fails to write.
 const SAVED_LATE: &str = "progress can't be saved at the moment (is the disk slow or full?): it is tried again, and \
                           nothing is lost; -v shows why";
 
-/// How following ended.
+/// End of the observation of a task.
 pub(super) enum End {
-    /// The task is finished, cancelled or stopped, and what was seen on the way.
+    /// Task that finished, was cancelled or stopped, with the observations of the run.
     Stopped(Box<TaskView>, Seen),
-    /// The second Ctrl-C.
+    /// Cut off by a second Ctrl-C.
     Cut,
 }
 
-/// See the module.
+/// Observer of one running task.
 pub(super) struct Watch<'a> {
     pub(super) node: &'a Node,
     pub(super) service: &'a Service,
     pub(super) screen: &'a Screen,
     pub(super) write: &'a Write,
-    /// How long calls in flight may take to end.
+    /// Time limit for calls in flight to end.
     pub(super) drain_timeout: Duration,
-    /// The items, and what of them says who they are.
+    /// Items of the task; `members` selects the data that identifies them.
     pub(super) source: &'a dyn Source,
     pub(super) members: Members,
-    /// What the database is counted to have failed at.
+    /// Counters of failed database writes.
     pub(super) meters: &'a Meters,
-    /// Why this process stops it, where that isn't what somebody asked for.
+    /// Reason why this process stops the task, set if no user asked for it.
     pub(super) stops_for: OnceLock<String>,
 }
 
-/// How far a stop is.
+/// Progress of a stop, with its deadline.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Stopping {
     No,
-    /// Calls in flight are awaited until then.
+    /// Calls in flight are awaited until this time.
     Calmly(Moment),
-    /// They were cut off; the store has until then.
+    /// Calls were cut off; the store has until this time.
     AtOnce(Moment),
 }
 
@@ -89,7 +89,7 @@ impl Watch<'_> {
         lines: &mut RunLines,
     ) -> Result<End, Fault> {
         let id = task.id;
-        // Its last process died while it was stopping; it has to be stopped before it can be started.
+        // The previous process died while stopping the task, which must be stopped before it can be started.
         let mut start_again = task.status == Status::Stopping;
         let (mut stopping, mut seen) = (Stopping::No, Seen::default());
         let (mut who, mut is_late_told) = (None, false);
@@ -100,7 +100,7 @@ impl Watch<'_> {
                 asked = signals.next() => match asked {
                     ProcessSignal::Tree => self.screen.must_say(&self.node.tree().render("")),
                     ProcessSignal::Stop if stopping != Stopping::No => return self.cut(id).await,
-                    // SIGHUP means to a job that its terminal was closed.
+                    // To a job, SIGHUP means that its terminal was closed.
                     ProcessSignal::Stop | ProcessSignal::Reload => stopping = self.stop(id).await?,
                 },
                 _ = looks.tick() => {}
@@ -132,7 +132,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Says once that the disk kept the database from writing in time; notes whether it is full.
+    /// Reports once that the disk kept the database from writing in time. Records whether it is full.
     fn tell_late(&self, is_told: &mut bool, seen: &mut Seen) {
         let is_full = self.meters.is_store_full(self.node.clock().now());
         seen.disk_full |= is_full;
@@ -154,7 +154,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// The task as stored; none when the store can't be read now.
+    /// Reads the stored task, or returns `None` if the store can't be read now.
     async fn view(&self, id: TaskId) -> Result<Option<TaskView>, Fault> {
         if self.node.is_over() {
             return Err(match self.meters.is_store_full(self.node.clock().now()) {
@@ -173,7 +173,7 @@ impl Watch<'_> {
         }
     }
 
-    /// What an item carries, as it stands behind its failure. A source that is slow holds up no look.
+    /// Returns the data of an item, as printed after its failure. A slow source delays nothing.
     async fn who(&self, failed: Option<ItemIndex>) -> Option<(ItemIndex, String)> {
         let index = failed?;
         let mut lookup = Lookup::new(self.source, &self.members);
@@ -196,7 +196,7 @@ impl Watch<'_> {
         lines.show(self.screen, &picture, self.node.clock().now());
     }
 
-    /// Stops the task calmly.
+    /// Stops the task and lets calls in flight end.
     pub(super) async fn stop(&self, id: TaskId) -> Result<Stopping, Fault> {
         let live = self.node.progress(id);
         let in_flight: u64 = live.iter().map(|live| live.counters.in_flight).sum();
@@ -215,7 +215,7 @@ impl Watch<'_> {
         let stopped = Box::pin(self.service.tasks.stop(id, how, self.write)).await;
         let full = self.meters.is_store_full(self.node.clock().now());
         match stopped {
-            // It has ended meanwhile.
+            // The task has ended in the meantime.
             Ok(_) | Err(ServiceError::WrongState(_)) => Ok(()),
             Err(error) if full || matches!(error, ServiceError::StoreFull) => {
                 Err(disk_full("the run was ended without its last checkpoint"))
@@ -228,7 +228,7 @@ impl Watch<'_> {
         }
     }
 
-    /// A stop that takes too long becomes an immediate one, and an immediate one that does is given up.
+    /// Turns a stop that takes too long into an immediate one, and fails if that takes too long as well.
     async fn hurry(&self, id: TaskId, stopping: Stopping) -> Result<Stopping, Fault> {
         let now = self.node.clock().now();
         match stopping {
@@ -254,7 +254,7 @@ impl Watch<'_> {
         }
     }
 
-    /// An orderly end is tried, but not waited for: what is left ends with the process.
+    /// Attempts an orderly end without waiting for it: the rest ends with the process.
     async fn cut(&self, id: TaskId) -> Result<End, Fault> {
         if timeout(CUT_PATIENCE, self.command_stop(id, true)).await.is_err() {
             tracing::debug!("the store did not take the stop in time");
@@ -263,7 +263,7 @@ impl Watch<'_> {
     }
 }
 
-/// A run that ends on a full disk: what that means, and how it goes on.
+/// Creates the fault for a run that ends on a full disk, with its consequences and the way to resume.
 fn disk_full(what: &str) -> Fault {
     let because = "the disk with its progress is full: what was saved is safe, and items whose calls ended since the last \
                    checkpoint are called again";
@@ -271,21 +271,21 @@ fn disk_full(what: &str) -> Fault {
         .hint("make room on the disk, then run the same command again: it resumes from the last checkpoint")
 }
 
-/// The item that failed last, while that is told. An outage is about no item.
+/// Returns the item that failed last, while its failure is displayed. A handler that is down concerns no single item.
 fn failed_item(seen: &TaskPicture) -> Option<ItemIndex> {
     let state = &seen.handler.state;
     seen.handler.text().filter(|_| state.outage.is_none())?;
     state.error.as_ref().map(|error| error.index)
 }
 
-/// Remembers what goes wrong while it runs: once it stops, nothing more is known of its handler.
+/// Remembers the problem while the task runs: once it stops, nothing more is known about its handler.
 fn note(picture: &TaskPicture, carried: &str, seen: &mut Seen) {
     if picture.task.status == Status::Running && picture.live.is_some() {
         seen.trouble = failed_call(picture).map(|call| call + carried);
     }
 }
 
-/// The last call that failed, in full, while the bar tells of it: there a narrow terminal cuts it off.
+/// Returns the last failed call in full, while the bar mentions it: there a narrow terminal cuts it off.
 fn failed_call(seen: &TaskPicture) -> Option<String> {
     seen.handler.text()?;
     let error = seen.handler.state.error.as_ref()?;
@@ -295,7 +295,7 @@ fn failed_call(seen: &TaskPicture) -> Option<String> {
     ))
 }
 
-/// Ends the node; a signal cuts even that short. Says whether it ended by itself.
+/// Shuts down the node; a signal cuts even that short. Returns true if it ended by itself.
 pub(super) async fn close(node: JobNode, signals: &mut Signals, calmly: bool) -> bool {
     if !calmly {
         return timeout(CUT_PATIENCE, node.drain()).await.is_ok();

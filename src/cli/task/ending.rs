@@ -1,25 +1,25 @@
-//! How a task that is waited for ends the command: the contract of `wait` and `watch` with scripts.
+//! Exit codes for a task that a command waits for: the contract of `wait` and `watch` with scripts.
 
 use super::words;
 use crate::exit::Exit;
 use crate::output::table::clean;
 use clap::ValueEnum;
 
-/// What is waited for.
+/// States of a task to wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Goal {
-    /// That it is over
+    /// The task is over
     #[default]
     Finished,
-    /// That it runs, or is over
+    /// The task is running or over
     Running,
-    /// That it rests
+    /// The task is stopped
     Stopped,
 }
 
 impl Goal {
-    /// How the command ends with a task that stands there; none while it has to wait. What can't come any more isn't
-    /// waited for: a task that stopped doesn't finish by itself.
+    /// Returns the exit code for a task in this state, or `None` while the command must wait. A state that can't be
+    /// reached any more isn't waited for: a stopped task doesn't finish by itself.
     pub(super) fn reached(self, task: &api::Task) -> Option<Exit> {
         let is_wanted = match self {
             Goal::Finished => false,
@@ -30,7 +30,7 @@ impl Goal {
     }
 }
 
-/// How the command ends with a task that doesn't go on by itself; none while it does.
+/// Returns the exit code for a task that makes no more progress by itself, `None` for any other.
 pub(super) fn ended(task: &api::Task) -> Option<Exit> {
     match task.status.as_str() {
         "finished" if words::is_failed_still(task) => Some(Exit::WithFailures),
@@ -40,16 +40,16 @@ pub(super) fn ended(task: &api::Task) -> Option<Exit> {
     }
 }
 
-/// Of two tasks the one whose end matters more.
+/// Returns the more serious of two exit codes.
 pub(super) fn worse(one: Exit, other: Exit) -> Exit {
     const ORDER: [Exit; 4] = [Exit::Ok, Exit::WithFailures, Exit::Stopped, Exit::TimedOut];
     let rank = |exit| ORDER.iter().position(|known| *known == exit);
     if rank(one) >= rank(other) { one } else { other }
 }
 
-/// A task in one line.
+/// Formats a task as one line.
 pub(super) fn line(task: &api::Task) -> String {
-    // What goes wrong with the handler, while it does.
+    // Present problem with the handler.
     let said = task.status_text.as_deref().filter(|_| task.status == "running");
     clean(&format!(
         "{}  {}  {}  {}  {}{}",

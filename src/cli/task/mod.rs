@@ -1,4 +1,4 @@
-//! `windrow task`: the tasks of a node.
+//! Implementation of `windrow task`, for the tasks of a node.
 
 pub mod args;
 mod ending;
@@ -16,10 +16,10 @@ use super::exit::Exit;
 use super::fault::Fault;
 use crate::shell::Shell;
 
-/// Does what the verb says; without one it lists.
+/// Executes the verb; lists the tasks without one.
 ///
 /// # Errors
-/// The verb's.
+/// Same as the verb.
 pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
         None => look::list::list(&args.list, shell).await,
@@ -27,10 +27,10 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
     }
 }
 
-/// Does what a verb says.
+/// Executes a verb.
 ///
 /// # Errors
-/// The verb's.
+/// Same as the verb.
 pub(crate) async fn obey(verb: &Verb, shell: &Shell) -> Result<Exit, Fault> {
     match verb {
         Verb::List(args) => look::list::list(args, shell).await,

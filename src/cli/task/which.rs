@@ -1,4 +1,4 @@
-//! Which tasks a command is about, and the same done to each of them.
+//! Selection of the tasks that a command acts on, and the same action on each of them.
 
 use super::args::steer::Which;
 use super::words;
@@ -10,45 +10,45 @@ use crate::output::table::{clean, human};
 use crate::task::look::columns::TASKS;
 use windrow_client::{Answer, Request};
 
-/// Tasks that are named in a question.
+/// Largest number of tasks named in a question.
 const NAMED_MAX: usize = 5;
 
-/// What is done to tasks.
+/// Action that a command performs on tasks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Action {
-    /// `stop`
+    /// Verb in messages, such as `stop`.
     pub(super) verb: &'static str,
-    /// The last part of its path in the API.
+    /// Last segment of the action's API path.
     pub(super) path: &'static str,
-    /// The statuses that it can be done to, for tasks that are picked without one.
+    /// Statuses to which the action applies, for tasks selected without a status.
     pub(super) usual: &'static str,
-    /// Whether it can be undone.
+    /// Risk of the action, which decides about confirmation.
     pub(super) danger: Danger,
 }
 
-/// What became of a task.
+/// Result of an action on one task.
 #[derive(Debug)]
 pub(super) struct Became {
-    /// A line for people.
+    /// Line printed for people.
     pub(super) line: String,
-    /// The API's body for scripts; empty where it has none.
+    /// Body of the API for scripts; empty if there is none.
     pub(super) answer: Answer,
-    /// How the program ends, if this is all.
+    /// Exit code if this task is the only one.
     pub(super) exit: Exit,
 }
 
 impl Became {
-    /// All is well.
+    /// Creates the result of a successful action.
     pub(super) fn well(line: String, answer: Answer) -> Became {
         let exit = Exit::Ok;
         Became { line, answer, exit }
     }
 }
 
-/// The numbers of the tasks that are meant; a person has agreed where that is needed, which a dry run doesn't.
+/// Returns the numbers of the selected tasks, after confirmation if it is needed. A dry run needs none.
 ///
 /// # Errors
-/// `Usage` where a person must agree and there is none; else as [`Link::send`].
+/// `Usage` if confirmation is needed and there is no terminal; otherwise same as [`Link::send`].
 pub(super) async fn chosen(
     link: &Link<'_>,
     which: &Which,
@@ -84,7 +84,7 @@ pub(super) async fn chosen(
     Ok(ids)
 }
 
-/// What cannot be undone is agreed to with the task's number, or with how many they are.
+/// Asks for confirmation. An irreversible action is confirmed by typing the task's number, or the number of tasks.
 fn agree(link: &Link<'_>, action: Action, ids: &[String], names: &str) -> Result<(), Fault> {
     let (verb, count) = (capital(action.verb), human::count(ids.len() as u64));
     let question = match ids {
@@ -115,11 +115,11 @@ fn capital(word: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Does the same to each task: to all of them before what became of the first is awaited. One that refuses doesn't keep
-/// the others from it; the exit code is the first refusal's.
+/// Performs the action on all tasks before waiting for the result of the first. A refusal doesn't affect the other
+/// tasks; the exit code is that of the first refusal.
 ///
 /// # Errors
-/// The refusal of a task that is the only one; or when standard output can't be written.
+/// Fails if the only task refuses, or if standard output can't be written.
 pub(super) async fn each<T, D, B>(link: &Link<'_>, ids: &[String], do_it: D, tell: B) -> Result<Exit, Fault>
 where
     D: AsyncFn(&str) -> Result<Option<T>, Fault>,
@@ -133,7 +133,7 @@ where
     let mut bodies = Vec::new();
     for (id, done) in done {
         let became = match done {
-            // A dry run, which has been printed.
+            // A dry run, whose plan is already printed.
             Ok(None) => continue,
             Ok(Some(done)) => tell(id, done).await,
             Err(fault) => Err(fault),
@@ -163,7 +163,7 @@ fn first(one: Exit, other: Exit) -> Exit {
     if one == Exit::Ok { other } else { one }
 }
 
-/// Prints bodies for scripts: the one verbatim, several a line each.
+/// Prints bodies for scripts: a single one verbatim, several one per line.
 fn show(link: &Link<'_>, bodies: &[Answer], is_one: bool) -> Result<(), Fault> {
     match (link.look.form, bodies) {
         (_, []) => Ok(()),

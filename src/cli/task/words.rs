@@ -1,4 +1,4 @@
-//! A task in words: its status with a sign, how far it is, how fast it goes.
+//! Formatting of a task: its status with a sign, its progress, its speed.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use windrow_core::settings::{Rate, RateLimit};
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::StopReason;
 
-/// `▶ running`, `◌ queued (capacity)`, `↻ recovering 2/10`: the status with its sign and what it doesn't say itself,
-/// and its colour.
+/// Returns the status with its sign and a remark, and its colour: `▶ running`, `◌ queued (capacity)`, `↻ recovering
+/// 2/10`.
 pub fn status(task: &Task) -> (String, Tone) {
     let (standing, tone) = standing(task);
     match waits_for_items(task) {
@@ -21,13 +21,13 @@ pub fn status(task: &Task) -> (String, Tone) {
     }
 }
 
-/// An open task that has sent every item that it has: nothing is wrong, more may come.
+/// True for an open task that has dispatched all its items. Nothing is wrong, and more may arrive.
 pub fn waits_for_items(task: &Task) -> bool {
     let stall = task.live.as_ref().and_then(|live| live.stall.as_deref());
     task.status == "running" && !is_handler_down(task) && stall == Some(StallReason::Items.as_str())
 }
 
-/// The same without that an open task waits for items, which changes with each of them.
+/// Returns the status without the remark that an open task waits for items, which changes with each item.
 pub fn standing(task: &Task) -> (String, Tone) {
     let (word, tone) = plain_status(task);
     match remark(task) {
@@ -36,7 +36,7 @@ pub fn standing(task: &Task) -> (String, Tone) {
     }
 }
 
-/// The same with the time at which a task that waits for its time begins.
+/// Returns the status with the start time, for a task that waits for it.
 pub fn status_at(task: &Task, times: &Times) -> (String, Tone) {
     let at = task.spec.start_at.filter(|_| waits_for_its_time(task));
     let at = at.map(WallMs::to_rfc3339);
@@ -52,17 +52,17 @@ pub fn status_at(task: &Task, times: &Times) -> (String, Tone) {
     }
 }
 
-/// Whether it begins by itself at a time to come.
+/// True if the task starts by itself at a future time.
 pub fn waits_for_its_time(task: &Task) -> bool {
     task.status == "queued" && task.status_reason.as_deref() == Some("start_at")
 }
 
-/// What lets a task begin that nobody has started.
+/// Returns the message on how to start a task that nobody has started.
 pub fn not_started(id: &str) -> String {
     format!("{id} isn't started; windrow task start {id} lets it begin")
 }
 
-/// The same without the remark, where there is little room.
+/// Returns the status without its remark, for narrow columns.
 pub fn short_status(task: &Task) -> String {
     plain_status(task).0
 }
@@ -86,29 +86,29 @@ fn plain_status(task: &Task) -> (String, Tone) {
     (format!("{sign} {}", task.status.replace('_', " ")), tone)
 }
 
-/// Whether it runs, and its handler doesn't answer.
+/// True if the task is running and its handler is down.
 pub fn is_handler_down(task: &Task) -> bool {
     task.status == "running" && task.handler_down.is_some()
 }
 
-/// Nodes that run a part of it and give no sign.
+/// Returns the silent nodes that run shards of the task.
 pub fn silent(task: &Task) -> Vec<String> {
     let nodes = task.live.iter().flat_map(|live| &live.unreachable);
     nodes.map(|one| one.node.clone()).collect()
 }
 
-/// What redrives recovered of its failures; none where it has no redrive.
+/// Returns the number of failed items that redrives recovered, or `None` without redrives.
 pub fn recovered(task: &Task) -> Option<u64> {
     Some(task.beside.redriven.as_ref()?.recovered)
 }
 
-/// Whether redrives recovered whatever it failed.
+/// True if redrives recovered all failed items.
 fn is_recovered(task: &Task) -> bool {
     let redriven = task.beside.redriven.as_ref();
     has_failures(task) && redriven.is_some_and(|redriven| redriven.still_failed == 0 && redriven.exact)
 }
 
-/// What a status alone doesn't say.
+/// Returns the remark that the status alone doesn't express.
 fn remark(task: &Task) -> Option<String> {
     let reason = task.status_reason.as_deref();
     let word = match task.status.as_str() {
@@ -130,7 +130,7 @@ fn remark(task: &Task) -> Option<String> {
     word.map(|word| format!("({})", word.replace('_', " ")))
 }
 
-/// The name that people use: `business/name`, or the number of a task without a name.
+/// Returns the name for people: `business/name`, or the number of a task without a name.
 pub fn address(task: &Task) -> String {
     match &task.spec.name {
         Some(name) => format!("{}/{name}", task.business),
@@ -138,7 +138,7 @@ pub fn address(task: &Task) -> String {
     }
 }
 
-/// The terms that add up to the total, in the order in which they are read.
+/// Counts that add up to the total, in reading order.
 pub const TERMS: [&str; 7] = [
     "succeeded",
     "skipped",
@@ -148,10 +148,10 @@ pub const TERMS: [&str; 7] = [
     "pending",
     "excluded",
 ];
-/// What never happens in most tasks is named only where it did.
+/// Counts that are shown only if they aren't 0, since most tasks never have them.
 pub const RARE: [&str; 2] = ["parked", "excluded"];
 
-/// Number of the items of a term.
+/// Returns the number of items in a count.
 pub fn count(counts: &TaskCounts, term: &str) -> u64 {
     match term {
         "succeeded" => counts.succeeded,
@@ -165,7 +165,7 @@ pub fn count(counts: &TaskCounts, term: &str) -> u64 {
     }
 }
 
-/// `succeeded 997  skipped 2  failed 1`: these terms, the rare ones only where they are there.
+/// Formats these counts as `succeeded 997  skipped 2  …`, the rare ones only if they aren't 0.
 pub fn counts(counts: &TaskCounts, terms: &[&str], rare: &[&str]) -> String {
     let terms = terms.iter().map(|name| (name, count(counts, name)));
     let terms = terms.filter(|(name, count)| *count > 0 || !rare.contains(name));
@@ -173,51 +173,51 @@ pub fn counts(counts: &TaskCounts, terms: &[&str], rare: &[&str]) -> String {
     terms.collect::<Vec<_>>().join("  ")
 }
 
-/// Items that are settled, and all that are to be done.
+/// Returns the number of settled items, and of all items to be done.
 pub fn done(task: &Task) -> (u64, u64) {
     (task.pace.progress.settled, task.pace.progress.of)
 }
 
-/// `389,939 / 1,000,000`
+/// Formats the progress as `389,939 / 1,000,000`.
 pub fn done_of(task: &Task) -> String {
     let (done, of) = done(task);
     format!("{} / {}", human::count(done), human::count(of))
 }
 
-/// `39.0%`
+/// Formats the progress as `39.0%`.
 pub fn percent(task: &Task) -> String {
     human::percent_text(task.pace.progress.percent)
 }
 
-/// The bar of a task: full cells are items that succeeded.
+/// Draws the bar of a task. Full cells are succeeded items.
 pub fn bar(task: &Task, cells: usize) -> String {
     let counts = &task.counts;
     let others = [counts.skipped, counts.failed, counts.excluded];
     human::item_bar(counts.succeeded, others, task.total, cells)
 }
 
-/// Whether some of its items were failed.
+/// True if the task has failed items.
 pub fn has_failures(task: &Task) -> bool {
     task.counts.failed > 0
 }
 
-/// Whether some of its items are failed still, for all that is known of its redrives.
+/// True if failed items remain, as far as its redrives are known.
 pub fn is_failed_still(task: &Task) -> bool {
     has_failures(task) && !is_recovered(task)
 }
 
-/// When it will be done at its present pace, as the node says; none while it doesn't run.
+/// Returns the remaining time at the present pace, as the node reports it. `None` if the task isn't running.
 pub fn eta(task: &Task) -> Option<Duration> {
     let seconds = task.pace.eta_seconds.filter(|_| task.status == "running");
     seconds.map(Duration::from_secs)
 }
 
-/// The same for people: see [`human::eta_text`].
+/// Formats the remaining time for people with [`human::eta_text`].
 pub fn eta_text(task: &Task) -> Option<String> {
     eta(task).map(|eta| human::eta_text(human::span(eta), task.counts.parked))
 }
 
-/// `498.7/500`: items a second, measured and wanted; none for what is over.
+/// Formats the speed as `498.7/500`, measured and target items per second. `None` for a task that is over.
 pub fn rate(task: &Task, times: &Times) -> Option<String> {
     let status = task.status.as_str();
     if matches!(status, "finished" | "cancelled" | "finalizing") {
@@ -245,14 +245,14 @@ pub fn rate(task: &Task, times: &Times) -> Option<String> {
     })
 }
 
-/// As rates are written everywhere, but for the unit, which is always the second.
+/// Formats a speed like other rates but without the unit, which is always per second.
 fn in_seconds(per_second: f64) -> String {
     rate_like(per_second, per_second.max(0.01))
         .trim_end_matches("/s")
         .to_owned()
 }
 
-/// A rate as a whole number of items a second.
+/// Returns a rate as a whole number of items per second, `None` if it isn't one.
 fn per_second(rate: Rate) -> Option<u64> {
     const SECOND_NS: u128 = 1_000_000_000;
     let scaled = u128::from(rate.items()) * SECOND_NS;

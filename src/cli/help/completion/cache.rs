@@ -1,4 +1,4 @@
-//! Answers of the last seconds, so that a second Tab asks nobody: files that only their owner reads.
+//! Cache of recent answers, so that a second Tab sends no request. Only the owner can read its files.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
@@ -10,18 +10,18 @@ use sha2::{Digest, Sha256};
 
 use crate::shell::Shell;
 
-/// How long an answer is as good as new.
+/// Age up to which an answer is reused.
 const FRESH: Duration = Duration::from_secs(5);
-/// After this an answer is deleted.
+/// Age after which an answer is deleted.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// The place of an answer.
+/// Cache file of one question.
 pub(super) struct Entry {
     file: PathBuf,
 }
 
 impl Entry {
-    /// The place for what was asked: which node, by whom, what. None without a home.
+    /// Returns the entry for a question, made of node, token and query. `None` without a home directory.
     pub(super) fn of(shell: &Shell, question: &[&str]) -> Option<Entry> {
         let named = shell
             .var("XDG_CACHE_HOME")
@@ -31,7 +31,7 @@ impl Entry {
             Some(path) => path.to_owned(),
             None => Path::new(shell.var("HOME")?).join(".cache"),
         };
-        // The name tells nothing of what was asked, a token least of all.
+        // The file name is a hash, so it reveals neither the question nor the token.
         let mut hash = Sha256::new();
         for part in question {
             hash.update((part.len() as u64).to_le_bytes());
@@ -48,7 +48,7 @@ impl Entry {
         })
     }
 
-    /// The answer, if it is fresh.
+    /// Returns the answer if it is fresh.
     pub(super) fn read(&self) -> Option<String> {
         let age = age(&self.file)?;
         (age < FRESH)
@@ -56,7 +56,7 @@ impl Entry {
             .flatten()
     }
 
-    /// Keeps an answer. One that can't be kept is asked for again.
+    /// Stores an answer. On failure the next Tab asks again.
     pub(super) fn write(&self, body: &str) {
         if let Err(error) = self.put(body) {
             tracing::debug!(%error, "completions are not kept");
@@ -82,7 +82,7 @@ impl Entry {
     }
 }
 
-/// How old a file is; none where there is none, or it is of the future.
+/// Returns the age of a file, or `None` if it doesn't exist or its time is in the future.
 fn age(file: &Path) -> Option<Duration> {
     fs::metadata(file).ok()?.modified().ok()?.elapsed().ok()
 }

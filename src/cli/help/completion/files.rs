@@ -1,4 +1,4 @@
-//! Words that are files, or programs to start: those of the folders of `PATH`, and whatever lies here.
+//! Completion of file names and of programs: those in the folders of `PATH`, and files of the current directory.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 
-/// A value that is given itself, or as `@FILE`.
+/// Completes a value given directly or as `@FILE`.
 pub(super) fn at_file(word: &OsStr) -> Vec<CompletionCandidate> {
     let Some(path) = word.to_str().and_then(|word| word.strip_prefix('@')) else {
         return Vec::new();
@@ -15,10 +15,10 @@ pub(super) fn at_file(word: &OsStr) -> Vec<CompletionCandidate> {
     found.into_iter().map(|file| file.add_prefix("@")).collect()
 }
 
-/// The first word of a command: a program, or a path to one.
+/// Completes the first word of a command: a program, or a path to one.
 pub(super) fn program(word: &OsStr, path: Option<&str>) -> Vec<CompletionCandidate> {
     let mut found = PathCompleter::any().complete(word);
-    // Without a letter there would be thousands.
+    // Without a first letter there would be thousands of candidates.
     let Some(begun) = word
         .to_str()
         .filter(|word| !word.is_empty() && !word.contains('/'))

@@ -1,7 +1,8 @@
-//! Completions: the shell asks this program what a word may become. Flags and verbs come from the command line's own
-//! definition; tasks, businesses and nodes are asked of the node that the line is about, contexts and jobs are looked up.
+//! Shell completion: the shell asks this program for the candidates of a word. Flags and verbs come from the command
+//! line's definition, tasks, businesses and nodes from the node that the line refers to, contexts and jobs from this
+//! machine.
 //!
-//! Whoever presses Tab doesn't wait: what isn't known within the budget is left out, without a word.
+//! Tab never blocks: candidates that don't arrive within the budget are silently left out.
 
 mod cache;
 mod files;
@@ -21,15 +22,15 @@ use crate::link::Remote;
 use crate::shell::Shell;
 use crate::task::steer;
 
-/// The variable with which a shell's script asks.
+/// Environment variable that a shell's script sets to request candidates.
 const VARIABLE: &str = "WINDROW_COMPLETE";
-/// Flags of a line that say which node, or which job's directory, it is about.
+/// Flags that select the node or the job directory of a line.
 const REACH_FLAGS: [&str; 5] = ["--context", "--server", "--token-file", "--ca-file", "--state"];
 
-/// What a word may be.
+/// Kind of object that a word can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// In one of these statuses; in any where there is none.
+    /// Task in one of these statuses, or in any status if empty.
     Task(&'static str),
     Business {
         archived: bool,
@@ -37,18 +38,19 @@ enum Kind {
     Limit,
     Dataset,
     Schedule,
-    /// In a state that begins so.
+    /// Node in a state that begins with this text.
     Node(&'static str),
     Context,
-    /// One that runs on this machine.
+    /// Job that is running on this machine.
     Running,
-    /// One that `windrow run` began on this machine.
+    /// Job that `windrow run` ever started on this machine.
     Begun,
-    /// A command or a topic that can be explained.
+    /// Command or topic of `windrow help`.
     Topic,
 }
 
-/// Answers a shell that asks, and says whether one did. `words` is the whole command line of this process.
+/// Answers a completion request of a shell and returns true if this was one. `words` is the full command line of this
+/// process.
 pub(crate) fn answer(words: Vec<OsString>, shell: fn() -> Shell) -> bool {
     let line = words.clone();
     let factory = move || {
@@ -65,11 +67,11 @@ pub(crate) fn answer(words: Vec<OsString>, shell: fn() -> Shell) -> bool {
     let answered = CompleteEnv::with_factory(factory)
         .var(VARIABLE)
         .try_complete(words, place.as_deref());
-    // A question that can't be read has no answer; a shell would print whatever was said.
+    // A request that can't be parsed gets no answer: the shell would print any message.
     answered.unwrap_or(true)
 }
 
-/// The script that makes a shell ask; none for a shell that can't.
+/// Returns the completion script of a shell, or `None` if the shell isn't supported.
 pub(crate) fn script(shell: &str) -> Option<String> {
     let shells = Shells::builtins();
     let mut text = Vec::new();
@@ -79,7 +81,7 @@ pub(crate) fn script(shell: &str) -> Option<String> {
     written.ok().map(|()| String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Adds a completer to every argument that names something of a node. `path` are the verbs above the command.
+/// Adds a completer to every argument that names an object. `path` holds the verbs above the command.
 fn with_completers(command: Command, path: &[String], asker: &Asker) -> Command {
     let names: Vec<String> = command
         .get_subcommands()
@@ -105,7 +107,7 @@ fn with_completers(command: Command, path: &[String], asker: &Asker) -> Command 
     })
 }
 
-/// What an argument names, by its name, its noun and its verb: what the verb can be done to.
+/// Returns the kind of object an argument names, limited to objects that the verb applies to.
 fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
     let [noun, verb] = [1, 2].map(|at| path.get(at).map(String::as_str));
     let verb = verb.unwrap_or_default();
@@ -140,32 +142,33 @@ fn takes_at_file(arg: &Arg) -> bool {
         .is_some_and(|names| names.iter().any(|name| name.contains("@FILE")))
 }
 
-/// Whether the first word behind `--` is taken for this argument: a tried URL stands first on the line, and clap counts.
+/// True if clap assigns the first word after `--` to this argument: in `windrow try` the URL is the first positional
+/// argument.
 fn begins_command(path: &[String], arg: &Arg) -> bool {
     path.get(1).is_some_and(|verb| verb == "try") && arg.get_id() == "url"
 }
 
-/// Who finds out what a word may become.
+/// Finder of candidates for one command line.
 #[derive(Clone)]
 struct Asker {
     line: Vec<OsString>,
     shell: fn() -> Shell,
 }
 
-/// The flags that say what a line is about.
+/// Flags that select the node or the job directory of a line.
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
     remote: Remote,
-    /// Where a job of `windrow run` keeps its progress.
+    /// State directory of a job of `windrow run`.
     #[arg(long)]
     state: Option<PathBuf>,
 }
 
 impl Asker {
-    /// What a command may begin with, where one does.
+    /// Returns candidates for the first word of a handler's command, if the cursor is there.
     fn programs(&self, word: &OsStr) -> Vec<CompletionCandidate> {
-        // The first `--` is the question's own.
+        // The first `--` belongs to the completion request.
         if self.line.iter().filter(|word| *word == "--").count() < 2 {
             return Vec::new();
         }
@@ -184,7 +187,7 @@ impl Asker {
     }
 }
 
-/// The program's name, and those flags of a line that say what it is about, with their values.
+/// Returns the program's name and the line's `REACH_FLAGS` with their values.
 fn reach_flags(line: &[OsString]) -> Vec<OsString> {
     let mut flags = vec![OsString::from("windrow")];
     let mut words = line.iter().skip_while(|word| *word != "--").skip(1).peekable();

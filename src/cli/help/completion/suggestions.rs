@@ -1,4 +1,4 @@
-//! What there is on a node, or among the contexts.
+//! Candidates from a node, from the contexts and from the jobs of this machine.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ use crate::shell::Shell;
 use crate::task::words;
 use windrow_client::{Client, Depth, EnvironmentProxies, Options, Request, Tap};
 
-/// How long somebody who presses Tab waits for a node.
+/// Longest time that Tab waits for a node.
 const BUDGET: Duration = Duration::from_millis(300);
-/// Things of a kind that are offered.
+/// Largest number of candidates of one kind.
 const OFFERED_MAX: u32 = 200;
 
-/// A word, and what it stands for.
+/// Candidate word with a short description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Suggestion {
     pub(super) value: String,
@@ -39,7 +39,7 @@ impl Suggestion {
     }
 }
 
-/// What a word may become; nothing when it can't be found out in time.
+/// Returns the candidates for a word, or nothing if they can't be found in time.
 pub(super) fn find(kind: Kind, word: &str, line: &Line, shell: &Shell) -> Vec<Suggestion> {
     let business = word.split_once('/').map(|(business, _)| business);
     let asked = match kind {
@@ -82,14 +82,14 @@ pub(super) fn find(kind: Kind, word: &str, line: &Line, shell: &Shell) -> Vec<Su
     found.unwrap_or_default()
 }
 
-/// Jobs of `windrow run`.
+/// Returns job names of `windrow run` as candidates.
 fn jobs(names: impl Future<Output = Vec<String>>) -> Vec<Suggestion> {
     let names = on_a_runtime(async { timeout(BUDGET, names).await.unwrap_or_default() });
     let names = names.unwrap_or_default().into_iter();
     names.map(|name| Suggestion::new(name, "")).collect()
 }
 
-/// Waits for something. What isn't done then holds nobody up, such as a name that is being resolved.
+/// Runs a future to its end. Leftover work, such as a name lookup, doesn't delay the return.
 fn on_a_runtime<T>(work: impl Future<Output = T>) -> Option<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -129,7 +129,7 @@ fn ask(reach: Reach, proxies: EnvironmentProxies, request: Request) -> Option<St
     Some(answer?.ok()?.ok()?.text())
 }
 
-/// What an answer offers; none where it is no list of the kind.
+/// Returns the candidates in an answer, or `None` if it isn't a list of this kind.
 fn read(kind: Kind, body: &str) -> Option<Vec<Suggestion>> {
     Some(match kind {
         Kind::Task(_) => items(body)?.iter().flat_map(task).collect(),
@@ -156,7 +156,7 @@ fn items<T: DeserializeOwned>(body: &str) -> Option<Vec<T>> {
     Some(serde_json::from_str::<api::Page<T>>(body).ok()?.items)
 }
 
-/// Its number, and its name if it has one.
+/// Returns the task's number, and its name if it has one.
 fn task(task: &api::Task) -> Vec<Suggestion> {
     let status = words::short_status(task);
     let address = words::address(task);
@@ -167,7 +167,7 @@ fn task(task: &api::Task) -> Vec<Suggestion> {
     found
 }
 
-/// Its number, and its name.
+/// Returns the schedule's number and its name.
 fn schedule(schedule: ThingNames) -> Option<[Suggestion; 2]> {
     let (id, address) = (schedule.id?, format!("{}/{}", schedule.business?, schedule.name?));
     Some([Suggestion::new(&id, &address), Suggestion::new(address, id)])

@@ -1,7 +1,7 @@
-//! Times as people say them: `22:00`, `tonight`, `8h`, `tomorrow 06:00`, `2026-11-22 22:00`, RFC 3339. One reader for
-//! every place that asks for a time; it is told what time it is and in which zone, so that it can be tried with any.
+//! Parser for times as people write them: `22:00`, `tonight`, `8h`, `tomorrow 06:00`, `2026-11-22 22:00`, RFC 3339.
+//! All time arguments use it. The current time and zone are parameters, so that tests can choose them.
 //!
-//! What isn't an exact time is said back as one (`22:00 → 2026-11-22T22:00:00+01:00`), on standard error.
+//! An inexact time is echoed as an exact one (`22:00 → 2026-11-22T22:00:00+01:00`) on standard error.
 
 pub(crate) mod zones;
 
@@ -21,23 +21,23 @@ use windrow_core::settings::text::parse_span;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
 
-/// The hour that `tonight` means.
+/// Hour of day for `tonight`.
 const TONIGHT_HOUR: u32 = 22;
 
-/// Where a time lies that says only half of it: a time of day, or a span.
+/// Direction in which an incomplete time (a time of day or a span) is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lean {
-    /// The next one: a deadline, a start.
+    /// Into the future, for a deadline or a start.
     Ahead,
-    /// The last one: the beginning of a log.
+    /// Into the past, for the beginning of a log.
     Back,
 }
 
 impl Lean {
-    /// What would be understood, with dates that lie there.
+    /// Returns examples of accepted input, with dates in this direction.
     fn examples<Z: TimeZone>(self, now: &DateTime<Z>) -> String {
         let (words, step) = match self {
-            // What is over would be refused again.
+            // Leave out `tonight`: it has passed and would be refused again.
             Lean::Ahead if now.naive_local().hour() >= TONIGHT_HOUR => {
                 ("22:00, 8h, tomorrow 06:00", TimeDelta::days(1))
             }
@@ -56,29 +56,29 @@ impl Lean {
     }
 }
 
-/// What a text was understood as.
+/// Result of parsing a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Understood {
-    /// The time. Unit: milliseconds since 1970.
+    /// Point in time. Unit: milliseconds since 1970.
     pub(crate) at_ms: i64,
-    /// The same as RFC 3339 with the zone's offset.
+    /// Same time in RFC 3339 with the zone's offset.
     pub(crate) exact: String,
-    /// Whether it was written so, with its offset: nothing had to be guessed.
+    /// True if the input had an explicit offset, so nothing was guessed.
     pub(crate) is_exact: bool,
 }
 
-/// Why a text is no time.
+/// Reason why a text isn't accepted as a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MomentError {
-    /// It isn't understood.
+    /// Text that matches no known form.
     Unknown,
-    /// People mean different times by it.
+    /// Ambiguous words that people read differently.
     Vague,
-    /// It is over where one to come is asked for.
+    /// Past time where a future one is required.
     Over(String),
-    /// Clocks are put forward over it.
+    /// Local time that a change of clocks skips.
     Skipped(String),
-    /// No calendar goes that far.
+    /// Time beyond the range of the calendar.
     TooFar,
 }
 
@@ -97,10 +97,10 @@ impl fmt::Display for MomentError {
     }
 }
 
-/// Reads a time. `now` has the zone in which it is meant.
+/// Parses a time in the zone of `now`.
 ///
 /// # Errors
-/// See [`MomentError`].
+/// [`MomentError`] says why the text isn't accepted.
 pub(crate) fn read<Z: TimeZone>(text: &str, lean: Lean, now: &DateTime<Z>) -> Result<Understood, MomentError>
 where
     Z::Offset: fmt::Display,
@@ -132,7 +132,7 @@ where
     }
 }
 
-/// Words of which each person has a reading: does a week begin on Sunday, is "next Friday" that of this week?
+/// Ambiguous words: does a week begin on Sunday, is "next Friday" in this week?
 const VAGUE: [&str; 7] = ["last", "next", "this", "week", "month", "weekend", "morning"];
 const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
@@ -143,23 +143,23 @@ fn is_vague(word: &str) -> bool {
     VAGUE.contains(&word) || is_weekday
 }
 
-/// RFC 3339, also with a blank for its T.
+/// Parses RFC 3339, also with a space instead of the T.
 fn exact(text: &str) -> Option<DateTime<chrono::FixedOffset>> {
     DateTime::parse_from_rfc3339(text).ok()
 }
 
-/// `22:00`, `22:00:30`.
+/// Parses a time of day such as `22:00` or `22:00:30`.
 fn clock(text: &str) -> Option<NaiveTime> {
     let is_clock = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
     let parse = |form| NaiveTime::parse_from_str(text, form).ok();
-    // A leap second is none of a day's 86,400.
+    // A day has 86,400 seconds here, so leap seconds are rejected.
     let at = is_clock
         .then(|| parse("%H:%M").or_else(|| parse("%H:%M:%S")))
         .flatten()?;
     (at.nanosecond() < 1_000_000_000).then_some(at)
 }
 
-/// A date, or a date with a time of day, in the zone of whoever says it.
+/// Parses a date, with or without a time of day, as local time.
 fn calendar(text: &str) -> Option<NaiveDateTime> {
     let (date, time) = text
         .split_once([' ', 'T', 't'])
@@ -182,12 +182,12 @@ where
         Lean::Back => now.clone().checked_sub_signed(span),
     };
     let at = at.ok_or(MomentError::TooFar)?;
-    // Nobody who says 8h means milliseconds.
+    // Cut off milliseconds: nobody who types 8h means them.
     let is_long = span >= TimeDelta::minutes(1);
     understood(&if is_long { at.trunc_subsecs(0) } else { at }, false)
 }
 
-/// The next, or the last, time that a clock shows this.
+/// Returns the next or the last moment with this time of day.
 fn at_clock<Z: TimeZone>(
     clock: Option<NaiveTime>,
     lean: Lean,
@@ -206,7 +206,7 @@ where
     on_day(day, Some(clock), lean, now)
 }
 
-/// A time of day, so many days after today.
+/// Returns a time of day `day` days after today.
 fn on_day<Z: TimeZone>(
     day: i64,
     clock: Option<NaiveTime>,
@@ -226,14 +226,14 @@ where
     };
     let at = zoned(&date.ok_or(MomentError::TooFar)?.and_time(clock), now)?;
     let found = understood(&at, false)?;
-    // "tonight", said at 23:00, is a slip: whoever means the past says yesterday.
+    // "tonight" typed at 23:00 is a mistake: for the past people say yesterday.
     if lean == Lean::Ahead && day == 0 && at <= *now {
         return Err(MomentError::Over(found.exact));
     }
     Ok(found)
 }
 
-/// A time of the calendar where clocks go like those of `now`; of two in autumn the first.
+/// Converts local time to the zone of `now`. If clocks show it twice, the earlier one wins.
 fn zoned<Z: TimeZone>(at: &NaiveDateTime, now: &DateTime<Z>) -> Result<DateTime<Z>, MomentError> {
     let skipped = || MomentError::Skipped(at.format("%Y-%m-%d %H:%M:%S").to_string());
     now.timezone()
@@ -246,7 +246,7 @@ fn understood<Z: TimeZone>(at: &DateTime<Z>, is_exact: bool) -> Result<Understoo
 where
     Z::Offset: fmt::Display,
 {
-    // The API knows the time from 1970 on, in years of four digits.
+    // The API accepts times from 1970 up to the year 9999.
     let is_known = (0..=253_402_300_799_999).contains(&at.timestamp_millis());
     let exact = at.to_rfc3339_opts(SecondsFormat::AutoSi, false);
     let found = Understood {
@@ -261,10 +261,10 @@ where
     }
 }
 
-/// What a flag says, as the API takes it. What was understood is said where it had to be guessed.
+/// Parses the time of a flag for the API. An inexact time is echoed as understood.
 ///
 /// # Errors
-/// `Usage` when it is no time, or one that is over where one to come is meant.
+/// `Usage` if the text isn't a time, or is in the past where a future time is required.
 pub(crate) fn given(flag: &str, text: &str, lean: Lean, link: &Link<'_>) -> Result<Understood, Fault> {
     let (text, zone) = zones::split(flag, text)?;
     let (found, line) = match zone {
@@ -277,10 +277,10 @@ pub(crate) fn given(flag: &str, text: &str, lean: Lean, link: &Link<'_>) -> Resu
     Ok(found)
 }
 
-/// The same of a flag that may be missing.
+/// Parses the time of an optional flag.
 ///
 /// # Errors
-/// As [`given`].
+/// Same as [`given`].
 pub(crate) fn given_option(
     flag: &str,
     text: Option<&String>,
@@ -299,7 +299,7 @@ fn utc_now() -> DateTime<Utc> {
     DateTime::from_timestamp_millis(now.0).unwrap_or_default()
 }
 
-/// What was understood, and the line that says so.
+/// Returns the time and the line that echoes it.
 fn told<Z: TimeZone>(
     flag: &str,
     text: &str,

@@ -1,4 +1,4 @@
-//! Times that are meant by the clocks of a zone: the one that a text ends with (`2026-01-05 06:00 Europe/Berlin`), else the
+//! Times in a given zone: the one at the end of the text (`2026-01-05 06:00 Europe/Berlin`), otherwise the
 //! schedule's.
 
 use super::{Lean, Understood, now, told, utc_now};
@@ -7,11 +7,11 @@ use crate::fault::Fault;
 use crate::link::Link;
 use windrow_core::schedule::cron::Zone;
 
-/// What a flag says, as the API takes it. What was understood, and by which clocks, is said where it had to be guessed;
-/// without a zone those of this machine.
+/// Parses the time of a flag for the API, in this machine's zone if none is given. An inexact time is echoed with its
+/// zone.
 ///
 /// # Errors
-/// `Usage` when it is no time, names a zone that there isn't, or is over where one to come is meant.
+/// `Usage` if the text isn't a time, names an unknown zone, or is in the past where a future time is required.
 pub(crate) fn given(
     flag: &str,
     text: &str,
@@ -33,7 +33,7 @@ pub(crate) fn given(
     Ok(found)
 }
 
-/// What was understood by the clocks of a zone, and the line that says so.
+/// Returns the time in a zone and the line that echoes it.
 pub(super) fn told_in(
     zone: Zone,
     flag: &str,
@@ -44,7 +44,7 @@ pub(super) fn told_in(
     Ok((found, line.map(|line| format!("{line} ({zone})"))))
 }
 
-/// A text without the zone that it ends with.
+/// Splits a text into the time and the zone at its end.
 pub(super) fn split<'a>(flag: &str, text: &'a str) -> Result<(&'a str, Option<Zone>), Fault> {
     let Some((time, last)) = text.trim().rsplit_once(' ') else {
         return Ok((text, None));

@@ -1,4 +1,4 @@
-//! `windrow db` on the command line.
+//! Arguments of `windrow db` and its verbs.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::link::View;
 
-/// How it is used.
+/// Examples of `windrow db`, for the help.
 pub(in crate) const EXAMPLES: &str = "\
 Examples:
   windrow db status --config /etc/windrow/config.toml
@@ -19,109 +19,109 @@ These commands work on the database itself, without a node: a file in the state 
 that store.url names. status, backup and check also while nodes run. A server is copied and restored by its own tools, which
 backup and restore name; then all nodes stay stopped until `windrow db restored` was run. Without --data-dir and --config, ./config.toml is read if there is one; else defaults and the environment.";
 
-/// `windrow db`
+/// Arguments of `windrow db`.
 #[derive(Debug, Args)]
 pub struct DbArgs {
-    /// What to do.
+    /// Verb to execute on the database.
     #[command(subcommand)]
     pub verb: Verb,
 }
 
-/// What to do with a database.
+/// Verbs of `windrow db`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Show its size, its schema, and whether it is sound
+    /// Show size, schema and integrity of the database
     Status(StatusArgs),
-    /// Bring its schema up to date: of a server once for all nodes, of a file while no node runs
+    /// Bring the schema up to date; for a server once for all nodes, for a file while no node runs
     Migrate(MigrateArgs),
-    /// Copy it to a new file, as it is at one moment; a node may be running
+    /// Copy the database to a new file, as of one moment; a node may be running
     Backup(BackupArgs),
-    /// Put a backup in its place, checked, with numbers for new tasks that were never given
+    /// Restore a backup: check it, put it in place, and number new tasks above all numbers used before
     Restore(RestoreArgs),
-    /// After a restore by other tools: give new tasks numbers that were never given
+    /// Mark a database restored by other tools: new tasks get numbers that were never used
     Restored(RestoredArgs),
-    /// Check all of it: pages, indexes, and what must hold between its rows
+    /// Check the whole database: pages, indexes, and consistency between rows
     Check(StatusArgs),
 }
 
-/// Where the database is.
+/// Flags for the location of the database.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Database")]
 pub struct Place {
-    /// The node's configuration; without it ./config.toml if there is one
+    /// Configuration of the node; defaults to ./config.toml if it exists
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The state directory, instead of node.data_dir
+    /// State directory, instead of node.data_dir
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 }
 
-/// `windrow db status`, `windrow db check`
+/// Arguments of `windrow db status` and `windrow db check`.
 #[derive(Clone, Debug, Args)]
 pub struct StatusArgs {
-    /// Where it is.
+    /// Location of the database to inspect.
     #[command(flatten)]
     pub place: Place,
-    /// How it is shown.
+    /// Flags for the output format.
     #[command(flatten)]
     pub view: View,
 }
 
-/// `windrow db migrate`
+/// Arguments of `windrow db migrate`.
 #[derive(Clone, Debug, Args)]
 pub struct MigrateArgs {
-    /// Change nothing; show the steps that are missing
+    /// Change nothing; show the pending steps
     #[arg(long)]
     pub dry_run: bool,
-    /// Where it is.
+    /// Location of the database to migrate.
     #[command(flatten)]
     pub place: Place,
 }
 
-/// `windrow db backup`
+/// Arguments of `windrow db backup`.
 #[derive(Clone, Debug, Args)]
 pub struct BackupArgs {
-    /// The copy; it is never overwritten
+    /// File for the copy; an existing one is never overwritten
     pub file: PathBuf,
-    /// Where it is.
+    /// Location of the database to copy.
     #[command(flatten)]
     pub place: Place,
 }
 
-/// `windrow db restore`
+/// Arguments of `windrow db restore`.
 #[derive(Clone, Debug, Args)]
 pub struct RestoreArgs {
-    /// The backup; it is left as it is
+    /// Backup to restore; it is not changed
     pub file: PathBuf,
-    /// Replace the database that is there; it is kept beside, as windrow.db.before-TIME
+    /// Replace an existing database; the old one is kept as windrow.db.before-TIME
     #[arg(long)]
     pub replace: bool,
-    /// The key that was kept with the backup; it is copied to the node's
+    /// Key file kept with the backup; it is copied to the node's key
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// What is done to schedules.
+    /// Flags for the treatment of schedules.
     #[command(flatten)]
     pub schedules: SchedulesArgs,
-    /// Where it is.
+    /// Location of the database to replace.
     #[command(flatten)]
     pub place: Place,
 }
 
-/// `windrow db restored`
+/// Arguments of `windrow db restored`.
 #[derive(Clone, Debug, Args)]
 pub struct RestoredArgs {
-    /// What is done to schedules.
+    /// Flags for the treatment of schedules.
     #[command(flatten)]
     pub schedules: SchedulesArgs,
-    /// Where it is.
+    /// Location of the restored database.
     #[command(flatten)]
     pub place: Place,
 }
 
-/// What a restore does to schedules.
+/// Flags for schedules after a restore.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct SchedulesArgs {
-    /// Pause all schedules: else they fire again for times since the backup
+    /// Pause all schedules; otherwise they fire again for times since the backup
     #[arg(long)]
     pub pause_schedules: bool,
 }

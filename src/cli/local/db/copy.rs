@@ -1,4 +1,4 @@
-//! `windrow db backup`.
+//! Implementation of `windrow db backup`, for database files.
 
 use std::fs;
 
@@ -12,10 +12,11 @@ use crate::shell::Shell;
 use windrow_node::database::BackupError;
 use windrow_node::{ServerAddress, ServerKind};
 
-/// Copies a database.
+/// Copies a database to a new file.
 ///
 /// # Errors
-/// `NotFound`; `Conflict` when the copy's name is taken; `Failed` when it can't be written or isn't whole.
+/// `NotFound` without a database; `Conflict` if the target exists; `Failed` if the copy can't be written or is
+/// incomplete.
 pub(super) async fn backup(args: &BackupArgs, shell: &Shell) -> Result<Exit, Fault> {
     let config = configured(&args.place, shell)?;
     let target = Target::of(&config)?;
@@ -41,7 +42,8 @@ pub(super) async fn backup(args: &BackupArgs, shell: &Shell) -> Result<Exit, Fau
     screen::put(&args.file.display().to_string()).map(|()| Exit::Ok)
 }
 
-/// A server's own tools copy it as it is at one moment, and their copies can be put back.
+/// Creates the fault for a database server, with the command of its own tool, which takes a consistent and restorable
+/// copy.
 fn of_server(server: &ServerAddress, args: &BackupArgs) -> Fault {
     let file = args.file.display();
     let url = &server.url;

@@ -1,4 +1,4 @@
-//! `windrow db migrate`.
+//! Implementation of `windrow db migrate`.
 
 use super::args::MigrateArgs;
 use super::{Target, configured, held};
@@ -9,13 +9,14 @@ use crate::shell::Shell;
 use windrow_engine::ports::StoreError;
 use windrow_node::database;
 
-/// What helps while a node holds the directory.
+/// Hint while a node holds the directory.
 const STOP_FIRST: &str = "stop it first; its next start brings the schema up to date by itself";
 
 /// Brings the schema up to date.
 ///
 /// # Errors
-/// `NotFound`; `Conflict` while a node holds the directory; `Config` for a database of a newer program.
+/// `NotFound` without a database; `Conflict` while a node holds the directory; `Config` for a database of a newer
+/// program.
 pub(super) async fn migrate(args: &MigrateArgs, shell: &Shell) -> Result<Exit, Fault> {
     let config = configured(&args.place, shell)?;
     let target = Target::of(&config)?;

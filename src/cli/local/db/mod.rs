@@ -1,4 +1,4 @@
-//! `windrow db`: the database of a node: a file in its state directory, or one of a server.
+//! Implementation of `windrow db`, for the database of a node: a file in its state directory, or one on a server.
 
 pub mod args;
 mod copy;
@@ -18,10 +18,10 @@ use windrow_config::{Config, StoreUrl};
 use windrow_node::database::{self, Inspection};
 use windrow_node::{LockError, ServerAddress, StateDir};
 
-/// Does what the verb says.
+/// Executes the verb.
 ///
 /// # Errors
-/// The verb's.
+/// Same as the verb.
 pub(crate) async fn db(args: &DbArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
         Verb::Status(args) => status::status(args, shell).await,
@@ -33,31 +33,31 @@ pub(crate) async fn db(args: &DbArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
 }
 
-/// The configuration that says where the database is.
+/// Loads the configuration that locates the database.
 ///
 /// # Errors
-/// `Config` with every fault of it.
+/// `Config` with every error in it.
 pub(crate) fn configured(place: &Place, shell: &Shell) -> Result<Config, Fault> {
     let mut config = shell.config(configuration(place.config.as_ref()).as_deref())?;
     if let Some(directory) = &place.data_dir {
         config.node.data_dir.clone_from(directory);
-        // Who names a directory means the database in it.
+        // A directory given by flag means the database file in it.
         config.store.url = StoreUrl::Auto;
     }
     Ok(config)
 }
 
-/// Where a database is.
+/// Location of a database: a file or a server.
 enum Target {
     File(PathBuf),
     Server(ServerAddress),
 }
 
 impl Target {
-    /// The database of a configuration.
+    /// Returns the database of a configuration.
     ///
     /// # Errors
-    /// `NotFound` for a file that isn't there; `Failed` when a server's password can't be read.
+    /// `NotFound` if the file doesn't exist; `Failed` if a server's password can't be read.
     fn of(config: &Config) -> Result<Target, Fault> {
         if let Some(server) = database::address(config)? {
             return Ok(Target::Server(server));
@@ -74,7 +74,7 @@ impl Target {
         Err(fault.hint("--data-dir DIR, or --config FILE of the node; `windrow serve` makes one"))
     }
 
-    /// The database, open to be looked at.
+    /// Opens the database for inspection.
     async fn opened(&self) -> Result<Inspection, Fault> {
         Ok(match self {
             Target::File(path) => Inspection::open(path).await?,
@@ -82,7 +82,7 @@ impl Target {
         })
     }
 
-    /// Its path or its URL.
+    /// Returns the path or the URL.
     fn shown(&self) -> String {
         match self {
             Target::File(path) => path.display().to_string(),
@@ -91,7 +91,7 @@ impl Target {
     }
 }
 
-/// The state directory, which no node may use meanwhile; else `hint` says what to do.
+/// Locks the state directory against nodes. If a node holds it, the fault has `hint`.
 fn held(config: &Config, hint: &str) -> Result<StateDir, Fault> {
     StateDir::lock(&config.node.data_dir).map_err(|error| match error {
         LockError::LockedBy { .. } => Fault::from(error).hint(hint),
@@ -99,7 +99,7 @@ fn held(config: &Config, hint: &str) -> Result<StateDir, Fault> {
     })
 }
 
-/// The file that the sealed secrets of this database need.
+/// Returns the path of the key file that decrypts the sealed secrets of this database.
 fn key(config: &Config) -> PathBuf {
     config
         .auth

@@ -1,4 +1,4 @@
-//! `windrow db restore`.
+//! Implementation of `windrow db restore`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use windrow_node::database;
 use windrow_node::database::restore::{self, RestoreError};
 use windrow_node::{ServerKind, SystemClock};
 
-/// Puts a backup in the place of a node's database.
+/// Replaces a node's database with a backup.
 ///
 /// # Errors
-/// `NotFound` without the backup; `Usage` for a database server; `Conflict` while a node holds the directory, and where
-/// a database or another key is there that may not be replaced; `Rejected` for what is no sound database of windrow;
-/// `Config` for one of a newer program; `Failed` when something can't be written.
+/// `NotFound` without the backup; `Usage` for a database server; `Conflict` while a node holds the directory, or if a
+/// database or another key exists that may not be replaced; `Rejected` for a file that isn't a sound Windrow
+/// database; `Config` for a database of a newer program; `Failed` if something can't be written.
 pub(super) async fn restore(args: &RestoreArgs, shell: &Shell) -> Result<Exit, Fault> {
     let config = configured(&args.place, shell)?;
     if let Some(server) = database::address(&config)? {
@@ -53,7 +53,7 @@ pub(super) async fn restore(args: &RestoreArgs, shell: &Shell) -> Result<Exit, F
     screen::put(&database.display().to_string()).map(|()| Exit::Ok)
 }
 
-/// Looks at all that was named before anything is made.
+/// Checks all named files before anything is created.
 async fn look(args: &RestoreArgs, database: &Path) -> Result<(), Fault> {
     let file = &args.file;
     if !file.is_file() {
@@ -81,19 +81,19 @@ async fn look(args: &RestoreArgs, database: &Path) -> Result<(), Fault> {
     restore::look(file).await.map_err(fault)
 }
 
-/// What is there before.
+/// Files in place before the restore, and the names under which they are kept.
 struct Old {
     is_replaced: bool,
     database_kept: PathBuf,
     key: PathBuf,
     key_kept: PathBuf,
     had_key: bool,
-    /// Whether a key is given that isn't there yet.
+    /// True if a key was given that differs from the one in place.
     is_key_new: bool,
 }
 
 impl Old {
-    /// What is there, if it may be replaced.
+    /// Inspects the files in place, and fails if they may not be replaced.
     async fn of(args: &RestoreArgs, config: &Config, (database, now): (&Path, WallMs)) -> Result<Old, Fault> {
         let key = key(config);
         let stamp = free_stamp(&[database, &key], now);
@@ -113,7 +113,7 @@ impl Old {
         } else {
             return Ok(old);
         };
-        // Without a key no node has worked here: a restore that lacked the key is done again with it.
+        // Without a key no node has run here: this repeats a restore that lacked the key.
         let lacked_key = old.is_replaced && old.is_key_new && !old.had_key;
         let is_again = lacked_key
             && restore::is_same_store(&args.file, database)
@@ -151,7 +151,7 @@ impl Old {
     }
 }
 
-/// The time, and a number where something of that second is kept already.
+/// Returns the timestamp, with a number appended if files of that second are already kept.
 fn free_stamp(paths: &[&Path], now: WallMs) -> String {
     let first = stamp(now);
     let numbered = (2..).map(|number| format!("{first}-{number}"));
@@ -160,7 +160,7 @@ fn free_stamp(paths: &[&Path], now: WallMs) -> String {
     stamps.find(is_free).unwrap_or(first)
 }
 
-/// The name under which something is kept.
+/// Returns the name under which a file is kept.
 fn before(path: &Path, stamp: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".before-");
@@ -168,14 +168,14 @@ fn before(path: &Path, stamp: &str) -> PathBuf {
     name.into()
 }
 
-/// A time as part of a name: `20261125T160612Z`.
+/// Formats a time for a file name: `20261125T160612Z`.
 fn stamp(now: WallMs) -> String {
     let text = now.to_rfc3339().replace(['-', ':'], "");
     let seconds = text.split('.').next().unwrap_or_default();
     format!("{seconds}Z")
 }
 
-/// A server's own tools put its copies back; what they can't know is marked afterwards.
+/// Creates the fault for a database server: its own tools restore it, and `windrow db restored` then marks it.
 fn of_server(kind: ServerKind) -> Fault {
     let tool = match kind {
         ServerKind::Postgres => "pg_restore",

@@ -1,4 +1,4 @@
-//! `windrow db restored`, and what is said after any restore.
+//! Implementation of `windrow db restored`, and the messages after any restore.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use windrow_engine::ports::clock::Clock as _;
 use windrow_node::database::{self, Heartbeat, Inspection, Restored};
 use windrow_node::{ServerAddress, SystemClock};
 
-/// Between two looks at the heartbeats of a server's nodes.
+/// Interval between two readings of the nodes' heartbeats.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Marks a database that other tools restored.
 ///
 /// # Errors
-/// `NotFound`; `Conflict` while a node uses it; `Config` for a schema that isn't this program's.
+/// `NotFound` without a database; `Conflict` while a node uses it; `Config` for a schema of another program version.
 pub(super) async fn restored(args: &RestoredArgs, shell: &Shell) -> Result<Exit, Fault> {
     let config = configured(&args.place, shell)?;
     let target = Target::of(&config)?;
@@ -37,7 +37,7 @@ pub(super) async fn restored(args: &RestoredArgs, shell: &Shell) -> Result<Exit,
     screen::put(&target.shown()).map(|()| Exit::Ok)
 }
 
-/// Waits until each node that might be alive has been silent for as long as it promised not to be.
+/// Waits for the longest heartbeat interval that a node promised, and fails if any node writes meanwhile.
 async fn silence(server: &ServerAddress, shell: &Shell) -> Result<(), Fault> {
     let inspection = Inspection::connect(server).await?;
     let silent = watch(&inspection, shell).await;
@@ -76,7 +76,7 @@ fn busy(alive: &Heartbeat) -> Fault {
         .hint("stop all nodes, restore once more what they wrote meanwhile, then run this again")
 }
 
-/// Says what people must know of a restored database before a node starts.
+/// Prints the consequences of a restore, to be read before a node starts.
 pub(super) fn tell(marked: &Restored, database: &str, say: &impl Fn(&str)) {
     say(&format!(
         "new tasks begin at {}: no number, item key, epoch or publication that was given since the backup is given again",

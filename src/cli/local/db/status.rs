@@ -1,4 +1,4 @@
-//! `windrow db status` and `check`.
+//! Implementation of `windrow db status` and `check`.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::shell::Shell;
 use windrow_engine::ports::StoreError;
 use windrow_node::database::{self, Schema};
 
-/// What is shown of a database.
+/// Status of a database, as printed.
 #[derive(Serialize)]
 struct Seen<'a> {
     path: String,
@@ -29,7 +29,7 @@ struct Seen<'a> {
     of: SeenOf,
 }
 
-/// The newest step of the schema that the program and the database know, and those that either lacks.
+/// Newest schema steps that the program and the database know, and the steps missing on either side.
 #[derive(Serialize)]
 struct Steps<'a> {
     program: Option<&'a String>,
@@ -38,7 +38,7 @@ struct Steps<'a> {
     unknown: &'a [String],
 }
 
-/// What is shown of a database of this kind only. Unit: bytes.
+/// Status members of one kind of database only. Unit: bytes.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum SeenOf {
@@ -53,10 +53,11 @@ enum SeenOf {
     },
 }
 
-/// Shows a database.
+/// Prints the status of a database.
 ///
 /// # Errors
-/// `NotFound`, `Config` for one of a newer program, after it was shown; `Failed` for one that is damaged.
+/// `NotFound` without a database. After printing: `Config` for a database of a newer program, `Failed` for a damaged
+/// one.
 pub(super) async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fault> {
     let config = configured(&args.place, shell)?;
     let target = Target::of(&config)?;
@@ -105,7 +106,7 @@ pub(super) async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fau
     ended(&schema, &faults)
 }
 
-/// The same file with another end of its name.
+/// Appends a suffix to the name of a file.
 fn named(path: &Path, end: &str) -> std::path::PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
@@ -175,10 +176,11 @@ fn damaged(fault: &str) -> Fault {
         .hint("stop the node, keep the file, and go back to the last backup; `windrow db check` says more")
 }
 
-/// Checks all of a database.
+/// Checks a whole database.
 ///
 /// # Errors
-/// `NotFound`; `Config` for one of a newer program; `Failed` when something is broken, after the report.
+/// `NotFound` without a database; `Config` for a database of a newer program. After the report: `Failed` if something
+/// is damaged.
 pub(super) async fn check(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fault> {
     let target = Target::of(&configured(&args.place, shell)?)?;
     let inspection = target.opened().await?;

@@ -1,5 +1,5 @@
-//! `windrow dev`: everything in one process, to look at and to write a handler against. Says where to look, shows how
-//! the sample task goes, and sums up at the end.
+//! Implementation of `windrow dev`: a node, a sample business and a task in one process, for a first look and for
+//! developing handlers. Prints the addresses, shows the progress of the sample task, and sums up at the end.
 
 mod place;
 mod report;
@@ -27,35 +27,35 @@ use windrow_engine::ports::tasks::store::Actor;
 use windrow_node::dev::{Dev, DevError, DevOptions, SampleTask};
 use windrow_node::{Runtimes, SystemClock};
 
-/// Between two looks at the task.
+/// Interval between two updates of the task's progress.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// A drain that takes longer is told; most are over before anybody could read it.
+/// Drain time after which a message appears; most drains end before anyone could read it.
 const TELL_AFTER: Duration = Duration::from_secs(1);
-/// The most items of a task. (The store's numbers are signed.)
+/// Largest number of items in a task. (The store's integers are signed.)
 const ITEMS_MAX: u64 = i64::MAX as u64;
 
-/// `windrow dev`
+/// Arguments of `windrow dev`.
 #[derive(Debug, Args)]
 pub struct DevArgs {
-    /// Keep everything in this directory, and go on with what is in it; without it a fresh one that is deleted on exit
+    /// Directory to keep everything in and to resume from; by default a temporary one, deleted on exit
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Where to listen on this machine; 0 is a free port; without it 7700, or a free one if that is taken
+    /// Port on this machine, 0 for any free one; defaults to 7700, or to a free one if that is taken
     #[arg(long)]
     pub port: Option<u16>,
-    /// Items of the sample task
+    /// Number of items in the sample task
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=ITEMS_MAX))]
     pub items: u64,
-    /// Item attempts of the sample task, retries included: 500/s, 30/m, unlimited
+    /// Rate of item attempts in the sample task, retries included: 500/s, 30/m, unlimited
     #[arg(long, default_value = "500/s")]
     pub rate: RateLimit,
-    /// Make no task
+    /// Don't create the sample task
     #[arg(long, conflicts_with_all = ["items", "rate"])]
     pub no_task: bool,
-    /// Show the dashboard in the browser
+    /// Open the dashboard in the browser
     #[arg(long)]
     pub open: bool,
-    /// How much is printed.
+    /// Flags for more or less output.
     #[command(flatten)]
     pub talk: Verbosity,
 }
@@ -73,16 +73,16 @@ as any other, and a task of it. Of its items 4, 14, 24 … are busy at their fir
 ./config.toml and WINDROW_… variables are not read, so that it begins everywhere in the same way. Ctrl-C drains and sums
 up; a second one ends at once.";
 
-/// Which lines of the log are shown unless more or less is wanted: what is wrong, and the tree of actors whenever it
-/// changes, which is what a node is.
+/// Returns the default log filter, `None` if flags ask for more or less: warnings, and every change of the actor
+/// tree, which shows the structure of the node.
 pub(crate) fn log_filter(talk: Verbosity) -> Option<&'static str> {
     (talk.verbose == 0 && !talk.quiet).then_some("warn,windrow_engine::actors::runtime::tree=info")
 }
 
-/// Runs until it is told to end.
+/// Runs until a signal ends it.
 ///
 /// # Errors
-/// What keeps it from beginning, with its exit code; that the node ended by itself.
+/// The reason why it can't start, with its exit code, or that the node ended unexpectedly.
 pub(crate) async fn dev(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let place = Place::of(args.data.as_deref(), &shell.env)?;
@@ -120,7 +120,7 @@ fn options(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>, place: &Place
     }
 }
 
-/// Shows how the task goes until somebody asks for the end.
+/// Shows the progress of the task until a signal arrives.
 async fn look_on(dev: &Dev, shell: &Shell, clock: &dyn Clock, signals: &mut Signals) -> Result<(), Fault> {
     let mut following = dev
         .begun
@@ -149,7 +149,7 @@ async fn look_on(dev: &Dev, shell: &Shell, clock: &dyn Clock, signals: &mut Sign
     }
 }
 
-/// Drains and sums up; a second signal ends the process at once.
+/// Drains and sums up. A second signal ends the process at once.
 async fn end(dev: Dev, shell: &Shell, clock: &dyn Clock, signals: &mut Signals) -> Exit {
     let mut summary = Summary::begin(&dev, clock.now()).await;
     let drained = {

@@ -1,7 +1,7 @@
-//! Where `windrow dev` keeps everything: a fresh directory that goes with the process, or one that stays.
+//! Data directory of `windrow dev`: a temporary one that is deleted on exit, or a permanent one.
 //!
-//! A directory that stays has a mark, so that it is never one of `windrow serve`: without sign-in, real tasks would be
-//! open to everybody on this machine.
+//! A permanent directory has a marker file, so that it is never mistaken for one of `windrow serve`: without sign-in,
+//! real tasks would be open to everybody on this machine.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,24 +12,24 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen::Screen;
 
-/// The file that says whose directory it is.
+/// File that marks a directory as one of `windrow dev`.
 const MARK: &str = "windrow-dev";
 const MARK_TEXT: &str = "This directory belongs to `windrow dev`. Without this file it is refused.\n";
-/// Where a fresh directory is made unless TMPDIR says otherwise.
+/// Parent of temporary directories unless TMPDIR is set.
 const TEMPORARY: &str = "/tmp";
 
-/// See the module.
+/// Data directory, temporary or permanent.
 pub(super) struct Place {
     path: PathBuf,
-    /// Deletes it with the value; none where it stays.
+    /// Deletes the directory on drop; `None` if it is permanent.
     fresh: Option<TempDir>,
 }
 
 impl Place {
-    /// The directory of `--data`, or a fresh one.
+    /// Returns the directory of `--data`, or a temporary one.
     ///
     /// # Errors
-    /// When it can't be made; `Conflict` when it holds something else.
+    /// Fails if it can't be created; `Conflict` if it contains something else.
     pub(super) fn of(data: Option<&Path>, env: &[(String, String)]) -> Result<Place, Fault> {
         let Some(path) = data else { return fresh(env) };
         let failed = |error: io::Error| {
@@ -60,17 +60,17 @@ impl Place {
         })
     }
 
-    /// The directory.
+    /// Returns the path of the directory.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it stays.
+    /// True if the directory is permanent.
     pub(super) fn is_kept(&self) -> bool {
         self.fresh.is_none()
     }
 
-    /// Deletes what doesn't stay.
+    /// Deletes the directory if it is temporary.
     pub(super) fn close(self, screen: &Screen) {
         if let Some(Err(error)) = self.fresh.map(TempDir::close) {
             screen.must_say(&format!(

@@ -1,4 +1,4 @@
-//! What `windrow dev` tells: where to look, how the sample task goes, what came of everything.
+//! Output of `windrow dev`: greeting, progress of the sample task, and summary.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use windrow_node::dev::{BUSINESS, Dev, PORT_DEFAULT, SampleRun};
 use windrow_node::serve::Serve;
 use windrow_server::service::Service;
 
-/// Tasks that a summary names; who has more reads their own list.
+/// Largest number of tasks that a summary names; users with more read the task list.
 const TASKS_MAX: u32 = 20;
-/// Where something moves, or will by itself.
+/// Statuses of tasks that make progress, or will without a command.
 const MOVING: [Status; 6] = [
     Status::Queued,
     Status::AwaitingBusiness,
@@ -30,7 +30,7 @@ const MOVING: [Status; 6] = [
     Status::Finalizing,
 ];
 
-/// Where to look and what to try.
+/// Returns the greeting: addresses, and commands to try.
 pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
     let url = dev.serve.url();
     let kept = if place.is_kept() {
@@ -86,7 +86,7 @@ fn task_text(begun: &SampleRun) -> String {
     }
 }
 
-/// Clients look at the usual port by themselves.
+/// Returns the `--server` flag, empty for the default port, which clients use anyway.
 fn server_flag(url: &str) -> String {
     if url.ends_with(&format!(":{PORT_DEFAULT}")) {
         String::new()
@@ -95,12 +95,12 @@ fn server_flag(url: &str) -> String {
     }
 }
 
-/// Items that need nothing any more.
+/// Returns the number of items that need no more work.
 fn done(task: &TaskView) -> u64 {
     task.counters.settled() + task.counters.excluded
 }
 
-/// How a task goes, as long as it isn't over.
+/// Progress display of a task until it ends.
 pub(super) struct Following {
     id: TaskId,
     status: Status,
@@ -108,7 +108,7 @@ pub(super) struct Following {
 }
 
 impl Following {
-    /// From the start on; a picture is drawn only on a terminal.
+    /// Creates the display from the task's initial state. It draws a picture only on a terminal.
     pub(super) fn new(begun: &SampleRun, screen: &Screen) -> Following {
         Following {
             id: begun.task.id,
@@ -117,7 +117,7 @@ impl Following {
         }
     }
 
-    /// Shows it, and says when it comes to rest; true when there is nothing more to follow.
+    /// Updates the display and reports if the task stops or ends. Returns true once it has ended.
     pub(super) async fn look(&mut self, serve: &Serve, screen: &Screen, clock: &dyn Clock) -> bool {
         let task = match serve.service().tasks.get(self.id).await {
             Ok(task) => task,
@@ -149,7 +149,7 @@ impl Drop for Following {
     }
 }
 
-/// `t1 finished: 10,000 items, 9,900 succeeded, 100 failed`
+/// Returns the line for a task that stopped or ended, with its non-zero counts.
 fn rest_text(task: &TaskView) -> String {
     let counts = &task.counters;
     let mut text = format!("{} {}: {}", task.id, task.status, counted(task.total.0, "item"));
@@ -166,18 +166,18 @@ fn rest_text(task: &TaskView) -> String {
     text + "; the node stays up, Ctrl-C ends it"
 }
 
-/// What came of everything, from before the drain to after it.
+/// Summary of all tasks, taken before the drain and completed after it.
 pub(super) struct Summary {
     begun: Moment,
     took: Duration,
     in_flight: u64,
-    /// The task that was followed, and others that moved.
+    /// Sample task, and others that moved or were stopped.
     tasks: Vec<TaskView>,
     has_moved: bool,
 }
 
 impl Summary {
-    /// Before the drain.
+    /// Lists the tasks before the drain.
     pub(super) async fn begin(dev: &Dev, now: Moment) -> Summary {
         let service = dev.serve.service();
         let filter = TaskFilter {
@@ -211,7 +211,7 @@ impl Summary {
         }
     }
 
-    /// After it, once nothing moves.
+    /// Reads the tasks again after the drain, when nothing moves any more.
     pub(super) async fn finish(&mut self, service: &Service, now: Moment) {
         self.took = now.since(self.begun);
         for task in &mut self.tasks {
@@ -222,7 +222,7 @@ impl Summary {
         }
     }
 
-    /// `stopped: t1 at 4,812/10,000, drained 31 in flight in 0.2 s. bye.`
+    /// Returns the last line, such as `stopped: t1 at 4,812/10,000, drained 31 in flight in 0.2 s. bye.`
     pub(super) fn text(&self) -> String {
         let mut parts: Vec<String> = self.tasks.iter().map(place_of).collect();
         if self.has_moved {

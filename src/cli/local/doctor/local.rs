@@ -1,4 +1,4 @@
-//! What is looked at on this machine: the configuration and the state directory of a node.
+//! Checks on this machine: configuration and state directory of a node.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ use windrow_node::ServerAddress;
 use windrow_node::database::{self, Inspection, Room};
 use windrow_node::witness;
 
-/// Less room than this is worth a look. Unit: bytes.
+/// Free space below which the check warns. Unit: bytes.
 const ROOM_WARN: u64 = 1_000_000_000;
-/// With less room than this a node stands still soon. Unit: bytes.
+/// Free space below which the check fails, because a node stops working soon. Unit: bytes.
 const ROOM_FAIL: u64 = 100_000_000;
 
-/// Looks at the state directory that is named; at none that isn't.
+/// Checks the named state directory; does nothing if none is named.
 pub(super) async fn look(place: &Place, shell: &Shell, report: &mut Report) {
     if place.config.is_none() && place.data_dir.is_none() {
         return;
@@ -38,7 +38,7 @@ pub(super) async fn look(place: &Place, shell: &Shell, report: &mut Report) {
     if let Ok(Some(server)) = database::address(&config) {
         durability(&server, report).await;
     }
-    // No authority, so a node runs without it.
+    // Redis isn't authoritative; nodes run without it.
     match witness::look(&config.cluster).await {
         None => {}
         Some(Ok(())) => report.ok("redis", "it answers"),
@@ -51,7 +51,7 @@ pub(super) async fn look(place: &Place, shell: &Shell, report: &mut Report) {
     room(&config.node.data_dir, report);
 }
 
-/// Whether a server's commits wait for its disk.
+/// Checks that the server waits for its disk on commit.
 async fn durability(server: &ServerAddress, report: &mut Report) {
     let found = match Inspection::connect(server).await {
         Ok(inspection) => {

@@ -1,4 +1,4 @@
-//! `windrow doctor`: looks at everything between this terminal and the handlers, and says what is wrong with it.
+//! Implementation of `windrow doctor`: checks everything between this terminal and the handlers, and reports faults.
 
 mod local;
 mod server;
@@ -14,7 +14,7 @@ use crate::link::{Link, Look, Remote};
 use crate::local::db::args::Place;
 use crate::shell::Shell;
 
-/// How it is used.
+/// Examples of `windrow doctor`, for the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   windrow doctor
@@ -25,27 +25,27 @@ With --config or --data-dir the state directory of this machine is looked at too
 the pings of `windrow biz check`.
 Exit: 0 when nothing failed, 1 when something did, 6 when the server can't be reached.";
 
-/// `windrow doctor`
+/// Arguments of `windrow doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// The node's address; without it the context's
+    /// Address of the node; defaults to the context's
     #[arg(conflicts_with = "server")]
     pub url: Option<String>,
     /// Don't call the businesses' handlers
     #[arg(long)]
     pub no_handlers: bool,
-    /// The state directory of this machine.
+    /// State directory on this machine, checked if named.
     #[command(flatten)]
     pub place: Place,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// Looks, and prints the report.
+/// Runs the checks and prints the report.
 ///
 /// # Errors
-/// When standard output can't be written: everything else is part of the report.
+/// Fails only if standard output can't be written: all other errors are part of the report.
 pub(crate) async fn doctor(args: &DoctorArgs, shell: &Shell) -> Result<Exit, Fault> {
     let remote = Remote {
         server: args.url.clone().or_else(|| args.remote.server.clone()),
@@ -92,7 +92,7 @@ fn contexts(shell: &Shell, report: &mut Report) {
     }
 }
 
-/// What was looked at so far, in order.
+/// Completed checks in order.
 #[derive(Default)]
 struct Report(Vec<Check>);
 
@@ -109,7 +109,7 @@ impl Report {
         self.0.push(line(check, Outcome::Fail, detail, Some(advice)));
     }
 
-    /// Whether a power cut of the database's machine takes back what was acknowledged.
+    /// Adds the check that a power cut of the database's machine doesn't undo acknowledged commits.
     fn durability(&mut self, is_durable: bool, setting: &str) {
         let detail = match is_durable {
             true => setting.to_owned(),
@@ -120,16 +120,16 @@ impl Report {
         self.came_out("durability", outcome, detail, advice);
     }
 
-    /// As bad as it came out; there is something to try only where it isn't well.
+    /// Adds a check with its outcome; drops the advice if the outcome is ok.
     fn came_out(&mut self, check: &str, outcome: Outcome, detail: impl Into<String>, advice: &str) {
         let advice = (outcome != Outcome::Ok).then_some(advice);
         self.0.push(line(check, outcome, detail, advice));
     }
 
-    /// A fault as a check that failed.
+    /// Adds a fault as a failed check.
     fn fault(&mut self, check: &str, fault: &Fault) {
         let detail = format!("{}: {}", fault.what, fault.because.join("; "));
-        // A card has one line for what to try.
+        // A card has a single line for advice.
         let advice = fault.hint.as_ref().map(|hint| hint.replace("\n  try  ", "; "));
         self.0.push(line(check, Outcome::Fail, detail, advice.as_deref()));
     }

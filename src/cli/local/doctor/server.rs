@@ -1,4 +1,4 @@
-//! What is looked at over the network: the node, its clock, who is calling, the handlers.
+//! Checks over the network: the node, its clock, the caller, the handlers.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -16,14 +16,14 @@ use windrow_client::{Answer, ClientError, Request, segment};
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
 
-/// A difference of the clocks that is worth a look. The node's time has whole seconds only. Unit: milliseconds.
+/// Clock difference above which the check warns. The node's time has only whole seconds. Unit: milliseconds.
 const SKEW_WARN_MS: i64 = 2_000;
-/// A difference with which times that people write mean something else. Unit: milliseconds.
+/// Clock difference above which times that users type mean a different moment. Unit: milliseconds.
 const SKEW_FAIL_MS: i64 = 300_000;
-/// Handlers that are checked at the same time: a dead one takes seconds to be called dead.
+/// Number of handlers checked concurrently, since a dead one takes seconds to time out.
 const HANDLERS_AT_ONCE: usize = 8;
 
-/// Looks at the node; false when it can't be reached.
+/// Checks the node. Returns false if it is unreachable.
 pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Report) -> bool {
     let begun = (Instant::now(), SystemClock::new().wall().0);
     let version = match link.client.send(Request::get("/version").once()).await {
@@ -78,8 +78,8 @@ async fn get<T: DeserializeOwned>(link: &Link<'_>, path: &str) -> Result<T, Faul
     Ok(link.client.send(Request::get(path).once()).await?.read()?)
 }
 
-/// Whether the nodes reach one another, and are alike. A node alone has nothing to say.
-/// `orphaned`: parts of tasks that no node has; none where that isn't known.
+/// Checks that the nodes reach one another and run the same version. Skipped for a single node.
+/// `orphaned` is the number of shards without a node, or `None` if unknown.
 async fn peers(link: &Link<'_>, orphaned: Option<u64>, report: &mut Report) {
     let nodes = match get::<api::Page<api::Node>>(link, "/v1/nodes").await {
         Ok(page) => page.items,
@@ -112,7 +112,7 @@ async fn peers(link: &Link<'_>, orphaned: Option<u64>, report: &mut Report) {
     }
 }
 
-/// Whether a node lives and can be asked; said where not.
+/// Returns true if a node is alive and reachable; otherwise adds a check that says why not.
 fn is_well(node: &api::Node, orphaned: Option<u64>, report: &mut Report) -> bool {
     let (name, state) = (&node.id, &node.state);
     let is_gone = ["silent", "fenced"].contains(&state.as_str());
@@ -146,7 +146,7 @@ fn versions(answer: &Answer, report: &mut Report) {
     }
 }
 
-/// How far the clocks are apart, at the least.
+/// Checks the difference between the clocks, at its smallest possible value.
 fn clock(answer: &Answer, before_ms: i64, after_ms: i64, report: &mut Report) {
     let Some(node_ms) = answer.date_ms() else {
         return report.warn(
@@ -169,7 +169,8 @@ fn clock(answer: &Answer, before_ms: i64, after_ms: i64, report: &mut Report) {
     report.came_out("clock", outcome, detail, "let NTP set both clocks");
 }
 
-/// What can't be explained by the way there and back and the seconds of the node's time. Unit: milliseconds.
+/// Returns the difference that neither the round trip nor the whole seconds of the node's time explain. Unit:
+/// milliseconds.
 fn skew(node_ms: i64, before_ms: i64, after_ms: i64) -> i64 {
     let latest = node_ms.saturating_add(999);
     if node_ms > after_ms {
@@ -212,7 +213,7 @@ async fn ready(link: &Link<'_>, report: &mut Report) {
     }
 }
 
-/// What the nodes share; how many parts of tasks wait for a node.
+/// Checks the shared database. Returns the number of shards without a node.
 async fn store(link: &Link<'_>, report: &mut Report) -> Option<u64> {
     match get::<api::Cluster>(link, "/v1/cluster").await {
         Ok(cluster) => {

@@ -1,11 +1,11 @@
-//! `windrow serve` on the command line.
+//! Arguments of `windrow serve`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// How it is used.
+/// Examples of `windrow serve`, for the help.
 pub(in crate) const EXAMPLES: &str = "\
 Examples:
   windrow serve --config /etc/windrow/config.toml
@@ -25,27 +25,27 @@ Nodes with the same store.url (PostgreSQL or MariaDB) and copies of one auth.key
 own (node.id) and an address that the others reach (http.advertise). 'windrow db migrate' makes the tables once for all;
 'windrow cluster' shows them, docs/operations.md says the rest.";
 
-/// `windrow serve`
+/// Arguments of `windrow serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// The configuration; without it ./config.toml if there is one
+    /// Configuration file; defaults to ./config.toml if it exists
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where to listen, instead of http.listen; port 0 takes a free one
+    /// Address to listen on, instead of http.listen; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub listen: Option<SocketAddr>,
-    /// Where the database and its lock are, instead of node.data_dir
+    /// State directory with the database and its lock, instead of node.data_dir
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Begin with an empty database, although one was lost: the directory has the key and the lock of a node
+    /// Start with an empty database if the old one is lost: the directory has a node's key and lock
     #[arg(long)]
     pub new: bool,
-    /// Serve the dashboard from this folder, read at each request: for who works on its pages
+    /// Serve the dashboard from this folder, read at each request; for developing its pages
     #[arg(long, value_name = "DIR")]
     pub ui_dir: Option<PathBuf>,
 }
 
-/// Reads where to listen.
+/// Parses the address to listen on.
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse()
         .map_err(|_| "it takes an address and a port, such as 127.0.0.1:7700".to_owned())

@@ -1,4 +1,4 @@
-//! `windrow serve`: reads the configuration, starts the node, and listens to signals until it ends.
+//! Implementation of `windrow serve`: reads the configuration, starts the node, and handles signals until it ends.
 
 pub(crate) mod args;
 
@@ -18,13 +18,13 @@ use windrow_node::serve::{InProcess, Pages, Serve, ServeError, ServeOptions};
 use windrow_node::{Runtimes, SecretFault, systemd};
 use windrow_server::telemetry::{self, BadFilter, LogControl, Style};
 
-/// Until the service manager hears from a node without a pulse; it never asked for one.
+/// Idle wait of the loop if the service manager asked for no watchdog signals.
 const NO_PULSE: Duration = Duration::from_secs(3600);
 
-/// Serves until it is told to end.
+/// Serves until a signal ends the node.
 ///
 /// # Errors
-/// What keeps it from serving, with its exit code.
+/// The reason why it can't serve, with its exit code.
 pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch_for_a_node().map_err(|error| Fault::bug(error.to_string()))?;
     let config = configured(args, shell)?;
@@ -42,7 +42,7 @@ pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
     });
     let node = tokio::select! {
         node = starting => node?,
-        // Its database may take long to answer, or never do.
+        // The database may take long to answer, or never answer.
         () = signals.stop() => {
             shell.screen.must_say("told to end before it served: nothing was begun");
             return Ok(Exit::Ok);
@@ -71,7 +71,7 @@ pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
     }
 }
 
-/// The files of the dashboard: the program's own, or those of `--ui-dir`.
+/// Returns the dashboard's files: built in, or those of `--ui-dir`.
 fn pages(args: &ServeArgs) -> Result<Pages, Fault> {
     let Some(folder) = &args.ui_dir else {
         return Ok(Pages::default());
@@ -98,10 +98,10 @@ fn tell_address(node: &Serve, shell: &Shell) {
     }
 }
 
-/// Everything that is wrong with the configuration is found before anything is begun.
+/// Loads the configuration and reports every error in it before anything starts.
 fn configured(args: &ServeArgs, shell: &Shell) -> Result<Config, Fault> {
     read(args, shell).map_err(|faults| {
-        // Also what can't be started with says how its log is read.
+        // Log in the requested format, even if the configuration is too faulty to start.
         match written_format(args, shell).as_deref() {
             Some("json") => shell.screen.speak_as(Style::Json),
             Some("logfmt") => shell.screen.speak_as(Style::Logfmt),
@@ -111,7 +111,7 @@ fn configured(args: &ServeArgs, shell: &Shell) -> Result<Config, Fault> {
     })
 }
 
-/// `log.format`, as far as it can be read of a faulty configuration.
+/// Returns `log.format`, as far as it can be read from a faulty configuration.
 fn written_format(args: &ServeArgs, shell: &Shell) -> Option<String> {
     if let Some(format) = shell.var("WINDROW_LOG__FORMAT") {
         return Some(format.to_owned());
@@ -133,10 +133,10 @@ fn read(args: &ServeArgs, shell: &Shell) -> Result<Config, Vec<windrow_config::F
     serviceable(config)
 }
 
-/// The configuration, if a node can be started with it.
+/// Returns the configuration if a node can start with it.
 ///
 /// # Errors
-/// Every fault.
+/// Returns every error in it.
 pub(crate) fn serviceable(config: Config) -> Result<Config, Vec<windrow_config::Fault>> {
     let faults = windrow_node::serve::faults(&config);
     if faults.is_empty() {
@@ -146,7 +146,7 @@ pub(crate) fn serviceable(config: Config) -> Result<Config, Vec<windrow_config::
     }
 }
 
-/// `WINDROW_LOG` wins over the configuration, for one start.
+/// Starts the log. `WINDROW_LOG` overrides the configuration for this process.
 fn start_log(config: &Config, shell: &Shell) -> Result<Option<LogControl>, Fault> {
     let wanted = shell.env.iter().find(|(name, _)| name == "WINDROW_LOG");
     let filter = wanted.map_or(config.log.filter.as_str(), |(_, filter)| filter.as_str());
@@ -168,7 +168,7 @@ fn start_log(config: &Config, shell: &Shell) -> Result<Option<LogControl>, Fault
     Ok(telemetry::start_log(filter, style, io::stderr))
 }
 
-/// A configuration with faults changes nothing.
+/// Reloads the configuration. One with errors changes nothing.
 fn reload(node: &Serve, args: &ServeArgs, shell: &Shell) {
     systemd::reloading();
     let outcome = match read(args, shell) {
@@ -197,7 +197,7 @@ fn reload(node: &Serve, args: &ServeArgs, shell: &Shell) {
     systemd::ready(&format!("serves on {}", node.url()));
 }
 
-/// Drains; a second signal ends the process at once.
+/// Drains the node. A second signal ends the process at once.
 async fn drain(node: Serve, signals: &mut Signals, shell: &Shell) -> Exit {
     let within = node.config().node.drain_timeout + Duration::from_secs(15);
     systemd::stopping(within, "draining: waiting for calls in flight");
@@ -223,7 +223,8 @@ impl From<ServeError> for Fault {
     }
 }
 
-/// A node can't serve; what the command line calls its directory, and how another port is chosen.
+/// Creates the fault for a node that can't serve. `place` names its directory and `port` tells how to choose another
+/// port.
 pub(crate) fn of_serve(error: &ServeError, place: &str, port: &str) -> Fault {
     let hint = match error {
         ServeError::Lock(error) => return Fault::of_lock(error, place),

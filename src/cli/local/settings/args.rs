@@ -1,4 +1,4 @@
-//! `windrow config` on the command line.
+//! Arguments of `windrow config` and its verbs.
 
 use std::path::PathBuf;
 
@@ -6,45 +6,45 @@ use clap::{Args, Subcommand};
 
 use crate::link::View;
 
-/// `windrow config`
+/// Arguments of `windrow config`.
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
-    /// What to do with it.
+    /// Verb to execute on the configuration.
     #[command(subcommand)]
     pub verb: ConfigVerb,
 }
 
-/// What to do with a configuration.
+/// Verbs of `windrow config`.
 #[derive(Debug, Subcommand)]
 pub enum ConfigVerb {
-    /// Check a file and the environment for `windrow serve`; lists every fault at once, or what the node will need
+    /// Check a file and the environment for `windrow serve`; lists every error at once, or the needs of the node
     Check(FileArgs),
     /// Print every key with its default, unit and reason
     Default,
-    /// Print every key with the value that holds, from a file and the environment; secrets are masked
+    /// Print every key with its effective value, from a file and the environment; secrets are masked
     Show(ShowArgs),
 }
 
-/// Which configuration is meant.
+/// Flags that select the configuration.
 #[derive(Debug, Args)]
 pub struct FileArgs {
-    /// The file; without it ./config.toml if there is one
+    /// Configuration file; defaults to ./config.toml if it exists
     pub file: Option<PathBuf>,
-    /// The same, as 'windrow serve' is given it
+    /// Configuration file, given as for 'windrow serve'
     #[arg(long = "config", value_name = "FILE", conflicts_with = "file")]
     pub named: Option<PathBuf>,
 }
 
-/// `windrow config show`
+/// Arguments of `windrow config show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// Which configuration.
+    /// Flags that select the configuration.
     #[command(flatten)]
     pub file: FileArgs,
-    /// With where each value comes from: the default, the file, or a variable
+    /// Also print the origin of each value: the default, the file, or a variable
     #[arg(long)]
     pub origin: bool,
-    /// How it is shown.
+    /// Flags for the output format.
     #[command(flatten)]
     pub view: View,
 }

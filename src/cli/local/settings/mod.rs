@@ -1,4 +1,4 @@
-//! `windrow config`: checks and prints configurations.
+//! Implementation of `windrow config`: checks and prints configurations.
 
 pub(crate) mod args;
 mod shown;
@@ -17,15 +17,15 @@ use windrow_config::{AuthMode, Config};
 use windrow_node::serve::ServeError;
 use windrow_node::serve::look::{self, Port};
 
-/// Obeys.
+/// Executes the verb.
 ///
 /// # Errors
-/// `Config` with every fault of the configuration.
+/// `Config` with every error in the configuration.
 pub(crate) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> {
     let text = match &args.verb {
         ConfigVerb::Check(args) => {
             let file = chosen(args);
-            // What the service manager asks before a start must be what the start itself will find.
+            // The check before a start must find exactly what the start itself would find.
             let config =
                 serviceable(shell.config(file.as_deref())?).map_err(|faults| Fault::of_config(&faults))?;
             let port = startable(&config)?;
@@ -38,12 +38,12 @@ pub(crate) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> 
     screen::put(&text).map(|()| Exit::Ok)
 }
 
-/// The file that is meant: the one that is named, else the one that a node would read.
+/// Returns the named file, or else the one that a node would read.
 fn chosen(args: &FileArgs) -> Option<PathBuf> {
     configuration(args.file.as_ref().or(args.named.as_ref()))
 }
 
-/// Whether a start would refuse what the configuration names; whether its port is free now.
+/// Checks that a start would accept the configured files and addresses, and returns whether the port is free now.
 fn startable(config: &Config) -> Result<Port, Fault> {
     let mut faults = look::faults(config);
     let port = look::port(config.http.listen).unwrap_or_else(|fault| {
@@ -57,7 +57,7 @@ fn startable(config: &Config) -> Result<Port, Fault> {
     Err(Fault::of_config(&told))
 }
 
-/// A refusal of a start as a fault of its configuration.
+/// Converts the refusal of a start to an error of its configuration key.
 fn told((key, refusal): (&'static str, ServeError)) -> windrow_config::Fault {
     let what = refusal.to_string();
     let try_ = match refusal {
@@ -76,7 +76,7 @@ fn told((key, refusal): (&'static str, ServeError)) -> windrow_config::Fault {
     }
 }
 
-/// What a node with this configuration needs of its machine.
+/// Describes the machine resources that a node with this configuration needs.
 fn needs(config: &Config, port: Port) -> String {
     let listen = config.http.listen;
     let taken = if port == Port::Taken {

@@ -1,4 +1,4 @@
-//! `windrow config show`: what a node would run with, and where each value comes from.
+//! Implementation of `windrow config show`: the values a node would run with, and the origin of each.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
 use windrow_config::Origin;
 
-/// A key of the configuration.
+/// Configuration key with its value and origin.
 #[derive(Debug, Serialize)]
 struct Key {
     key: String,
@@ -22,7 +22,7 @@ struct Key {
     origin: String,
 }
 
-/// Keys.
+/// Listing of configuration keys.
 const KEYS: Listing<Key> = Listing {
     columns: &[
         Column::text("KEY", Keep::Always, 20, |key: &Key| &key.key).tone(Tone::Strong),
@@ -40,10 +40,10 @@ const KEYS: Listing<Key> = Listing {
     none: "no keys",
 };
 
-/// Shows every key.
+/// Prints every key.
 ///
 /// # Errors
-/// `Config` with every fault of the configuration.
+/// `Config` with every error in the configuration.
 pub(super) fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
     let file = chosen(&args.file);
     let all = windrow_config::shown(file.as_deref(), shell.env.iter().cloned());

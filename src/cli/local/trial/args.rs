@@ -1,4 +1,4 @@
-//! `windrow try` on the command line.
+//! Arguments of `windrow try`.
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -14,12 +14,12 @@ use crate::run::handler::each::{EachArgs, WITH_PROGRAM};
 use crate::run::handler::request::RequestArgs;
 use windrow_core::settings::text::parse_span;
 
-/// clap's own is longer than a line.
+/// Usage line of the help, since clap's own is longer than a line.
 pub(crate) const USAGE: &str = "\
 windrow try [OPTIONS] URL | --url URL | --request 'POST URL'
                    | --cmd TEXT | -- COMMAND…";
 
-/// How it is used.
+/// Examples of `windrow try`, for the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   windrow try http://127.0.0.1:9000/windrow --items 0..5 \\
@@ -30,57 +30,58 @@ Examples:
   windrow try --csv images.csv --each 'convert {in} -resize 50% {out}'
   windrow try --cmd 'python3 -u handler.py' --items 7";
 
-/// `windrow try`
+/// Arguments of `windrow try`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("handler").required(true).multiple(true).args(["url", "address", "cmd", "worker", "each", "request"])))]
 #[command(group(ArgGroup::new(WITH_PROGRAM).arg("each")))]
 pub struct TryArgs {
-    /// The URL to call
+    /// URL of the handler to call
     #[arg(conflicts_with_all = ["address", "cmd", "worker", "each", "request"])]
     pub url: Option<String>,
-    /// The URL to call, as `windrow run` is given it
+    /// URL of the handler, given as for `windrow run`
     #[arg(long = "url", value_name = "URL", conflicts_with_all = ["cmd", "worker", "each", "request"])]
     pub address: Option<String>,
-    /// The command to start, as one text that is split at blanks
+    /// Command to start, as a single text that is split at blanks
     #[arg(long, conflicts_with_all = ["worker", "each", "request"])]
     pub cmd: Option<String>,
-    /// The command to start, after --
+    /// Command to start, after --
     #[arg(last = true, conflicts_with = "request", value_name = "COMMAND", value_hint = ValueHint::AnyPath)]
     pub worker: Vec<OsString>,
-    /// One process an item.
+    /// Flags for one process per item.
     #[command(flatten)]
     pub each: EachArgs,
-    /// Which items: 3, 0..5 (without 5) or 1,2,17; without it the first three, or as many as there are
+    /// Items to call: 3, 0..5 (without 5) or 1,2,17; defaults to the first three, or to fewer if there are no more
     #[arg(long = "items", value_name = "ITEMS", value_parser = choice::parse)]
     pub chosen: Option<Choice>,
-    /// The data of each item as JSON; {index} is its number
+    /// JSON data of each item; {index} is the item's number
     #[arg(long, value_name = "JSON", conflicts_with_all = ["csv", "ndjson", "lines"])]
     pub data: Option<String>,
-    /// Files that match a pattern, sorted, each an item {"path", "name", "stem", "ext", "dir", "bytes"}; quote it: 'in/*.png', 'in/**/*.{png,jpg}'
+    /// Files that match a pattern, sorted, each an item {"path", "name", "stem", "ext", "dir", "bytes"}; quote the
+    /// pattern: 'in/*.png', 'in/**/*.{png,jpg}'
     #[arg(long, value_name = "PATTERN", value_hint = ValueHint::AnyPath, conflicts_with_all = ["csv", "ndjson", "lines", "data"])]
     pub glob: Option<String>,
-    /// Rows of a file as data.
+    /// Flags for data from the rows of a file.
     #[command(flatten)]
     pub items: Items,
-    /// Items of one call
+    /// Number of items per call
     #[arg(long, default_value = "1")]
     pub batch: NonZeroU32,
-    /// How long one call may take
+    /// Time limit of a single call
     #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "10s")]
     pub call_timeout: Duration,
-    /// Attempts of an item that asks for another
+    /// Maximum attempts of an item that asks for a retry
     #[arg(long, default_value = "1")]
     pub max_attempts: NonZeroU32,
-    /// How a URL is called.
+    /// Flags for calls to a URL.
     #[command(flatten)]
     pub http: HttpArgs,
-    /// A request for each item.
+    /// Flags for the request made for each item.
     #[command(flatten)]
     pub request: RequestArgs,
-    /// A configuration file, for defaults
+    /// Configuration file that provides defaults
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// How much is printed.
+    /// Flags for more or less output.
     #[command(flatten)]
     pub talk: Verbosity,
 }

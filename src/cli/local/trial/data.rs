@@ -1,4 +1,4 @@
-//! The data of tried items: rows of a file, a template, or none.
+//! Data of the items to try: rows of a file, a template, or none.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use windrow_engine::ports::handling::handler::CallRows;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_node::sources::{SourceSpec, open_for_a_look};
 
-/// What is called unless items are chosen.
+/// Items that are called if none are chosen.
 const ITEMS_DEFAULT: Range<u64> = 0..3;
 
-/// See the module.
+/// Source of the data of tried items.
 pub(super) enum Data {
     None,
-    /// JSON in which `{index}` is the item's number.
+    /// JSON template in which `{index}` stands for the item's number.
     Template(String),
     Rows(Arc<dyn Source>),
 }
 
 impl Data {
-    /// What the flags say, and the items to call; a file is read once and nothing of it is kept.
+    /// Returns the data that the flags describe, and the items to call. A file is read once and not kept.
     pub(super) async fn of(
         args: &TryArgs,
         request: Option<&RequestWanted>,
@@ -75,7 +75,7 @@ impl Data {
         Ok((Data::Rows(opened.source), chosen))
     }
 
-    /// The data of one call.
+    /// Returns the data of one call.
     pub(super) async fn rows(&self, items: &[u64]) -> Result<CallRows, Fault> {
         let mut chunks = Vec::with_capacity(items.len());
         for index in items {
@@ -102,7 +102,7 @@ impl Data {
     }
 }
 
-/// Whether a file of so many items has those that are chosen.
+/// Checks that a file with `total` items has the chosen ones.
 fn in_file(chosen: &Choice, total: u64) -> Result<(), Fault> {
     match chosen.0.iter().find(|index| **index >= total) {
         None => Ok(()),
@@ -115,7 +115,7 @@ fn in_file(chosen: &Choice, total: u64) -> Result<(), Fault> {
     }
 }
 
-/// The template for one item; it must be JSON then.
+/// Fills the template for one item. The result must be JSON.
 fn filled(template: &str, index: u64) -> Result<RowChunk, Fault> {
     let text = template.replace("{index}", &index.to_string());
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&text) {

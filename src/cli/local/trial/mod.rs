@@ -1,4 +1,5 @@
-//! `windrow try`: calls a handler with chosen items and shows its verdicts. No server, no store; nothing is kept.
+//! Implementation of `windrow try`: calls a handler with chosen items and shows its verdicts. It uses no server and
+//! no store, and keeps nothing.
 
 pub(crate) mod args;
 mod data;
@@ -32,17 +33,17 @@ use windrow_engine::ports::handling::handler::{Call, CallItems, Handler, Handler
 use windrow_node::handlers::{self, HandlerParts};
 use windrow_node::{Runtimes, SystemClock};
 
-/// The longest wait before another attempt; a person is watching.
+/// Longest wait before a retry, since a person is watching.
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
-/// The wait before another attempt where the handler asked for none.
+/// Wait before a retry if the handler asked for none.
 const RETRY_WAIT_DEFAULT: Duration = Duration::from_secs(1);
-/// Beyond the start-up time of workers: a worker that doesn't begin is reported by then.
+/// Extra time beyond the start-up time of workers, after which a worker that doesn't start has been reported.
 const READY_EXTRA: Duration = Duration::from_secs(5);
 
 /// Calls the handler.
 ///
 /// # Errors
-/// `BadHandler` when it breaks the contract, `Rejected` when it can't be called at all.
+/// `BadHandler` if it violates the contract, `Rejected` if it can't be called at all.
 pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
@@ -73,7 +74,7 @@ pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
             Ok(Exit::Interrupted)
         }
     };
-    // Its own patience bounds it: workers are asked to end, then killed.
+    // The handler's own timeouts bound this wait: workers are asked to end, then killed.
     tokio::select! {
         () = handler.close() => {}
         () = signals.stop() => {}
@@ -123,14 +124,14 @@ fn factory(
     Ok(handlers::factory(&wanted, making)?)
 }
 
-/// One series of calls.
+/// One series of calls to a handler.
 struct Trial<'a> {
     args: &'a TryArgs,
     handler: &'a dyn Handler,
     clock: &'a dyn Clock,
     data: Data,
     items: Choice,
-    /// What is made for each item, to be shown.
+    /// Request made for each item, to be printed. `None` for other handlers.
     request: Option<(RequestWanted, Arc<RunContext>)>,
 }
 
@@ -145,7 +146,7 @@ impl Trial<'_> {
         tally.contract()
     }
 
-    /// Shows the requests that are about to leave.
+    /// Prints the requests that are about to be sent.
     fn show(&self, call: &Call) -> Result<(), Fault> {
         let Some((request, context)) = &self.request else {
             return Ok(());
@@ -157,7 +158,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Waits until the handler takes a call. One that takes none says by its answer why.
+    /// Waits until the handler accepts calls. If it never does, its reply to the call will say why.
     async fn ready(&self, patience: Duration) {
         let mut slots = self.handler.slots();
         timeout(patience, slots.wait_for(|slots| *slots != Some(0)))
@@ -208,7 +209,7 @@ fn dispatches(items: &[u64], attempt: Attempt) -> CallItems {
 }
 
 impl ItemReport {
-    /// One line for people.
+    /// Returns one line for people.
     fn line(&self, attempt: u32) -> String {
         let again = match attempt {
             1 => String::new(),

@@ -1,4 +1,4 @@
-//! Reads replies for people, and judges whether the handler keeps the contract.
+//! Formats replies for people, and judges whether the handler keeps the contract.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,27 +10,27 @@ use windrow_core::items::verdict::{Failure, FailureClass, Outcome, RetryAdvice, 
 use windrow_core::template::TEMPLATE_VALUE;
 use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
 
-/// What is shown of an output. Unit: bytes.
+/// Largest part of an output that is printed. Unit: bytes.
 const OUTPUT_SHOWN_MAX: usize = 200;
 
-/// What was said of one item.
+/// Result of one attempt of an item.
 pub(super) struct ItemReport {
     pub(super) index: u64,
     pub(super) text: String,
     pub(super) took: Duration,
-    /// Another attempt is due, after this wait if the handler named one.
+    /// Set if another attempt is due, with the wait if the handler named one.
     pub(super) retry: Option<Option<Duration>>,
-    /// The handler answered something that could be understood.
+    /// True if the answer could be understood.
     understood: bool,
-    /// An answer came, whatever it was.
+    /// True if any answer arrived, understood or not.
     answered: bool,
-    /// The call can't have reached anybody.
+    /// True if the call can't have reached the handler.
     unreached: bool,
-    /// How the contract was broken.
+    /// Violation of the contract, if there was one.
     flaw: Option<Failure>,
 }
 
-/// What a reply says of each item of a call.
+/// Converts a reply to one report for each item of the call.
 pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<ItemReport> {
     let said = |index: u64, text: String| ItemReport {
         index,
@@ -60,7 +60,7 @@ pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<ItemRepor
     }
 }
 
-/// What an item came to, as much of it as fits a line.
+/// Returns the output of an item, cut to fit a line.
 fn output_text(output: &Output) -> String {
     match output {
         Output::Json(json) => cut(json, OUTPUT_SHOWN_MAX),
@@ -68,7 +68,7 @@ fn output_text(output: &Output) -> String {
     }
 }
 
-/// Codes of items that got no answer.
+/// Failure codes of items that got no answer.
 const NO_ANSWER: [&str; 4] = ["TIMEOUT", "WORKER_CRASH", "WORKER_HUNG", "WORKER_RESTARTED"];
 
 fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport {
@@ -88,7 +88,7 @@ fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport
             failure,
             advice: RetryAdvice::Retry { after },
         } => {
-            // The platform's own codes mean that there was no answer to this item.
+            // These codes are the platform's own and mean that the item got no answer.
             let understood = !NO_ANSWER.contains(&failure.code.as_ref());
             ItemReport {
                 retry: Some(after),
@@ -160,10 +160,10 @@ fn wait_text(after: Option<Duration>) -> String {
         .unwrap_or_default()
 }
 
-/// All calls together.
+/// Statistics over all calls of a trial.
 #[derive(Default)]
 pub(super) struct Tally {
-    /// An API that knows nothing of a contract is called.
+    /// True if the handler is a plain API that doesn't know the contract.
     is_request: bool,
     latencies: Vec<Duration>,
     flaws: Vec<Failure>,
@@ -172,12 +172,12 @@ pub(super) struct Tally {
     reached: bool,
     last: Option<String>,
     items: BTreeSet<u64>,
-    /// Items that nothing came of so far, and what was said of each last.
+    /// Items without a result so far, with the last report of each.
     undone: BTreeMap<u64, String>,
 }
 
 impl Tally {
-    /// Of nothing yet.
+    /// Creates an empty tally.
     pub(super) fn of(is_request: bool) -> Tally {
         Tally {
             is_request,
@@ -185,7 +185,7 @@ impl Tally {
         }
     }
 
-    /// Counts a call.
+    /// Adds the reports of one call.
     pub(super) fn on_call(&mut self, said: Vec<ItemReport>, took: Duration) {
         if said.iter().any(|one| one.understood && one.flaw.is_none()) {
             self.understood = true;
@@ -198,7 +198,7 @@ impl Tally {
         }
         for one in &said {
             self.items.insert(one.index);
-            // A handler may well want another attempt; an API that was asked for something did it or didn't.
+            // A handler may legitimately ask for a retry; an API either did what it was asked or didn't.
             if one.retry.is_some() && (self.is_request || !one.understood) {
                 self.undone.insert(one.index, one.text.clone());
             } else {
@@ -212,7 +212,7 @@ impl Tally {
         self.flaws.is_empty() && self.understood && self.undone.is_empty()
     }
 
-    /// The last line. How fast it is with many calls at once isn't said: they came one after the other.
+    /// Returns the last line. It says nothing about concurrent throughput, since calls were sequential.
     pub(super) fn summary(&mut self) -> String {
         let subject = if self.is_request { "requests" } else { "contract" };
         if !self.is_kept() {
@@ -237,7 +237,7 @@ impl Tally {
         )
     }
 
-    /// The exit code, or how the contract is broken.
+    /// Returns the exit code, or the fault for a violated contract.
     pub(super) fn contract(&self) -> Result<Exit, Fault> {
         if let Some(flaw) = self.flaws.first() {
             if self.is_request {
@@ -266,7 +266,7 @@ impl Tally {
                     "check that it runs and answers within --call-timeout",
                 ),
             };
-            // `run` ends like that where its handler was never reached.
+            // Same exit code as `run` if its handler was never reached.
             let exit = if self.reached {
                 Exit::BadHandler
             } else {

@@ -1,4 +1,4 @@
-//! One thing in lines: a name and a text each.
+//! Card that shows one object, with a label and a text per line.
 
 use console::measure_text_width;
 
@@ -6,10 +6,10 @@ use super::paint::Tone;
 use super::times::Times;
 use super::{Paper, clean};
 
-/// Where the texts begin at the least. Unit: terminal cells.
+/// Minimum column at which the texts begin. Unit: terminal cells.
 const LABEL_CELLS_MIN: usize = 8;
 
-/// A card.
+/// Card with a title and labelled lines.
 #[derive(Clone, Debug, Default)]
 pub struct Card {
     title: Vec<(String, Tone)>,
@@ -17,12 +17,12 @@ pub struct Card {
 }
 
 impl Card {
-    /// A card without a title.
+    /// Creates a card without a title.
     pub fn new() -> Card {
         Card::default()
     }
 
-    /// Adds a part of the first line, if there is something to say.
+    /// Adds a part to the title unless it is empty.
     #[must_use]
     pub fn title(mut self, text: impl Into<String>, tone: Tone) -> Card {
         let text = text.into();
@@ -32,7 +32,7 @@ impl Card {
         self
     }
 
-    /// Adds a line.
+    /// Adds a line with a label.
     #[must_use]
     pub fn line(self, label: &str, text: impl Into<String>) -> Card {
         self.toned(label, text, Tone::Plain)
@@ -45,7 +45,7 @@ impl Card {
         self
     }
 
-    /// Adds a line, if there is something to say.
+    /// Adds a line if there is a text.
     #[must_use]
     pub fn maybe(self, label: &str, text: Option<impl Into<String>>) -> Card {
         match text {
@@ -60,7 +60,7 @@ impl Card {
         self.maybe(label, at.map(|at| times.text(at)))
     }
 
-    /// The text. Long lines are left to the terminal: a card is read, not scanned.
+    /// Returns the text. Long lines are left to the terminal, since a card is read, not scanned.
     pub fn text(&self, paper: Paper) -> String {
         let title: Vec<String> = self
             .title

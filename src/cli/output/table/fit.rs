@@ -1,13 +1,14 @@
-//! How wide each column is, so that lines fit: first texts are shortened, then columns go, the least important first.
+//! Column widths that fit the terminal: texts are shortened first, then columns are dropped, the least important
+//! first.
 
 use console::measure_text_width;
 
 use super::{Cell, Column, Keep, clean};
 
-/// Between two columns. Unit: terminal cells.
+/// Space between two columns. Unit: terminal cells.
 pub(super) const GAP: usize = 2;
 
-/// The width of each column; none for one that isn't shown.
+/// Returns the width of each column, `None` for one that is dropped.
 pub(super) fn places<T>(
     columns: &[&Column<T>],
     rows: &[Vec<Cell>],
@@ -38,12 +39,12 @@ pub(super) fn places<T>(
             None => break,
         }
     }
-    // Only columns that never go are left: they share what there is.
+    // Only mandatory columns are left and share the space.
     shorten(&mut places, room, |_| 1);
     places
 }
 
-/// Takes cells from the widest column again and again, until lines fit or every column is at its least.
+/// Repeatedly takes a cell from the widest column, until lines fit or all columns have their minimum.
 fn shorten(places: &mut [Option<usize>], room: usize, least: impl Fn(usize) -> usize) {
     let mut excess = total(places).saturating_sub(room);
     while excess > 0 {
@@ -70,7 +71,7 @@ fn least_important<T>(columns: &[&Column<T>], places: &[Option<usize>]) -> Optio
     ranked.min_by_key(|(rank, _)| *rank).map(|(_, at)| at)
 }
 
-/// The width of a line.
+/// Returns the width of a line.
 fn total(places: &[Option<usize>]) -> usize {
     let shown = places.iter().flatten();
     shown.clone().sum::<usize>() + shown.count().saturating_sub(1) * GAP

@@ -1,17 +1,17 @@
-//! Numbers as people read them.
+//! Numbers formatted for people.
 
 use std::time::Duration;
 
 use console::{measure_text_width, truncate_str};
 use windrow_core::text::steers;
 
-/// Eighths of a block, for bars.
+/// Block characters in eighths, for bars.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// What stands for items that were skipped, were failed, and are left out. A full cell is one that succeeded.
+/// Signs for skipped, failed and excluded items. A full cell means succeeded.
 const OTHERS: [char; 3] = ['·', '✕', '–'];
 
-/// `1,234,567`.
+/// Formats a number as `1,234,567`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -24,13 +24,13 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// So many of something that has a regular plural: `1 item`, `1,200 items`.
+/// Formats a number with a noun that has a regular plural: `1 item`, `1,200 items`.
 pub fn counted(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", count(number))
 }
 
-/// The share of a whole, in percent; all of nothing is everything.
+/// Returns a part of a whole in percent, 100 if the whole is 0.
 fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         100.0
@@ -39,7 +39,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// `39.0%`, `100%`.
+/// Formats a percentage as `39.0%` or `100%`.
 pub fn percent_text(percent: f64) -> String {
     match percent {
         100.0 => "100%".to_owned(),
@@ -47,7 +47,7 @@ pub fn percent_text(percent: f64) -> String {
     }
 }
 
-/// `39.0%`: the share of a whole; `100%` only of everything.
+/// Formats a part of a whole as `39.0%`, and as `100%` only if it is complete.
 pub fn share_text(part: u64, whole: u64) -> String {
     match part >= whole {
         true => percent_text(100.0),
@@ -55,19 +55,19 @@ pub fn share_text(part: u64, whole: u64) -> String {
     }
 }
 
-/// `███▉░░░`: how much of a whole is done, in so many terminal cells.
+/// Draws a bar such as `███▉░░░` of the done part, `cells` terminal cells wide.
 pub fn bar(part: u64, whole: u64, cells: usize) -> String {
     marked_bar(part, &[], whole, cells)
 }
 
-/// The bar of items: of those that succeeded, and of all that were skipped, were failed, and are left out.
+/// Draws the bar of items: succeeded, then skipped, failed and excluded.
 pub fn item_bar(succeeded: u64, others: [u64; 3], total: u64, cells: usize) -> String {
     let others: Vec<(u64, char)> = others.into_iter().zip(OTHERS).collect();
     marked_bar(succeeded, &others, total, cells)
 }
 
-/// `███▉·✕░░`: the same with other parts of the whole behind it, each under a sign of its own. None is too small for a
-/// cell, so that it is seen.
+/// Draws a bar such as `███▉·✕░░`, with further parts under their own signs. Each part gets at least one cell, so
+/// that it is visible.
 fn marked_bar(part: u64, others: &[(u64, char)], whole: u64, cells: usize) -> String {
     let scaled = |part: u64, cells: usize| percent(part, whole) / 100.0 * cells as f64;
     let others = others.iter().filter(|(count, _)| *count > 0);
@@ -91,7 +91,7 @@ fn marked_bar(part: u64, others: &[(u64, char)], whole: u64, cells: usize) -> St
     text + &marks + &"░".repeat(free)
 }
 
-/// A span in its largest unit: `14s`, `21m`, `3h`, `5d`.
+/// Formats a span in its largest unit: `14s`, `21m`, `3h`, `5d`.
 pub fn span(span: Duration) -> String {
     match span.as_secs() {
         seconds @ 0..=119 => format!("{seconds}s"),
@@ -101,7 +101,7 @@ pub fn span(span: Duration) -> String {
     }
 }
 
-/// `1.9 s`; from two minutes on `2m 53s`.
+/// Formats a span as `1.9 s`, from two minutes as `2m 53s`.
 pub(crate) fn seconds(span: Duration) -> String {
     match span.as_secs() {
         ..120 => format!("{:.1} s", span.as_secs_f64()),
@@ -109,14 +109,14 @@ pub(crate) fn seconds(span: Duration) -> String {
     }
 }
 
-/// A text and what stands behind it, in one line: the end has up to half of it, and of a long text less is shown.
+/// Fits a text and a suffix into one line: the suffix gets up to half of it, and a long text is cut.
 pub fn ended(text: &str, end: &str, cells: usize) -> String {
     let end = truncate_str(end, cells / 2, "…");
     let room = cells.saturating_sub(measure_text_width(&end));
     format!("{}{end}", truncate_str(text, room, "…"))
 }
 
-/// A size: `812 B`, `41.2 MB`.
+/// Formats a size: `812 B`, `41.2 MB`.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
     if bytes < 1000 {
@@ -131,7 +131,8 @@ pub fn bytes(bytes: u64) -> String {
     format!("{size:.1} {}", UNITS[unit])
 }
 
-/// `21m`, and `21m+` while items are parked: how long their retries take doesn't follow from any pace.
+/// Formats a remaining time as `21m`, or `21m+` while items are parked: the duration of their retries doesn't follow
+/// from the rate.
 pub fn eta_text(shown: String, parked: u64) -> String {
     match parked {
         0 => shown,
@@ -139,10 +140,10 @@ pub fn eta_text(shown: String, parked: u64) -> String {
     }
 }
 
-/// The most of an item's data that is shown beside its failure. Unit: characters.
+/// Largest part of an item's data that is shown next to its failure. Unit: characters.
 const WHO_CHARS_MAX: usize = 60;
 
-/// An item's data behind its failure.
+/// Formats an item's data to follow its failure.
 pub(crate) fn who(data: &str) -> String {
     let one_line: String = data.chars().filter(|c| !steers(*c)).collect();
     format!("  {}", truncate_str(&one_line, WHO_CHARS_MAX, "…"))

@@ -1,8 +1,8 @@
-//! Lists and single things: for people as a table or a card that fits their terminal, for scripts as CSV, NDJSON or
-//! names, all from one definition.
+//! Lists and single objects from one definition: tables or cards that fit the terminal for people, CSV, NDJSON or
+//! names for scripts.
 //!
-//! A noun defines its [`Listing`] once. Rows are the API's own bodies; a column says how one of their facts is shown.
-//! What comes from a server is cleaned of control characters before a terminal sees it.
+//! Each noun defines its [`Listing`] once. Rows are the API's own bodies; a column formats one of their facts. Server
+//! data is cleaned of control characters before it reaches a terminal.
 
 mod card;
 mod fit;
@@ -16,54 +16,54 @@ use self::times::Times;
 pub use windrow_core::text::clean;
 use windrow_core::text::csv::Guard;
 
-/// A time is shortened to no less than this. Unit: terminal cells.
+/// Minimum width of a shortened time. Unit: terminal cells.
 const TIME_CELLS: usize = 7;
 
-/// A list of one kind of things.
+/// Definition of a list of one kind of object.
 #[derive(Debug)]
 pub struct Listing<T: 'static> {
-    /// Its columns, in their order.
+    /// Columns in their order of display.
     pub columns: &'static [Column<T>],
-    /// How one of the things is named, for `-o name`.
+    /// Returns the name of an object, for `-o name`.
     pub name: fn(&T) -> String,
-    /// What is said when there is none.
+    /// Message for an empty list.
     pub none: &'static str,
 }
 
-/// A column.
+/// Column of a list.
 #[derive(Debug)]
 pub struct Column<T> {
-    /// Its head, in capitals; in lower case the head of the CSV, where that has no name of its own.
+    /// Heading in capitals; in lower case it is the CSV heading, unless `name` is set.
     title: &'static str,
-    /// The head of the CSV.
+    /// Heading in CSV, if it differs from the title.
     name: Option<&'static str>,
     side: Side,
     keep: Keep,
-    /// It is shortened to no less than this before a column goes. Unit: terminal cells.
+    /// Minimum width: a column is dropped rather than shortened further. Unit: terminal cells.
     least: usize,
     content: Content<T>,
     tone: Option<Tone>,
 }
 
-/// Content of a column, read off a thing.
+/// Content of a column, derived from an object.
 #[derive(Debug)]
 enum Content<T> {
-    /// A text; a dash where it is empty.
+    /// Text, shown as a dash if empty.
     Text(fn(&T) -> &str),
-    /// A text that may be missing.
+    /// Text that may be missing.
     Maybe(fn(&T) -> Option<&str>),
-    /// A number or a rate as it is written.
+    /// Number or rate, shown as written.
     Plain(fn(&T) -> Option<String>),
-    /// A number with its thousands apart.
+    /// Number with thousands separators.
     Count(fn(&T) -> Option<u64>),
-    /// A time.
+    /// Time in the requested style.
     Time(fn(&T) -> Option<&str>),
-    /// Anything else.
+    /// Any other content, as a finished cell.
     Cell(fn(&T, &Times) -> Cell),
 }
 
 impl<T> Column<T> {
-    /// A column that is made from the whole thing.
+    /// Creates a column computed from the whole object.
     pub const fn new(
         title: &'static str,
         side: Side,
@@ -74,12 +74,12 @@ impl<T> Column<T> {
         Column::showing(title, side, keep, least, Content::Cell(cell))
     }
 
-    /// A column of texts.
+    /// Creates a column of texts.
     pub const fn text(title: &'static str, keep: Keep, least: usize, of: fn(&T) -> &str) -> Column<T> {
         Column::showing(title, Side::Left, keep, least, Content::Text(of))
     }
 
-    /// A column of texts that may be missing.
+    /// Creates a column of texts that may be missing.
     pub const fn maybe(
         title: &'static str,
         keep: Keep,
@@ -89,7 +89,7 @@ impl<T> Column<T> {
         Column::showing(title, Side::Left, keep, least, Content::Maybe(of))
     }
 
-    /// A column of numbers and rates that are shown as they are.
+    /// Creates a column of numbers or rates, shown as written.
     pub const fn plain(
         title: &'static str,
         keep: Keep,
@@ -99,7 +99,7 @@ impl<T> Column<T> {
         Column::showing(title, Side::Right, keep, least, Content::Plain(of))
     }
 
-    /// A column of numbers whose thousands stand apart.
+    /// Creates a column of numbers with thousands separators.
     pub const fn count(
         title: &'static str,
         keep: Keep,
@@ -109,7 +109,7 @@ impl<T> Column<T> {
         Column::showing(title, Side::Right, keep, least, Content::Count(of))
     }
 
-    /// A column of times.
+    /// Creates a column of times.
     pub const fn time(title: &'static str, keep: Keep, of: fn(&T) -> Option<&str>) -> Column<T> {
         Column::showing(title, Side::Left, keep, TIME_CELLS, Content::Time(of))
     }
@@ -132,7 +132,7 @@ impl<T> Column<T> {
         }
     }
 
-    /// With another head in CSV, where the API calls it otherwise than people do.
+    /// Sets another heading for CSV, if the API's name differs from the one for people.
     #[must_use]
     pub const fn named(self, name: &'static str) -> Column<T> {
         Column {
@@ -141,7 +141,7 @@ impl<T> Column<T> {
         }
     }
 
-    /// In this colour, where there is something to show.
+    /// Sets a colour for cells that aren't empty.
     #[must_use]
     pub const fn tone(self, tone: Tone) -> Column<T> {
         Column {
@@ -166,43 +166,43 @@ impl<T> Column<T> {
     }
 }
 
-/// Where cells stand in their column.
+/// Alignment of cells in their column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Words.
+    /// Left-aligned, used for words.
     Left,
-    /// Numbers.
+    /// Right-aligned, used for numbers.
     Right,
 }
 
-/// When a column may go.
+/// Condition under which a column is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Never.
+    /// Shown always, even if texts must be cut.
     Always,
-    /// Where there is no room; the lowest number first.
+    /// Dropped if there is no room, lowest number first.
     Rank(u8),
-    /// It is shown in `-o wide` and CSV only.
+    /// Shown only in `-o wide` and in CSV.
     Wide,
-    /// It is shown in CSV only.
+    /// Shown only in CSV.
     Csv,
 }
 
-/// What stands in a column.
+/// Cell of a table, for people and for scripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// For people.
+    /// Text shown to people.
     pub text: String,
-    /// For people with little room; without it the text is cut off.
+    /// Shorter text if space is short; without one, `text` is cut.
     pub short: Option<String>,
-    /// For CSV; none is the same text.
+    /// Text in CSV, or `None` for the same text.
     pub plain: Option<String>,
-    /// Its colour.
+    /// Colour of the text.
     pub tone: Tone,
 }
 
 impl Cell {
-    /// A text that is the same for people and scripts.
+    /// Creates a cell with the same text for people and scripts.
     pub fn new(text: impl Into<String>) -> Cell {
         Cell {
             text: text.into(),
@@ -210,43 +210,43 @@ impl Cell {
         }
     }
 
-    /// A dash: there is nothing to show.
+    /// Creates an empty cell, shown as a dash.
     pub fn nothing() -> Cell {
         Cell::new("–").plain("").tone(Tone::Dim)
     }
 
-    /// A text; a dash where there is none.
+    /// Creates a cell with a text, or a dash if there is none.
     pub fn text(text: Option<impl Into<String>>) -> Cell {
         text.map_or_else(Cell::nothing, Cell::new)
     }
 
-    /// A number with its thousands apart; a dash where there is none.
+    /// Creates a cell with a number and thousands separators, or a dash if there is none.
     pub fn count(number: Option<u64>) -> Cell {
         number.map_or_else(Cell::nothing, |number| {
             Cell::new(human::count(number)).plain(number.to_string())
         })
     }
 
-    /// A time; scripts get it as the API has it.
+    /// Creates a cell with a time; scripts get the API's format.
     pub fn time(at: Option<&str>, times: &Times) -> Cell {
         at.map_or_else(Cell::nothing, |at| Cell::new(times.text(at)).plain(at))
     }
 
-    /// With a shorter text where there is little room.
+    /// Sets a shorter text for narrow terminals.
     #[must_use]
     pub fn short(mut self, short: impl Into<String>) -> Cell {
         self.short = Some(short.into());
         self
     }
 
-    /// With another text for scripts.
+    /// Sets a different text for scripts.
     #[must_use]
     pub fn plain(mut self, plain: impl Into<String>) -> Cell {
         self.plain = Some(plain.into());
         self
     }
 
-    /// In this colour.
+    /// Sets the colour of the cell.
     #[must_use]
     pub fn tone(mut self, tone: Tone) -> Cell {
         self.tone = tone;
@@ -254,17 +254,17 @@ impl Cell {
     }
 }
 
-/// The paper that a table is drawn on.
+/// Width and colours available to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paper {
-    /// Terminal cells of a line; none is without end.
+    /// Number of terminal cells per line, or `None` for no limit.
     pub width: Option<usize>,
-    /// Whether colours are shown.
+    /// True if colours are used.
     pub colours: bool,
 }
 
 impl<T> Listing<T> {
-    /// The table, with more columns in `wide`.
+    /// Formats objects as a table, with more columns if `wide`.
     pub fn table(&self, things: &[T], times: &Times, paper: Paper, wide: bool) -> String {
         let shown = |column: &&Column<T>| match column.keep {
             Keep::Always | Keep::Rank(_) => true,
@@ -274,7 +274,7 @@ impl<T> Listing<T> {
         let columns: Vec<&Column<T>> = self.columns.iter().filter(shown).collect();
         let cells = |thing| columns.iter().map(|column| column.cell(thing, times)).collect();
         let rows: Vec<Vec<Cell>> = things.iter().map(cells).collect();
-        // Who asks for everything gets everything, however long the lines are.
+        // `-o wide` shows everything, however long the lines get.
         let width = paper.width.filter(|_| !wide);
         let places = fit::places(&columns, &rows, width);
         let mut text = paint::head(&columns, &places, paper.colours);
@@ -284,7 +284,7 @@ impl<T> Listing<T> {
         text
     }
 
-    /// The same as CSV, every column of it.
+    /// Formats objects as CSV with every column.
     pub fn csv(&self, things: &[T], times: &Times, guard: Guard) -> String {
         let head = self.columns.iter().map(|column| match column.name {
             Some(name) => name.to_owned(),
@@ -297,7 +297,7 @@ impl<T> Listing<T> {
         csv(std::iter::once(head.collect()).chain(rows), guard)
     }
 
-    /// The names, a line each.
+    /// Formats objects as their names, one per line.
     pub fn names(&self, things: &[T]) -> String {
         things
             .iter()
@@ -306,7 +306,7 @@ impl<T> Listing<T> {
     }
 }
 
-/// Rows as CSV, for the tools of a shell.
+/// Formats rows as CSV, for shell tools.
 pub(crate) fn csv(rows: impl Iterator<Item = Vec<String>>, guard: Guard) -> String {
     let mut out = Vec::new();
     rows.for_each(|row| guard.push_line(&row, &mut out));

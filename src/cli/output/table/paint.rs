@@ -1,32 +1,32 @@
-//! Lines of a table: padded by what a terminal shows, CJK text too, and coloured.
+//! Lines of a table: padded by display width, which matters for CJK text, and coloured.
 
 use console::{Alignment, Style, measure_text_width, pad_str, truncate_str};
 
 use super::fit::GAP;
 use super::{Cell, Column, Side, clean};
 
-/// What a colour says.
+/// Meaning of a colour in the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// Nothing.
+    /// Neutral: the default colour.
     #[default]
     Plain,
-    /// It goes on as it should.
+    /// Healthy: progress as expected.
     Good,
-    /// It takes care of itself, but is worth a look.
+    /// Warning: recovers without help, but is worth a look.
     Warn,
-    /// Somebody has to do something.
+    /// Error: somebody has to act.
     Bad,
-    /// It waits.
+    /// Waiting for something else.
     Wait,
-    /// It isn't there, or over.
+    /// Absent, over or secondary.
     Dim,
-    /// It is what the rest is about.
+    /// Emphasized: the subject of the line.
     Strong,
 }
 
 impl Tone {
-    /// A text in its colour, if there are colours.
+    /// Colours a text, unless colours are off.
     pub fn paint(self, text: &str, colours: bool) -> String {
         let style = Style::new().force_styling(true);
         let style = match self {
@@ -68,7 +68,7 @@ pub(super) fn row<T>(
         };
         let text = fitting(cell, *width);
         let padded = pad_str(&text, *width, side, None);
-        // The end of a line isn't filled up: copied text has no trailing blanks.
+        // Don't pad the end of a line, so that copied text has no trailing spaces.
         let is_last = at + 1 == shown.len();
         let padded = if is_last { padded.trim_end() } else { &padded };
         let blanks = if is_last { 0 } else { GAP };
@@ -79,7 +79,7 @@ pub(super) fn row<T>(
     line + "\n"
 }
 
-/// The cell's text, its short form, or as much of that as there is room for.
+/// Returns the cell's text or its short form, cut to the width.
 fn fitting(cell: &Cell, width: usize) -> String {
     let text = clean(&cell.text);
     match &cell.short {

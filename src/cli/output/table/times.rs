@@ -1,4 +1,4 @@
-//! Times as people want them: `--time relative|local|utc|iso`.
+//! Styles of times: `--time relative|local|utc|iso`.
 
 use std::time::Duration;
 
@@ -7,26 +7,26 @@ use clap::ValueEnum;
 
 use super::human;
 
-/// A time of the API has at least so many: `2026-11-20T17:03:40Z`.
+/// Minimum length of an API time: `2026-11-20T17:03:40Z`.
 const LEAST_CHARS: usize = 20;
 
-/// How times are shown.
+/// Styles of times in the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TimeStyle {
-    /// 3m ago, in 14s
+    /// Relative to now: 3m ago, in 14s
     #[default]
     Relative,
     /// In the time zone of this machine
     Local,
-    /// In UTC
+    /// In UTC, such as 2026-11-20 17:03:40Z
     Utc,
-    /// As the API has them (RFC 3339)
+    /// RFC 3339, as in the API
     Iso,
 }
 
 impl TimeStyle {
-    /// A sentence of a node, or a change of a time, with its times as they are wanted. What is relative stays exact
-    /// there: "it starts at in 3h" is no sentence.
+    /// Rewrites the times in a node's sentence or in a change. The relative style leaves them exact, because "it
+    /// starts at in 3h" is no sentence.
     pub fn within(self, text: &str) -> String {
         if matches!(self, TimeStyle::Relative | TimeStyle::Iso) {
             return text.to_owned();
@@ -47,17 +47,17 @@ impl TimeStyle {
     }
 }
 
-/// How times are shown now.
+/// Style of times and the present time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// How.
+    /// Style in which times are shown.
     pub style: TimeStyle,
-    /// The node's time, so that a clock that is wrong here shows nothing wrong. Unit: milliseconds since 1970.
+    /// Node's time, so that a wrong clock on this machine does no harm. Unit: milliseconds since 1970.
     pub now_ms: i64,
 }
 
 impl Times {
-    /// A time of the API; one that can't be read is shown as it is.
+    /// Formats a time of the API. An unreadable one is returned unchanged.
     pub fn text(&self, at: &str) -> String {
         let Some(time) = parsed(at) else {
             return at.to_owned();
@@ -67,7 +67,7 @@ impl Times {
             TimeStyle::Utc => time.with_timezone(&Utc).format("%Y-%m-%d %H:%M:%SZ").to_string(),
             TimeStyle::Local => time.with_timezone(&Local).format("%Y-%m-%d %H:%M:%S").to_string(),
             TimeStyle::Relative => match self.since(at) {
-                // The node's time has no parts of a second.
+                // The node's time has whole seconds only.
                 Some(age) if age.abs() < 1000 => "now".to_owned(),
                 Some(age) if age >= 0 => format!("{} ago", span(age)),
                 Some(wait) => format!("in {}", span(-wait)),
@@ -76,19 +76,19 @@ impl Times {
         }
     }
 
-    /// How long ago a time was; what is to come is negative. Unit: milliseconds.
+    /// Returns the age of a time, negative if it is in the future. Unit: milliseconds.
     pub fn since(&self, at: &str) -> Option<i64> {
         self.now_ms.checked_sub(parsed(at)?.timestamp_millis())
     }
 }
 
-/// A time as the API reads it, in UTC with milliseconds; none for a year that it can't write.
+/// Formats a time for the API, in UTC with milliseconds. `None` for a year that the format can't express.
 pub fn written(at_ms: i64) -> Option<String> {
     let at = DateTime::from_timestamp_millis(at_ms)?;
     Some(at.to_rfc3339_opts(SecondsFormat::Millis, true)).filter(|text| text.len() == 24)
 }
 
-/// A time of the API.
+/// Parses a time of the API.
 pub fn parsed(at: &str) -> Option<DateTime<FixedOffset>> {
     DateTime::parse_from_rfc3339(at).ok()
 }

@@ -1,4 +1,4 @@
-//! `windrow biz apply`: makes businesses as a file says.
+//! Implementation of `windrow biz apply`: brings businesses to the state described in a file.
 
 use std::path::Path;
 
@@ -17,14 +17,14 @@ use crate::output::table::csv;
 use crate::shell::Shell;
 use windrow_client::ClientError;
 
-/// Members that the node keeps itself; what it shows can be given back to it.
+/// Members that the node maintains. A file may contain them, so that its own output can be applied.
 const KEPT: [&str; 5] = ["revision", "created_at", "updated_at", "archived_at", "secret"];
 
-/// Makes them so.
+/// Applies the file.
 ///
 /// # Errors
-/// `Rejected` for a file that can't be read, before anything is done; `BadHandler` for a new business whose handler
-/// breaks the contract; else as [`Link::send`]. Those before it in the file are done then.
+/// `Rejected` for an unreadable file, before anything is done; `BadHandler` for a new business whose handler violates
+/// the contract; otherwise same as [`Link::send`]. Businesses earlier in the file have been applied by then.
 pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault> {
     let wanted = wanted(&args.file)?;
     let link = Link::open(&args.write.remote, shell)?.of_file();
@@ -36,17 +36,17 @@ pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
         }
         done.extend(one?);
     }
-    // The plans of a dry run are printed as they come.
+    // A dry run prints its plans as they arrive.
     if !args.write.dry_run {
         tell(&link, &done)?;
     }
     Ok(Exit::Ok)
 }
 
-/// A business's name, and what the file says of it.
+/// Name of a business, and its members in the file.
 type Wanted = (String, Map<String, Value>);
 
-/// What came of one business.
+/// Result of applying one business.
 #[derive(Serialize)]
 struct Applied {
     #[serde(skip)]
@@ -55,7 +55,7 @@ struct Applied {
     outcome: &'static str,
     revision: u64,
     diff: Vec<Difference>,
-    /// A secret that the change made is in the answer of the node this once.
+    /// Secret created by the change. The node returns it only in this answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
@@ -78,7 +78,7 @@ fn tell(link: &Link<'_>, done: &[Applied]) -> Result<(), Fault> {
     screen::put(&told)
 }
 
-/// None is a dry run, which is printed.
+/// Applies one business. Returns `None` for a dry run, whose plan is printed.
 async fn one(
     link: &Link<'_>,
     args: &ApplyArgs,
@@ -95,7 +95,7 @@ async fn one(
         Err(error) => return Err(error.into()),
     };
     replace(&mut body, &before);
-    // It is sent even where it seems to be so already: of a secret only the node can tell.
+    // Send it even if nothing seems to differ: only the node can compare secrets.
     let Some((before, after)) = link.patch(&args.write, &path(name), body).await? else {
         return Ok(None);
     };
@@ -127,7 +127,7 @@ fn applied(is: Business, lines: Vec<String>, outcome: &'static str, diff: Vec<Di
     }
 }
 
-/// A table becomes as the file says as a whole: what the file doesn't name of it, but the business has, goes.
+/// Makes a table in the file replace the present one as a whole: members missing in the file are removed.
 fn replace(body: &mut Map<String, Value>, before: &Map<String, Value>) {
     for (name, is) in before {
         let (Value::Object(is), Some(Value::Object(wanted))) = (is, body.get_mut(name)) else {
@@ -139,7 +139,7 @@ fn replace(body: &mut Map<String, Value>, before: &Map<String, Value>) {
     }
 }
 
-/// The businesses of a file, each with its name.
+/// Returns the businesses of a file, each with its name.
 fn wanted(file: &Path) -> Result<Vec<Wanted>, Fault> {
     let bad = |because: String| {
         let because = format!("{}: {because}", file.display());

@@ -1,4 +1,4 @@
-//! `windrow biz edit`, `archive` and `unarchive`.
+//! Implementation of `windrow biz edit`, `archive` and `unarchive`.
 
 use api::{Business, CheckReply};
 use serde_json::{Map, Value, json};
@@ -13,19 +13,19 @@ use crate::output::table::clean;
 use crate::shell::Shell;
 use windrow_client::Request;
 
-/// Members that change nothing of how its handler answers.
+/// Members that don't affect the handler's replies.
 const BESIDE_HANDLER: [&str; 5] = ["display_name", "defaults", "limits", "pool", "hooks"];
 
 /// Changes a business.
 ///
 /// # Errors
-/// `Usage` when nothing is to be changed; else as [`Link::send`].
+/// `Usage` if no flag changes anything; otherwise same as [`Link::send`].
 pub(super) async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut patch = args.settings.body()?;
     for member in &args.unset {
         unset(&mut patch, member)?;
     }
-    // A business has one of them.
+    // A business has only one of these.
     let kinds = [
         ("url", args.settings.url.is_some()),
         ("command", args.settings.command.is_some()),
@@ -50,7 +50,7 @@ pub(super) async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> 
     let Some((before, after)) = link.patch(&args.write, &path(&args.name), patch).await? else {
         return Ok(Exit::Ok);
     };
-    // Whoever may not look is shown all of it as new.
+    // Without permission to read it, every member appears as new.
     let before: Business = serde_json::from_value(before).unwrap_or_default();
     let is = after.read()?;
     let done = told(&args.name, &before, &is).join("\n");
@@ -61,8 +61,8 @@ pub(super) async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> 
     Ok(Exit::Ok)
 }
 
-/// Running tasks go on with the handler as it is now, so whoever changed it hears that it fails. The change is made: that
-/// the check itself can't be had is no news.
+/// Checks the changed handler and warns if it fails, since running tasks use it from now on. The change is already
+/// made, so an unavailable check is ignored.
 async fn warn_of_handler(link: &Link<'_>, name: &str) {
     let request = Request::post(&format!("{}/check", path(name)));
     let checked = link.send(request).await.and_then(|answer| Ok(answer.read()?));
@@ -80,10 +80,10 @@ async fn warn_of_handler(link: &Link<'_>, name: &str) {
     }
 }
 
-/// Hides a business, or shows it again.
+/// Archives a business, or restores it.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn archive(args: &NamedWrite, shell: &Shell, verb: &str) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let request = Request::post(&format!("{}/{verb}", path(&args.name)));
@@ -100,7 +100,7 @@ pub(super) async fn archive(args: &NamedWrite, shell: &Shell, verb: &str) -> Res
     link.show_done(&BUSINESSES, &answer, &done)
 }
 
-/// What was changed, in lines.
+/// Returns the changes, one per line.
 pub(super) fn told(name: &str, before: &Business, after: &Business) -> Vec<String> {
     if before.revision == after.revision {
         return vec![format!("{name}  unchanged")];
@@ -115,13 +115,13 @@ pub(super) fn told(name: &str, before: &Business, after: &Business) -> Vec<Strin
     lines
 }
 
-/// The line of a signing secret that was made, if one was.
+/// Returns the line with a new signing secret, if one was created.
 pub(super) fn secret(answer: &Business) -> Option<String> {
     let secret = answer.secret.as_ref()?;
     Some(format!("  its signing secret, shown this once  {secret}"))
 }
 
-/// Puts a null where a member is to go.
+/// Sets a member to null, which removes it.
 fn unset(patch: &mut Map<String, Value>, member: &str) -> Result<(), Fault> {
     let bad = || {
         Fault::new(Exit::Usage, "this can't be unset", format!("--unset {member:?}"))

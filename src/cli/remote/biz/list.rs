@@ -1,4 +1,4 @@
-//! `windrow biz list`, `show` and `revisions`.
+//! Implementation of `windrow biz list`, `show` and `revisions`.
 
 use api::{Business, Revision};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
 use windrow_client::Request;
 
-/// Businesses.
+/// Listing of businesses with their handlers.
 pub(super) const BUSINESSES: Listing<Business> = Listing {
     columns: &[
         Column::text("NAME", Keep::Always, 10, |business: &Business| &business.name).tone(Tone::Strong),
@@ -34,7 +34,7 @@ pub(super) const BUSINESSES: Listing<Business> = Listing {
     none: "no businesses",
 };
 
-/// The command, the request or the URL of a business.
+/// Returns the command, the request or the URL of a business.
 fn handler(business: &Business) -> String {
     match (&business.command, &business.request) {
         (Some(command), _) => format!("command {command}"),
@@ -43,7 +43,7 @@ fn handler(business: &Business) -> String {
     }
 }
 
-/// Changes of a business.
+/// Listing of changes to a business.
 const REVISIONS: Listing<Revision> = Listing {
     columns: &[
         Column::plain("REVISION", Keep::Always, 3, |one| Some(one.revision?.to_string())),
@@ -59,7 +59,7 @@ const REVISIONS: Listing<Revision> = Listing {
 };
 
 fn changed(revision: &Revision) -> Cell {
-    // At its beginning everything did.
+    // On creation every member is new.
     if revision.action == "business.create" {
         return Cell::nothing();
     }
@@ -76,7 +76,7 @@ fn changed(revision: &Revision) -> Cell {
 /// Lists businesses.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let request = Request::get("/v1/businesses").query_option("archived", args.archived.then_some("true"));
@@ -87,17 +87,17 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
 /// Shows a business.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn show(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let answer = link.get(&path(&args.name)).await?;
     link.show_one(&BUSINESSES, &answer, card)
 }
 
-/// Shows who changed it.
+/// Lists the changes to a business with their authors.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn revisions(args: &RevisionsArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let request = Request::get(&format!("{}/revisions", path(&args.name)));
@@ -105,7 +105,7 @@ pub(super) async fn revisions(args: &RevisionsArgs, shell: &Shell) -> Result<Exi
     link.show_list(&REVISIONS, &listed, &listed.things()?)
 }
 
-/// A business for people.
+/// Formats a business as a card.
 pub(super) fn card(business: &Business, times: &Times) -> Card {
     let mut card = Card::new()
         .title(&business.name, Tone::Strong)
@@ -142,7 +142,7 @@ pub(super) fn card(business: &Business, times: &Times) -> Card {
         .time("archived", business.archived_at.as_deref(), times)
 }
 
-/// `rate 500/s  batch 16`; none when there is nothing in it.
+/// Formats a table as `rate 500/s  batch 16`, or returns `None` if it is empty.
 fn members(table: &Value) -> Option<String> {
     let all = table.as_object()?.iter().filter(|(_, value)| !value.is_null());
     let all: Vec<String> = all

@@ -1,4 +1,4 @@
-//! `windrow biz`: businesses, who do the work.
+//! Implementation of `windrow biz`, for businesses: the handlers that do the work.
 
 mod apply;
 mod edit;
@@ -18,7 +18,7 @@ use crate::link::{Named, NamedWrite, Paging, Remote, Write};
 use crate::shell::Shell;
 use windrow_client::segment;
 
-/// How it is registered.
+/// Examples of registration, for the help.
 const REGISTER_EXAMPLES: &str = "\
 Examples:
   windrow biz register push --url https://push.internal/windrow --batch 16
@@ -31,7 +31,7 @@ Examples:
 The handler is called with pings first; one that breaks the contract isn't registered (exit 11), unless with --force.
 The secret that signs calls is printed once, on standard output; a --request and a --command without hooks have none.";
 
-/// How it is applied.
+/// Examples of `apply`, for the help.
 const APPLY_EXAMPLES: &str = "\
 Examples:
   windrow biz apply -f push.toml --reason \"more room\"
@@ -42,123 +42,123 @@ The file holds what `windrow biz show -o json` shows of a business: one as an ob
 (TOML: [[business]]). What the file names becomes as it says, a table as a whole; what it doesn't name stays.
 Nothing to change is no change, and no error.";
 
-/// `windrow biz`
+/// Arguments of `windrow biz`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct BizArgs {
-    /// What to do; without it the businesses are listed.
+    /// Verb to execute; without one the businesses are listed.
     #[command(subcommand)]
     pub verb: Option<Verb>,
-    /// The flags of the list.
+    /// Flags of the list, without a verb.
     #[command(flatten)]
     pub list: ListArgs,
 }
 
-/// What to do with businesses.
+/// Verbs of `windrow biz`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List businesses
+    /// List the registered businesses
     List(ListArgs),
-    /// Show a business
+    /// Show a business with its settings
     Show(Named),
-    /// Register a business: its name, and the URL or the command that does the work
+    /// Register a business with a name, and the URL or the command that does the work
     #[command(after_help = REGISTER_EXAMPLES)]
     Register(Box<RegisterArgs>),
-    /// Change a business
+    /// Change the settings of a business
     #[command(visible_alias = "set")]
     Edit(Box<EditArgs>),
-    /// Check whether its handler keeps to the contract (exit 11 if it doesn't)
+    /// Check that the handler keeps the contract; exit 11 if it doesn't
     Check(Named),
-    /// Hide a business: no new tasks, those it has go on
+    /// Archive a business: hide it, accept no new tasks; existing ones continue
     Archive(NamedWrite),
-    /// Show an archived business again
+    /// Restore an archived business
     Unarchive(NamedWrite),
-    /// Give it a new signing secret; the old one stays valid for 24 hours
+    /// Create a new signing secret; the old one stays valid for 24 hours
     RotateSecret(NamedWrite),
-    /// Who changed what of it, and why
+    /// List changes to a business with author and reason
     Revisions(RevisionsArgs),
-    /// Make businesses as a file says: register what isn't there, change what differs
+    /// Create or update businesses from a file: register missing ones, change those that differ
     #[command(after_help = APPLY_EXAMPLES)]
     Apply(ApplyArgs),
 }
 
-/// `windrow biz list`
+/// Arguments of `windrow biz list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// Those that are archived
+    /// List archived businesses instead
     #[arg(long, help_heading = "Which")]
     pub archived: bool,
-    /// How many.
+    /// Flags for the number of entries.
     #[command(flatten)]
     pub paging: Paging,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow biz register`
+/// Arguments of `windrow biz register`.
 #[derive(Clone, Debug, Args)]
 pub struct RegisterArgs {
-    /// Its name in URLs: a-z, 0-9 and -; it never changes
+    /// Name used in URLs: a-z, 0-9 and -; can't be changed later
     pub name: String,
-    /// What it is.
+    /// Flags for the settings of the business.
     #[command(flatten)]
     pub settings: Settings,
-    /// Register it without calling its handler
+    /// Register without calling the handler
     #[arg(long)]
     pub force: bool,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// `windrow biz edit`
+/// Arguments of `windrow biz edit`.
 #[derive(Clone, Debug, Args)]
 pub struct EditArgs {
-    /// The business
+    /// Name of the business
     pub name: String,
-    /// What it becomes.
+    /// Flags for the settings to change.
     #[command(flatten)]
     pub settings: Settings,
-    /// A member that becomes what it is without being set: display_name, defaults.rate, hooks.prepare …; may be repeated
+    /// Member to reset to its default: display_name, defaults.rate, hooks.prepare …; may be repeated
     #[arg(long, value_name = "MEMBER")]
     pub unset: Vec<String>,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// `windrow biz revisions`
+/// Arguments of `windrow biz revisions`.
 #[derive(Clone, Debug, Args)]
 pub struct RevisionsArgs {
-    /// The business
+    /// Name of the business
     pub name: String,
-    /// How many.
+    /// Flags for the number of entries.
     #[command(flatten)]
     pub paging: Paging,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow biz apply`
+/// Arguments of `windrow biz apply`.
 #[derive(Clone, Debug, Args)]
 pub struct ApplyArgs {
-    /// The file: TOML if its name ends in .toml, else JSON; - is JSON from standard input
+    /// File with businesses: TOML if its name ends in .toml, otherwise JSON; - is JSON from standard input
     #[arg(short, long, value_name = "FILE")]
     pub file: PathBuf,
-    /// Register what isn't there without calling its handler
+    /// Register missing businesses without calling handlers
     #[arg(long)]
     pub force: bool,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// Does what the verb says; without one it lists.
+/// Executes the verb; lists the businesses without one.
 ///
 /// # Errors
-/// The verb's.
+/// Same as the verb.
 pub(crate) async fn biz(args: &BizArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
         None => list::list(&args.list, shell).await,
@@ -175,7 +175,7 @@ pub(crate) async fn biz(args: &BizArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
 }
 
-/// Where a business is in the API.
+/// Returns the API path of a business.
 fn path(name: &str) -> String {
     format!("/v1/businesses/{}", segment(name))
 }

@@ -1,4 +1,5 @@
-//! `windrow biz register`: with the contract check as people see it, and the secret, once.
+//! Implementation of `windrow biz register`: prints the report of the contract check, and the signing secret, which
+//! is shown only once.
 
 use api::{Business, CheckReply};
 use serde_json::{Map, Value, json};
@@ -17,7 +18,7 @@ use windrow_client::{Answer, ClientError, Problem, Request};
 /// Registers a business.
 ///
 /// # Errors
-/// `BadHandler` with the report when the handler breaks the contract; else as [`Link::send`].
+/// `BadHandler`, after the report, if the handler violates the contract; otherwise same as [`Link::send`].
 pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit, Fault> {
     let body = args.settings.body()?;
     let link = Link::open(&args.write.remote, shell)?;
@@ -30,7 +31,7 @@ pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit,
             shell_word(&args.name)
         ));
     } else if link.look.form.is_for_people() {
-        // A handler that passed may have been warned of something.
+        // A handler that passes may still have warnings.
         let request = Request::post(&format!("{}/check", path(&args.name)));
         let report: CheckReply = link.send(request).await?.read()?;
         for line in checks::lines(&report.checks, false) {
@@ -41,10 +42,10 @@ pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit,
     tell_secret(&link, &answer)
 }
 
-/// Gives it a new secret.
+/// Creates a new signing secret for a business.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn rotate_secret(args: &NamedWrite, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let request = Request::post(&format!("{}/rotate-secret", path(&args.name)));
@@ -55,7 +56,8 @@ pub(super) async fn rotate_secret(args: &NamedWrite, shell: &Shell) -> Result<Ex
     tell_secret(&link, &answer)
 }
 
-/// Sends the wish to register; a failed check is told in lines. None is a dry run, which is printed.
+/// Sends the registration and prints a failed check line by line. Returns `None` for a dry run, whose plan is
+/// printed.
 pub(super) async fn send(
     link: &Link<'_>,
     (name, mut body): (&str, Map<String, Value>),
@@ -81,7 +83,7 @@ pub(super) async fn send(
     }
 }
 
-/// The report on standard error, and what it comes to.
+/// Prints the report on standard error and returns the resulting fault.
 fn broken(name: &str, problem: &Problem, link: &Link<'_>) -> Fault {
     let report = problem.more.check_report.as_deref().unwrap_or_default();
     for line in checks::lines(report, false) {
@@ -92,7 +94,8 @@ fn broken(name: &str, problem: &Problem, link: &Link<'_>) -> Fault {
         .hint("correct the handler; --force registers it all the same")
 }
 
-/// The secret, on standard output in every form but two, which have no place for it.
+/// Prints the secret on standard output. The forms `name` and `csv` have no place for it, so it goes to standard
+/// error.
 fn tell_secret(link: &Link<'_>, answer: &Answer) -> Result<Exit, Fault> {
     let business: Business = answer.read()?;
     let Some(secret) = business.secret else {
@@ -107,10 +110,10 @@ fn tell_secret(link: &Link<'_>, answer: &Answer) -> Result<Exit, Fault> {
     link.show_done(&BUSINESSES, answer, &secret)
 }
 
-/// Checks its handler.
+/// Checks the handler of a business.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn check(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let request = Request::post(&format!("{}/check", path(&args.name)));

@@ -1,4 +1,5 @@
-//! `--request` and the flags beside it, as members of a business. What a file holds is sent; its path never is.
+//! Conversion of `--request` and related flags to members of a business. The content of a file is sent, never its
+//! path.
 
 use serde_json::{Map, Value, json};
 
@@ -7,10 +8,10 @@ use crate::fault::Fault;
 use crate::run::handler::request::{RequestArgs, add_body, headers, secrets};
 use windrow_core::business::request::RequestSpec;
 
-/// Members of a body.
+/// Members of a request body.
 type Members = Map<String, Value>;
 
-/// `request` and `request_secrets`: the members that are named.
+/// Returns the given members of `request` and of `request_secrets`.
 ///
 /// # Errors
 /// `Usage` for a flag that can't be used; `Rejected` for a file that can't be read.
@@ -29,7 +30,7 @@ pub(super) fn members(args: &RequestArgs, lines: &[String]) -> Result<(Members, 
         ("retry", codes(args.retry.as_ref().map(ToString::to_string))),
     ]);
     let has_body = spec.json.is_some() || spec.form.is_some() || spec.text.is_some();
-    // Another body takes the place of the one that there was.
+    // A new body replaces the present one, whatever its kind.
     let body = |text: &Option<String>| has_body.then(|| json!(text));
     let request = named([
         ("call", text(&args.request)),

@@ -1,4 +1,4 @@
-//! What a business is, as flags: they become the members of the API's body that are named, and no others.
+//! Flags for the settings of a business. Only those given become members of the API's body.
 
 use std::fs;
 use std::num::NonZeroU32;
@@ -17,13 +17,13 @@ use windrow_core::business::secrets::{is_secret_header, unmarked};
 use windrow_core::settings::text::{parse_span, span_text};
 use windrow_core::settings::{Auto, Rate, RateLimit};
 
-/// What a business is.
+/// Settings of a business, as flags.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Settings {
-    /// The URL that does the work
+    /// URL of the handler that does the work
     #[arg(long, conflicts_with_all = ["command", "request"], help_heading = "Handler")]
     pub url: Option<String>,
-    /// The command that does the work, by its name in the node's [handler.command.commands]
+    /// Command that does the work, by its name in the node's [handler.command.commands]
     #[arg(
         long,
         value_name = "NAME",
@@ -31,75 +31,77 @@ pub struct Settings {
         help_heading = "Handler"
     )]
     pub command: Option<String>,
-    /// A header to send, as 'name: value'; may be repeated; authorization, cookies, tokens and the like are kept sealed
+    /// Header to send, as 'name: value'; may be repeated; authorization, cookies, tokens and the like are stored
+    /// encrypted
     #[arg(long = "header", value_name = "HEADER", help_heading = "Handler")]
     pub headers: Vec<String>,
-    /// A file with headers that are kept sealed, one 'name: value' a line
+    /// File with headers to store encrypted, one 'name: value' per line
     #[arg(long, value_name = "FILE", help_heading = "Handler")]
     pub secret_header_file: Option<PathBuf>,
-    /// What is made for each item of its tasks.
+    /// Flags for the request made for each item.
     #[command(flatten)]
     pub request: RequestArgs,
-    /// Where in a reply the result lies (RFC 6901)
+    /// JSON pointer to the result in a reply (RFC 6901)
     #[arg(long, value_name = "POINTER", help_heading = "Handler")]
     pub response_pointer: Option<String>,
-    /// Whether the check insists on a handler that refuses bad signatures
+    /// Make the check require that the handler refuses bad signatures
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", help_heading = "Handler")]
     pub require_signature: Option<bool>,
-    /// A forward proxy, http://host:port
+    /// Forward proxy for calls, http://host:port
     #[arg(long, value_name = "URL", help_heading = "Handler")]
     pub proxy: Option<String>,
-    /// Authorities that the node trusts at this URL instead of the system's, as PEM
+    /// PEM file of authorities to trust for this URL, instead of the system's
     #[arg(long, value_name = "FILE", help_heading = "Handler")]
     pub handler_ca_file: Option<PathBuf>,
-    /// Whether any certificate is trusted; for a test system only
+    /// Accept any certificate; for test systems only
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", help_heading = "Handler")]
     pub insecure_skip_verify: Option<bool>,
-    /// What it wants to hear: validate, prepare, stopped or finished, also with an address, prepare=URL; may be repeated
+    /// Event to send to the handler: validate, prepare, stopped or finished, optionally to another URL, prepare=URL;
+    /// may be repeated
     #[arg(long = "hook", value_name = "HOOK", help_heading = "Handler")]
     pub hooks: Vec<String>,
-    /// A name for people
+    /// Display name for people
     #[arg(long, value_name = "TEXT", help_heading = "Business")]
     pub display_name: Option<String>,
-    /// The nodes that run its tasks
+    /// Pool of nodes that run the tasks
     #[arg(long, help_heading = "Business")]
     pub pool: Option<String>,
-    /// The rate of its tasks, unless they say otherwise: 500/s, 30/m, unlimited
+    /// Rate of tasks that set none: 500/s, 30/m, unlimited
     #[arg(long, help_heading = "Defaults of its tasks")]
     pub rate: Option<RateLimit>,
-    /// Items in flight at the same time: a number or auto
+    /// Maximum items in flight: a number or auto
     #[arg(long, help_heading = "Defaults of its tasks")]
     pub concurrency: Option<Auto<NonZeroU32>>,
-    /// Items of one call
+    /// Number of items per call
     #[arg(long, value_name = "N", help_heading = "Defaults of its tasks")]
     pub batch: Option<NonZeroU32>,
-    /// How long one call may take
+    /// Time limit of a single call
     #[arg(long, value_name = "SPAN", value_parser = parse_span, help_heading = "Defaults of its tasks")]
     pub call_timeout: Option<Duration>,
-    /// Any other setting, e.g. window=1500 or backoff='1s..60s x2'; may be repeated
+    /// Any other setting, such as window=1500 or backoff='1s..60s x2'; may be repeated
     #[arg(
         long = "default",
         value_name = "KEY=VALUE",
         help_heading = "Defaults of its tasks"
     )]
     pub defaults: Vec<String>,
-    /// The rate of all its running tasks together: 500/s, 30/m; or none
+    /// Rate of all running tasks together: 500/s, 30/m, or none
     #[arg(long, value_name = "RATE", help_heading = "Limits")]
     pub limit_rate: Option<Bound<Rate>>,
-    /// Items in flight of all its tasks together; or none
+    /// Maximum items in flight of all tasks together, or none
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub limit_concurrency: Option<Bound<NonZeroU32>>,
-    /// A limit that its tasks share with other businesses (`windrow limit list`); may be repeated; these are all,
-    /// and '' is none
+    /// Limit to share with other businesses (`windrow limit list`); may be repeated; replaces all present limits, and
+    /// '' means none
     #[arg(long = "limit", value_name = "NAME", help_heading = "Limits")]
     pub limits: Vec<String>,
 }
 
 impl Settings {
-    /// The members that are named.
+    /// Returns the members that were given.
     ///
     /// # Errors
-    /// `Usage` for a header, hook or setting that is none; `Rejected` for a file that can't be read.
+    /// `Usage` for an invalid header, hook or setting; `Rejected` for a file that can't be read.
     pub(super) fn body(&self) -> Result<Map<String, Value>, Fault> {
         let mut body = named([
             ("url", self.url.as_ref().map(|url| json!(url))),
@@ -185,7 +187,7 @@ impl Settings {
         Ok(defaults)
     }
 
-    /// The limits that it is to have; an empty name stands for none.
+    /// Returns the names of the wanted limits without empty ones, which stand for no limit.
     fn named_limits(&self) -> Vec<&str> {
         let names = self.limits.iter().map(|name| name.trim());
         names.filter(|name| !name.is_empty()).collect()
@@ -207,7 +209,7 @@ impl Settings {
     }
 }
 
-/// The members that are there.
+/// Collects the members that have a value.
 pub(super) fn named<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
     let members = members.into_iter();
     members
@@ -215,7 +217,7 @@ pub(super) fn named<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<
         .collect()
 }
 
-/// Headers as people write them; the message doesn't repeat one, which may be a secret.
+/// Parses header lines. Error messages never repeat a line, since it may be secret.
 fn headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Map<String, Value>, Fault> {
     let mut all = Map::new();
     for (at, line) in lines.enumerate() {
@@ -238,7 +240,7 @@ fn secret_headers(file: &Path) -> Result<Map<String, Value>, Fault> {
     )
 }
 
-/// A file's text.
+/// Reads the text of a file.
 fn read(file: &Path) -> Result<String, Fault> {
     fs::read_to_string(file).map_err(|error| {
         let because = format!("{}: {error}", file.display());

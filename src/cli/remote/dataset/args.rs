@@ -1,4 +1,4 @@
-//! The flags of `windrow dataset`.
+//! Arguments of `windrow dataset` and its verbs.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use crate::link::{Named, NamedWrite, Pages, Paging, Remote, Write};
 use crate::task::args::make::RowForm;
 
-/// How they come about and are read.
+/// Examples of publishing and reading datasets, for the help.
 pub const EXAMPLES: &str = "\
 Examples:
   windrow task create scores --csv drivers.csv --publish team-board \\
@@ -21,137 +21,137 @@ Examples:
 
 A finished task's results become the next generation; readers see one generation or another, never a mix.";
 
-/// `windrow dataset`
+/// Arguments of `windrow dataset`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct DatasetArgs {
-    /// What to do; without it the datasets are listed.
+    /// Verb to execute; without one the datasets are listed.
     #[command(subcommand)]
     pub verb: Option<Verb>,
-    /// The flags of the list.
+    /// Flags of the list, without a verb.
     #[command(flatten)]
     pub list: Pages,
 }
 
-/// What to do with datasets.
+/// Verbs of `windrow dataset`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List datasets
+    /// List datasets with their current generations
     List(Pages),
-    /// Show a dataset: which generation is current, and how many it keeps
+    /// Show a dataset with its current generation, and the number it keeps
     Show(Named),
     /// List the generations of a dataset, newest first
     Generations(Generations),
-    /// Print the summary of a generation, its results, or what items of it came to
+    /// Print the summary of a generation, its results, or the outputs of items
     Get(GetArgs),
-    /// Keep a generation however many come after it
+    /// Pin a generation, so that it is kept however many follow
     Pin(GenerationWrite),
-    /// Let a pinned generation go once it is old enough
+    /// Unpin a generation, so that it is deleted once it is old enough
     Unpin(GenerationWrite),
     /// Make an earlier generation current again
     Rollback(RollBackArgs),
-    /// Change how many generations a dataset keeps, and where it is copied to
+    /// Change the number of generations to keep, or the target of copies
     #[command(visible_alias = "edit")]
     Set(SetArgs),
     /// Delete a dataset with all its generations
     Delete(NamedWrite),
 }
 
-/// `windrow dataset generations`
+/// Arguments of `windrow dataset generations`.
 #[derive(Clone, Debug, Args)]
 pub struct Generations {
-    /// Its name
+    /// Name of the dataset
     pub name: String,
-    /// How many.
+    /// Flags for the number of entries.
     #[command(flatten)]
     pub paging: Paging,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow dataset get`
+/// Arguments of `windrow dataset get`.
 #[derive(Clone, Debug, Args)]
 pub struct GetArgs {
-    /// Its name
+    /// Name of the dataset
     pub name: String,
-    /// The generation; without it the current one
+    /// Generation to read; defaults to the current one
     pub generation: Option<NonZeroU64>,
-    /// Its results in index order, instead of the summary
+    /// Print the results in index order, instead of the summary
     #[arg(long, conflicts_with_all = ["item", "key"])]
     pub results: bool,
-    /// What the item of this index came to
+    /// Print the output of the item with this index
     #[arg(long, value_name = "INDEX", conflicts_with = "key")]
     pub item: Option<u64>,
-    /// What the items came to that have this key
+    /// Print the outputs of the items with this key
     #[arg(long, value_name = "VALUE")]
     pub key: Option<String>,
-    /// How results are written; without it as -o or the name of the file says, else as NDJSON
+    /// Format of the results; defaults to that of -o, of the file's name, or NDJSON
     #[arg(long, value_enum, value_name = "FORM")]
     pub format: Option<RowForm>,
-    /// In a CSV a column for each of these members of the outputs, separated by commas, instead of the JSON
+    /// Output members to use as CSV columns, separated by commas, instead of the JSON
     #[arg(long, value_name = "MEMBERS", requires = "results")]
     pub columns: Option<String>,
-    /// Only what follows the item of this index: where an earlier answer was cut
+    /// Print only results after the item with this index; continues where an earlier answer was cut
     #[arg(long, value_name = "INDEX", requires = "results")]
     pub after: Option<u64>,
-    /// The file of the results; without it standard output
+    /// File for the results; defaults to standard output
     #[arg(long, value_name = "FILE", requires = "results")]
     pub out: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// A command about one generation.
+/// Arguments of a command that changes one generation.
 #[derive(Clone, Debug, Args)]
 pub struct GenerationWrite {
-    /// The dataset
+    /// Name of the dataset
     pub name: String,
-    /// The generation's number
+    /// Number of the generation
     pub generation: NonZeroU64,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// `windrow dataset rollback`
+/// Arguments of `windrow dataset rollback`.
 #[derive(Clone, Debug, Args)]
 pub struct RollBackArgs {
-    /// The dataset
+    /// Name of the dataset
     pub name: String,
-    /// The number of the generation that becomes current again
+    /// Number of the generation to make current again
     pub generation: NonZeroU64,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// Where a dataset is copied to.
+/// Target to which a dataset's current generation is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SinkWord {
-    /// Nowhere
+    /// Don't copy it anywhere
     None,
-    /// The Redis that datasets.redis_url of the nodes names
+    /// Redis at datasets.redis_url of the nodes
     Redis,
 }
 
-/// `windrow dataset set`
+/// Arguments of `windrow dataset set`.
 #[derive(Clone, Debug, Args)]
 #[command(group(ArgGroup::new("what").required(true).multiple(true).args(["keep", "sink"])))]
 pub struct SetArgs {
-    /// Its name
+    /// Name of the dataset
     pub name: String,
-    /// So many of the newest generations stay
+    /// Number of newest generations to keep
     #[arg(long, value_name = "N")]
     pub keep: Option<NonZeroU32>,
-    /// Where the current generation is copied to, for readers who have it nearer there
+    /// Target for copies of the current generation, for readers that are closer to it
     #[arg(long, value_enum, value_name = "WHERE")]
     pub sink: Option<SinkWord>,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }

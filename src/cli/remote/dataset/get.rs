@@ -1,4 +1,4 @@
-//! `windrow dataset get`: what readers read, for people and scripts.
+//! Implementation of `windrow dataset get`: published data, for people and scripts.
 
 use api::{GenerationItem, GenerationRead};
 use serde_json::Value;
@@ -13,10 +13,10 @@ use crate::shell::Shell;
 use crate::task::look::export::{deliver, is_there, row_form};
 use windrow_client::{Request, segment};
 
-/// Prints the summary of a generation, its results, or what items came to.
+/// Prints the summary of a generation, its results, or the outputs of items.
 ///
 /// # Errors
-/// What the node refused; a file that is there already.
+/// Fails if the node refuses, or if the output file exists.
 pub(super) async fn get(args: &GetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let out = args.out.as_deref().filter(|path| path.as_os_str() != "-");
     if let Some(path) = out.filter(|path| !args.force && path.exists()) {
@@ -29,7 +29,7 @@ pub(super) async fn get(args: &GetArgs, shell: &Shell) -> Result<Exit, Fault> {
         None => link.get(&format!("{own}/current")).await?,
     };
     let read: GenerationRead = read.read()?;
-    // All that follows is of this one, whatever is published meanwhile.
+    // Everything below reads this generation, even if another is published meanwhile.
     let generation = format!("{own}/generations/{}", read.generation.generation);
     if args.results {
         let request = Request::get(&format!("{generation}/results"))
@@ -50,13 +50,13 @@ pub(super) async fn get(args: &GetArgs, shell: &Shell) -> Result<Exit, Fault> {
     link.put(line(read.summary.as_deref()).as_bytes())
 }
 
-/// One JSON text, its members in the order of their names.
+/// Formats JSON on one line, members ordered by name.
 fn line(raw: Option<&RawValue>) -> String {
     let value = raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
     format!("{}\n", value.unwrap_or_default())
 }
 
-/// The outputs of all that have the key; where there is none that is told, as of anything that isn't there.
+/// Prints the outputs of all items with the key. If there are none, fails as for any missing object.
 async fn print_matches(link: &Link<'_>, path: &str) -> Result<Exit, Fault> {
     let listed = link.list(Request::get(path), None).await?;
     let found: Vec<GenerationItem> = listed.things()?;

@@ -1,4 +1,4 @@
-//! `windrow dataset`: what finished tasks published.
+//! Implementation of `windrow dataset`, for published results of finished tasks.
 
 pub mod args;
 mod get;
@@ -17,7 +17,7 @@ use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
 use windrow_client::{Request, segment};
 
-/// Datasets.
+/// Listing of datasets with their current generations.
 const DATASETS: Listing<Dataset> = Listing {
     columns: &[
         Column::text("NAME", Keep::Always, 8, |dataset: &Dataset| &dataset.name).tone(Tone::Strong),
@@ -38,7 +38,7 @@ const DATASETS: Listing<Dataset> = Listing {
     none: "no datasets",
 };
 
-/// Generations of one.
+/// Listing of the generations of a dataset.
 const GENERATIONS: Listing<Generation> = Listing {
     columns: &[
         Column::count("GENERATION", Keep::Always, 3, |one| Some(one.generation)),
@@ -55,7 +55,7 @@ const GENERATIONS: Listing<Generation> = Listing {
     none: "no generations",
 };
 
-/// `current`, `published, pinned`, `withheld`.
+/// Formats the state of a generation: `current`, `published, pinned`, `withheld`.
 fn state(generation: &Generation, _: &Times) -> Cell {
     let state = generation.state.as_str();
     let (word, tone) = match state {
@@ -67,7 +67,7 @@ fn state(generation: &Generation, _: &Times) -> Cell {
     Cell::new(format!("{word}{pinned}")).tone(tone).plain(state)
 }
 
-/// `redis`, or `redis, behind`; nothing where it is copied nowhere.
+/// Formats the target of copies: `redis` or `redis, behind`, empty without one.
 fn sink(dataset: &Dataset, _: &Times) -> Cell {
     let kind = dataset.sink.as_str();
     let state = dataset.sink_state.as_ref();
@@ -80,7 +80,7 @@ fn sink(dataset: &Dataset, _: &Times) -> Cell {
     }
 }
 
-/// What readers of a sink find, for people.
+/// Adds the state of the copy to the card.
 fn sink_lines(card: Card, dataset: &Dataset, times: &Times) -> Card {
     let Some(state) = &dataset.sink_state else {
         return card;
@@ -95,10 +95,10 @@ fn sink_lines(card: Card, dataset: &Dataset, times: &Times) -> Card {
         .maybe("not copied", state.fault.as_deref())
 }
 
-/// Does what the verb says; without one it lists.
+/// Executes the verb; lists the datasets without one.
 ///
 /// # Errors
-/// The verb's.
+/// Same as the verb.
 pub(crate) async fn dataset(args: &DatasetArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
         None => list(&args.list, shell).await,
@@ -114,7 +114,7 @@ pub(crate) async fn dataset(args: &DatasetArgs, shell: &Shell) -> Result<Exit, F
     }
 }
 
-/// Where a dataset is in the API.
+/// Returns the API path of a dataset.
 fn path(name: &str) -> String {
     format!("/v1/datasets/{}", segment(name))
 }
@@ -133,7 +133,7 @@ async fn show(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
     link.show_one(&DATASETS, &answer, card)
 }
 
-/// A dataset for people.
+/// Formats a dataset as a card.
 fn card(dataset: &Dataset, times: &Times) -> Card {
     let current = dataset.generation;
     let current = current.map_or_else(|| "none yet".to_owned(), |no| format!("generation {no}"));

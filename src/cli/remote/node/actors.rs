@@ -1,4 +1,4 @@
-//! `windrow node actors`: the tree of a node's actors, once or again and again.
+//! Implementation of `windrow node actors`: the actor tree of a node, once or repeatedly.
 
 use console::Term;
 
@@ -10,10 +10,10 @@ use crate::output::screen;
 use crate::shell::Shell;
 use windrow_client::Request;
 
-/// Shows the tree.
+/// Prints the tree.
 ///
 /// # Errors
-/// `Usage` for a form that a tree doesn't have; else as [`Link::send`].
+/// `Usage` for an output format that a tree doesn't have; otherwise same as [`Link::send`].
 pub(super) async fn actors(args: &ActorsArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let (format, kind) = match link.look.form {
@@ -49,7 +49,7 @@ pub(super) async fn actors(args: &ActorsArgs, shell: &Shell) -> Result<Exit, Fau
                     .hint("leave --watch out")
             })?;
         }
-        // Looks that aren't drawn over one another stand apart.
+        // Separate snapshots that aren't drawn over one another.
         let end = if terminal.is_term() || link.look.form == Form::Ndjson {
             "\n"
         } else {

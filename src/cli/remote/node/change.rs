@@ -1,4 +1,4 @@
-//! `windrow node drain`, `undrain` and `set`.
+//! Implementation of `windrow node drain`, `undrain` and `set`.
 
 use std::time::Duration;
 
@@ -16,15 +16,16 @@ use crate::output::shell_word;
 use crate::shell::Shell;
 use windrow_client::Request;
 
-/// Between two looks at a node that drains.
+/// Interval between two checks of a draining node.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// So many for one that is wanted again: some heartbeats. One that is silent is shown as it is.
+/// Largest number of checks after an undrain, which spans some heartbeats. A node that stays silent is shown as it
+/// is.
 const LOOKS_MAX: u32 = 15;
 
-/// Lets a node hand its tasks over and take none.
+/// Drains a node: moves its tasks away, accepts no new ones.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let request = Request::post(&format!("{}/drain", path(&args.node)));
@@ -57,14 +58,14 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
     Ok(Exit::Ok)
 }
 
-/// Whether another node takes tasks. Which pools it serves isn't asked: a task that none serves says so itself.
+/// True if another node accepts tasks. Pools are ignored: a task that no node serves reports that itself.
 async fn others_take(link: &Link<'_>, name: &str) -> Result<bool, Fault> {
     let nodes: Page<Node> = link.get("/v1/nodes").await?.read()?;
     let mut others = nodes.items.iter().filter(|node| node.id != name);
     Ok(others.any(Node::takes_tasks))
 }
 
-/// Whether something still runs there. A node that is silent or fenced runs nothing that anybody could wait for.
+/// True if tasks are still running on the node. A silent or fenced node runs nothing worth waiting for.
 fn is_busy(node: &Node) -> bool {
     match node.state.as_str() {
         "silent" | "fenced" => false,
@@ -78,7 +79,7 @@ fn drained(name: &str, node: &Node, has_heir: bool) -> String {
     let what = match (state, node.runs.len()) {
         ("silent" | "fenced", _) => "it gives no sign; others take over what it has".to_owned(),
         (_, 0) => "nothing runs on it".to_owned(),
-        // A node with a database of its own hands nothing over, and is drained at once.
+        // A node with its own database hands nothing over and counts as drained at once.
         ("drained", 1) => "1 run goes on to its end".to_owned(),
         ("drained", runs) => format!("{runs} runs go on to their end"),
         (_, 1) if has_heir => "1 run is handed over".to_owned(),
@@ -89,17 +90,17 @@ fn drained(name: &str, node: &Node, has_heir: bool) -> String {
     format!("{name}: {state}; {what}")
 }
 
-/// Lets a node take tasks again.
+/// Makes a node accept tasks again.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn undrain(args: &NamedWrite, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let request = Request::post(&format!("{}/undrain", path(&args.name)));
     let Some(mut answer) = link.change(&args.write, request, Map::new()).await? else {
         return Ok(Exit::Ok);
     };
-    // It hears of it with its next heartbeat; nothing can be moved to it before.
+    // The node learns of it with its next heartbeat, and no task can move there earlier.
     for _ in 0..LOOKS_MAX {
         let node: Node = answer.read()?;
         if !matches!(node.state.as_str(), "drained" | "draining") {
@@ -113,10 +114,10 @@ pub(super) async fn undrain(args: &NamedWrite, shell: &Shell) -> Result<Exit, Fa
     link.show_done(&NODES, &answer, &done)
 }
 
-/// Changes a node until its next restart.
+/// Changes the settings of a node until its next restart.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let mut patch = Map::new();

@@ -1,4 +1,4 @@
-//! `windrow node list` and `show`.
+//! Implementation of `windrow node list` and `show`.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human}
 use crate::shell::Shell;
 use windrow_client::Request;
 
-/// Nodes.
+/// Listing of nodes with their state and load.
 pub(crate) const NODES: Listing<Node> = Listing {
     columns: &[
         Column::text("NODE", Keep::Always, 4, |node: &Node| &node.id).tone(Tone::Strong),
@@ -55,19 +55,19 @@ fn state(node: &Node) -> Cell {
 }
 
 fn uptime(node: &Node) -> Cell {
-    // One that is gone is up no more.
+    // A node that is gone has no uptime.
     let is_gone = node.state == "fenced";
     age((!is_gone).then_some(Duration::from_secs(node.uptime_seconds)), 0)
 }
 
-/// How long something has lasted; scripts get seconds with so many digits.
+/// Formats an age. Scripts get seconds with `digits` decimals.
 fn age(age: Option<Duration>, digits: usize) -> Cell {
     age.map_or_else(Cell::nothing, |age| {
         Cell::new(human::span(age)).plain(format!("{:.digits$}", age.as_secs_f64()))
     })
 }
 
-/// The tone of a state.
+/// Returns the colour of a state.
 fn tone(state: &str) -> Tone {
     match state {
         "serving" => Tone::Good,
@@ -79,7 +79,7 @@ fn tone(state: &str) -> Tone {
 /// Lists nodes.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let listed = link.list(Request::get("/v1/nodes"), None).await?;
@@ -89,7 +89,7 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
 /// Shows a node.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let name = named(&link, args.node.as_deref()).await?;
@@ -97,7 +97,7 @@ pub(super) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
     link.show_one(&NODES, &answer, card)
 }
 
-/// A node for people.
+/// Formats a node as a card.
 pub(super) fn card(node: &Node, times: &Times) -> Card {
     let mut capacity = node.capacity_rate.clone();
     if let Some(reserved) = &node.reserved_rate {
@@ -129,7 +129,7 @@ pub(super) fn card(node: &Node, times: &Times) -> Card {
     card
 }
 
-/// `t42 run 3  t43.1 run 1`: a shard is named where it isn't the first.
+/// Formats runs as `t42 run 3  t43.1 run 1`. A shard is named unless it is the first.
 fn listed(runs: &[NodeRun]) -> Option<String> {
     let texts = runs.iter().map(|run| match run.shard {
         0 => format!("{} run {}", run.task, run.run),

@@ -1,4 +1,4 @@
-//! `windrow node`: the nodes of a cluster.
+//! Implementation of `windrow node`, for the nodes of a cluster.
 
 mod actors;
 mod change;
@@ -16,14 +16,14 @@ use windrow_client::segment;
 use windrow_core::settings::RateLimit;
 use windrow_core::settings::text::parse_span;
 
-/// How the tree is read.
+/// Examples of the actor tree, for the help.
 const ACTORS_EXAMPLES: &str = "\
 Examples:
   windrow node actors
   windrow node actors --task t42 --watch
   windrow node actors n1 --depth 2 -o json";
 
-/// How a node is drained.
+/// Examples of draining, for the help.
 const DRAIN_EXAMPLES: &str = "\
 Examples:
   windrow node drain n2 --reason \"new kernel\" --wait
@@ -33,7 +33,7 @@ Any node can be asked, also while n2 itself can't be reached. Other nodes take i
 wait until a node is undrained. A node with a database of its own hands nothing over: what runs there goes on to its
 end.";
 
-/// How a node is changed.
+/// Examples of changing a node, for the help.
 const SET_EXAMPLES: &str = "\
 Examples:
   windrow node set n1 --capacity 3000/s --reason \"the new database\"
@@ -41,111 +41,111 @@ Examples:
 
 It holds until the node's next restart; config.toml says what it begins with.";
 
-/// `windrow node`
+/// Arguments of `windrow node`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct NodeArgs {
-    /// What to do; without it the nodes are listed.
+    /// Verb to execute; without one the nodes are listed.
     #[command(subcommand)]
     pub verb: Option<Verb>,
-    /// The flags of the list.
+    /// Flags of the list, without a verb.
     #[command(flatten)]
     pub list: ListArgs,
 }
 
-/// What to do with nodes.
+/// Verbs of `windrow node`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List nodes
+    /// List the nodes of the cluster
     List(ListArgs),
-    /// Show a node, and what runs on it
+    /// Show a node and its runs
     Show(ShowArgs),
-    /// Show the tree of a node's actors
+    /// Show the actor tree of a node
     #[command(after_help = ACTORS_EXAMPLES)]
     Actors(ActorsArgs),
-    /// Let a node hand its tasks over and take none
+    /// Drain a node: move its tasks away, accept no new ones
     #[command(after_help = DRAIN_EXAMPLES)]
     Drain(DrainArgs),
-    /// Let a node take tasks again
+    /// Undrain a node, so that it accepts tasks again
     Undrain(NamedWrite),
-    /// Change a node until its next restart
+    /// Change the settings of a node until its next restart
     #[command(after_help = SET_EXAMPLES)]
     Set(SetArgs),
 }
 
-/// `windrow node list`
+/// Arguments of `windrow node list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow node show`
+/// Arguments of `windrow node show`.
 #[derive(Clone, Debug, Args)]
 pub struct ShowArgs {
-    /// The node; without it the one that answers
+    /// Node to show; defaults to the one that answers
     pub node: Option<String>,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow node actors`
+/// Arguments of `windrow node actors`.
 #[derive(Clone, Debug, Args)]
 pub struct ActorsArgs {
-    /// The node; without it the one that answers
+    /// Node to inspect; defaults to the one that answers
     pub node: Option<String>,
     /// Only the actors of this task: t42, or business/name
     #[arg(long)]
     pub task: Option<String>,
-    /// Levels below the root
+    /// Number of levels below the root
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
     pub depth: Option<u32>,
-    /// Show it again and again, until Ctrl-C
+    /// Refresh the tree until Ctrl-C
     #[arg(long)]
     pub watch: bool,
-    /// The time between two looks
+    /// Interval between two refreshes
     #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "1s", requires = "watch")]
     pub every: Duration,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow node drain`
+/// Arguments of `windrow node drain`.
 #[derive(Clone, Debug, Args)]
 pub struct DrainArgs {
-    /// The node
+    /// Name of the node
     pub node: String,
-    /// Wait until nothing runs on it
+    /// Wait until nothing runs on the node
     #[arg(long)]
     pub wait: bool,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// `windrow node set`
+/// Arguments of `windrow node set`.
 #[derive(Clone, Debug, Args)]
 pub struct SetArgs {
-    /// The node
+    /// Name of the node
     pub node: String,
-    /// The sum of task rates that it may hold: 3000/s, or unlimited
+    /// Maximum sum of the rates of its tasks: 3000/s, or unlimited
     #[arg(long, value_name = "RATE", required_unless_present = "log_filter")]
     pub capacity: Option<RateLimit>,
-    /// Which lines its own log has: a level, or levels by module
+    /// Filter of the node's own log: a level, or levels by module
     #[arg(long, value_name = "FILTER")]
     pub log_filter: Option<String>,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// Does what the verb says; without one it lists.
+/// Executes the verb; lists the nodes without one.
 ///
 /// # Errors
-/// The verb's.
+/// Same as the verb.
 pub(crate) async fn node(args: &NodeArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
         None => list::list(&args.list, shell).await,
@@ -158,12 +158,12 @@ pub(crate) async fn node(args: &NodeArgs, shell: &Shell) -> Result<Exit, Fault> 
     }
 }
 
-/// Where a node is in the API.
+/// Returns the API path of a node.
 fn path(name: &str) -> String {
     format!("/v1/nodes/{}", segment(name))
 }
 
-/// The node that is named, or the one that answers.
+/// Returns the given name, or the name of the node that answers.
 async fn named(link: &Link<'_>, name: Option<&str>) -> Result<String, Fault> {
     if let Some(name) = name {
         return Ok(name.to_owned());

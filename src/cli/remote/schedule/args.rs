@@ -1,4 +1,4 @@
-//! The flags of `windrow schedule`.
+//! Arguments of `windrow schedule` and its verbs.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::input::settings::Settings;
 use crate::link::{Pages, Paging, Remote, Write};
 use crate::task::args::make::{CanaryArgs, Content, Identity, NamedItems, PublishArgs};
 
-/// How `create` is used, at a terminal's width.
+/// Usage of `create`, as wide as a terminal.
 const CREATE_USAGE: &str = "\
 windrow schedule create [OPTIONS] BUSINESS SCHEDULE
                         --cron EXPRESSION|--every SPAN
                         --total N|--url URL|--items JSON";
 
-/// How one is made and looked at.
+/// Examples of creating and checking a schedule, for the help.
 const CREATE_EXAMPLES: &str = "\
 Examples:
   windrow schedule create push team-board --every 30m --total 2000000 \\
@@ -29,95 +29,95 @@ Examples:
 Each fire makes a task and starts it. Texts of the task may have {fire_time} and {previous_fire_time} in them, with :date,
 :time, :unix or :ms behind the name.";
 
-/// `windrow schedule`
+/// Arguments of `windrow schedule`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct ScheduleArgs {
-    /// What to do; without it the schedules are listed.
+    /// Verb to execute; without one the schedules are listed.
     #[command(subcommand)]
     pub verb: Option<Verb>,
-    /// The flags of the list.
+    /// Flags of the list, without a verb.
     #[command(flatten)]
     pub list: ListArgs,
 }
 
-/// What to do with schedules.
+/// Verbs of `windrow schedule`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List schedules
+    /// List schedules with their next fires
     List(ListArgs),
     /// Show a schedule and its next fires
     Show(OneArgs),
-    /// Make a schedule; with --dry-run only its next fires are shown
+    /// Create a schedule; with --dry-run only show its next fires
     #[command(after_help = CREATE_EXAMPLES, override_usage = CREATE_USAGE)]
     Create(Box<CreateArgs>),
-    /// Change when a schedule fires, or the task that it makes
+    /// Change the times of a schedule, or the task it creates
     #[command(visible_alias = "edit")]
     Set(Box<SetArgs>),
-    /// Delete a schedule with what is known of its fires; its tasks stay
+    /// Delete a schedule and the record of its fires; its tasks stay
     Delete(OneWrite),
-    /// Let a schedule fire no more by itself
+    /// Pause a schedule, so that it no longer fires by itself
     Pause(OneWrite),
-    /// Let a paused schedule fire again, from its next time on
+    /// Resume a paused schedule, from its next time on
     Resume(OneWrite),
-    /// Fire a schedule now, also a paused one
+    /// Fire a schedule now, even if it is paused
     Trigger(OneWrite),
-    /// Order the fires of a time that is over, one after the other
+    /// Backfill past fires, one after the other
     Backfill(BackfillArgs),
-    /// Give up fires that wait, or whose task can't be made yet
+    /// Skip fires that are queued, or whose task can't be created yet
     Skip(SkipArgs),
-    /// List the fires of a schedule and what they came to, the newest first
+    /// List the fires of a schedule with their outcomes, newest first
     Fires(FiresArgs),
     /// List the next fires of a schedule
     Next(NextArgs),
 }
 
-/// `windrow schedule list`
+/// Arguments of `windrow schedule list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// Those of one business
+    /// Only schedules of this business
     #[arg(long, value_name = "NAME")]
     pub business: Option<String>,
-    /// How many, and how the node is reached.
+    /// Flags for the number of entries, the connection and the output.
     #[command(flatten)]
     pub pages: Pages,
 }
 
-/// A command about one schedule.
+/// Arguments of a command for one schedule.
 #[derive(Clone, Debug, Args)]
 pub struct OneArgs {
-    /// The schedule: s7, or business/name
+    /// Schedule to act on: s7, or business/name
     pub schedule: String,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// A command that changes one schedule.
+/// Arguments of a command that changes one schedule.
 #[derive(Clone, Debug, Args)]
 pub struct OneWrite {
-    /// The schedule: s7, or business/name
+    /// Schedule to act on: s7, or business/name
     pub schedule: String,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// What becomes of a fire while a task of the schedule runs.
+/// Treatment of a fire while a task of the schedule is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OverlapWord {
-    /// It makes no task
+    /// Skip the fire and create no task
     Skip,
-    /// It waits for the task to end; at most one waits
+    /// Wait for the task to end; at most one fire waits
     Queue,
-    /// The task is cancelled first
+    /// Cancel the running task first
     CancelRunning,
-    /// Both run
+    /// Run both tasks at once
     Allow,
 }
 
 impl OverlapWord {
-    /// As the API has it.
+    /// Returns the name of the choice in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             OverlapWord::Skip => "skip",
@@ -128,39 +128,38 @@ impl OverlapWord {
     }
 }
 
-/// When it fires.
+/// Flags for the times of a schedule.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "When")]
 pub struct When {
-    /// 'minute hour day month weekday', such as '0 3 * * *'; or six fields with seconds first
+    /// Times as 'minute hour day month weekday', such as '0 3 * * *'; or six fields with seconds first
     #[arg(long, value_name = "EXPRESSION", conflicts_with = "every")]
     pub cron: Option<String>,
-    /// The zone of its clocks, such as Europe/Berlin; without it UTC
+    /// Time zone of the schedule, such as Europe/Berlin; defaults to UTC
     #[arg(long, value_name = "ZONE", conflicts_with = "every")]
     pub zone: Option<String>,
-    /// A period, such as 30m: at whole multiples of it
+    /// Period, such as 30m; fires at its whole multiples
     #[arg(long, value_name = "SPAN")]
     pub every: Option<String>,
-    /// No fire before this time, by the clocks of --zone unless it says which (2026-01-05 06:00
-    /// Europe/Berlin); none takes it away
+    /// No fire before this time, in --zone unless it names a zone (2026-01-05 06:00 Europe/Berlin); none removes it
     #[arg(long, value_name = "TIME")]
     pub start: Option<String>,
-    /// No fire at or after this time, said as --start; none takes it away
+    /// No fire at or after this time, in the format of --start; none removes it
     #[arg(long, value_name = "TIME")]
     pub end: Option<String>,
-    /// Each fire is late by a time of its own, at most this one
+    /// Delay each fire by a different time, at most this one
     #[arg(long, value_name = "SPAN")]
     pub jitter: Option<String>,
-    /// While a task of it runs
+    /// Action if a task of the schedule is still running
     #[arg(long, value_enum, value_name = "WHAT")]
     pub overlap: Option<OverlapWord>,
-    /// Which missed fires are made up for: latest, none, 'all 10'
+    /// Missed fires to catch up on: latest, none, 'all 10'
     #[arg(long, value_name = "WHICH")]
     pub missed: Option<String>,
 }
 
 impl When {
-    /// Whether nothing is said.
+    /// True if none of these flags is given.
     pub(super) fn is_empty(&self) -> bool {
         let texts = [
             &self.cron,
@@ -174,8 +173,8 @@ impl When {
         texts.iter().all(|text| text.is_none()) && self.overlap.is_none()
     }
 
-    /// The zone in which times of the schedule are meant that name none, where it had that zone before; none is this
-    /// machine's: a period has no zone.
+    /// Returns the zone for times that name none. `before` is the schedule's present zone. `None` means this
+    /// machine's zone, since a period has none.
     pub(super) fn clocks<'a>(&'a self, before: Option<&'a str>) -> Option<&'a str> {
         match (&self.every, &self.zone, &self.cron, before) {
             (Some(_), ..) => None,
@@ -187,156 +186,154 @@ impl When {
     }
 }
 
-/// `windrow schedule create`
+/// Arguments of `windrow schedule create`.
 #[derive(Clone, Debug, Args)]
 #[command(
     group(ArgGroup::new("rows").required(true).args(["total", "url", "inline"])),
     group(ArgGroup::new("times").required(true).args(["cron", "every"])),
 )]
 pub struct CreateArgs {
-    /// The business
+    /// Name of the business
     pub business: String,
-    /// The schedule's name: a-z, 0-9 and -; it never changes
+    /// Name of the schedule: a-z, 0-9 and -; can't be changed later
     pub schedule: String,
-    /// When it fires.
+    /// Flags for the times of the schedule.
     #[command(flatten)]
     pub when: When,
-    /// Begin paused
+    /// Create the schedule paused
     #[arg(long, help_heading = "When")]
     pub paused: bool,
-    /// Where items come from, anew with each fire.
+    /// Flags for the source of items, which is read anew for each fire.
     #[command(flatten)]
     pub items: NamedItems,
-    /// What each task is found by; a name needs a placeholder: 'board-{fire_time:time}'.
+    /// Flags that identify each task; a name needs a placeholder: 'board-{fire_time:time}'.
     #[command(flatten)]
     pub identity: Identity,
-    /// What is given to the handler.
+    /// Flags for the data given to the handler.
     #[command(flatten)]
     pub content: Content,
-    /// Stop each task so long after it was made
+    /// Stop each task this long after its creation
     #[arg(long, value_name = "SPAN", help_heading = "Content")]
     pub deadline_after: Option<String>,
-    /// How items are driven.
+    /// Flags for the live settings.
     #[command(flatten)]
     pub settings: Settings,
-    /// What the results of each task become.
+    /// Flags for publishing the results of each task.
     #[command(flatten)]
     pub publish: PublishArgs,
-    /// The first items.
+    /// Flags for the canary, the first items.
     #[command(flatten)]
     pub canary: CanaryArgs,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// `windrow schedule set`
+/// Arguments of `windrow schedule set`.
 #[derive(Clone, Debug, Args)]
 pub struct SetArgs {
-    /// The schedule: s7, or business/name
+    /// Schedule to change: s7, or business/name
     pub schedule: String,
-    /// When it fires.
+    /// Flags for the times of the schedule.
     #[command(flatten)]
     pub when: When,
-    /// The name of each task, with a placeholder: 'board-{fire_time:time}'
+    /// Name of each task, with a placeholder: 'board-{fire_time:time}'
     #[arg(long, value_name = "NAME", help_heading = "Identity")]
     pub name: Option<String>,
-    /// Tasks have no name
+    /// Give the tasks no name
     #[arg(long, conflicts_with = "name", help_heading = "Identity")]
     pub no_name: bool,
-    /// The task of each fire: JSON as the API has it, or @FILE. What it names is set, null
-    /// takes away, the rest stays
+    /// Task of each fire, as JSON of the API or @FILE; named members are set, null removes one, the rest stays
     #[arg(long, value_name = "JSON|@FILE", help_heading = "Content", conflicts_with_all = ["name", "no_name"])]
     pub task: Option<String>,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// `windrow schedule backfill`
+/// Arguments of `windrow schedule backfill`.
 #[derive(Clone, Debug, Args)]
 pub struct BackfillArgs {
-    /// The schedule: s7, or business/name
+    /// Schedule to backfill: s7, or business/name
     pub schedule: String,
-    /// From this time on (yesterday 18:00, 8h, RFC 3339), by the clocks of the schedule's zone
-    /// unless it says which (2026-01-05 06:00 Europe/Berlin)
+    /// First time to backfill; yesterday 18:00, 8h or RFC 3339, in the schedule's zone unless it names one
+    /// (2026-01-05 06:00 Europe/Berlin)
     #[arg(long, value_name = "TIME")]
     pub from: String,
-    /// Before this time, said as --from; without it until now
+    /// End of the times to backfill, not included, as for --from; defaults to now
     #[arg(long, value_name = "TIME")]
     pub to: Option<String>,
-    /// Their tasks publish too, but for times before one that has made its task
+    /// Let the tasks publish, except for times before a fire that has already created its task
     #[arg(long)]
     pub publish: bool,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// `windrow schedule skip`
+/// Arguments of `windrow schedule skip`.
 #[derive(Clone, Debug, Args)]
 pub struct SkipArgs {
-    /// The schedule: s7, or business/name
+    /// Schedule to act on: s7, or business/name
     pub schedule: String,
-    /// The fire of this time, as `windrow schedule fires` has it; without it all that wait or
-    /// whose task is not made yet
+    /// Time of the fire to skip, as in `windrow schedule fires`; by default all that are queued or have no task yet
     #[arg(long = "fire", value_name = "TIME")]
     pub fire: Option<String>,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// What became of a fire.
+/// Outcomes of a fire, for `--outcome`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutcomeWord {
-    /// A node is making its task
+    /// A node is creating the task
     Pending,
-    /// It waits until nothing of the schedule runs
+    /// Waiting until no task of the schedule is running
     Queued,
-    /// Its task was made
+    /// The task was created
     Made,
-    /// It made none: a task ran, a newer fire took its place, or somebody gave it up
+    /// No task: one was running, a newer fire took its place, or a user skipped it
     Skipped,
-    /// No node was there in time
+    /// No node was available in time
     Missed,
-    /// Its task could not be made
+    /// The task could not be created
     Failed,
 }
 
-/// `windrow schedule fires`
+/// Arguments of `windrow schedule fires`.
 #[derive(Clone, Debug, Args)]
 pub struct FiresArgs {
-    /// The schedule: s7, or business/name
+    /// Schedule to inspect: s7, or business/name
     pub schedule: String,
-    /// Those that came to this
+    /// Only fires with this outcome
     #[arg(long, value_enum, value_name = "WHAT")]
     pub outcome: Option<OutcomeWord>,
-    /// How many.
+    /// Flags for the number of entries.
     #[command(flatten)]
     pub paging: Paging,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow schedule next`
+/// Arguments of `windrow schedule next`.
 #[derive(Clone, Debug, Args)]
 pub struct NextArgs {
-    /// The schedule: s7, or business/name
+    /// Schedule to inspect: s7, or business/name
     pub schedule: String,
-    /// So many, 100 at most
+    /// Number of fires to list, at most 100
     #[arg(long, value_name = "N", default_value = "10")]
     pub count: NonZeroU32,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// A span that the node is to read, looked at before it is sent.
+/// Parses a span, to check it before it is sent to the node as text.
 ///
 /// # Errors
-/// What one looks like.
+/// The message shows the accepted form.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
     parse_span(text).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Schedules and fires, looked at.
+//! Output of schedules and fires.
 
 use api::{Fire, Page, Schedule, ScheduleAhead};
 use serde::Deserialize;
@@ -18,10 +18,10 @@ use windrow_client::Request;
 use windrow_core::ids::WallMs;
 use windrow_core::schedule::cron::in_zone;
 
-/// So many of the newest fires are looked at for how a schedule fares.
+/// Number of newest fires examined for the state of a schedule.
 const LAST_MAX: usize = 20;
 
-/// A fire, with the zone of its schedule where people see times in it.
+/// Fire with the zone of its schedule, for commands that show local times.
 #[derive(Debug, Deserialize)]
 pub(super) struct Zoned {
     #[serde(flatten)]
@@ -30,7 +30,7 @@ pub(super) struct Zoned {
     zone: Option<String>,
 }
 
-/// Schedules.
+/// Listing of schedules with their last and next fires.
 pub(super) const SCHEDULES: Listing<Schedule> = Listing {
     columns: &[
         Column::text("ID", Keep::Always, 2, |schedule: &Schedule| &schedule.id).tone(Tone::Strong),
@@ -53,7 +53,7 @@ pub(super) const SCHEDULES: Listing<Schedule> = Listing {
     none: "no schedules",
 };
 
-/// Fires.
+/// Listing of fires with their outcomes.
 pub(super) const FIRES: Listing<Zoned> = Listing {
     columns: &[
         Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
@@ -71,7 +71,7 @@ pub(super) const FIRES: Listing<Zoned> = Listing {
     none: "it has not fired yet",
 };
 
-/// Fires that would be ordered.
+/// Listing of fires that a backfill would order.
 pub(super) const ORDERED: Listing<Zoned> = Listing {
     columns: &[
         Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
@@ -82,7 +82,7 @@ pub(super) const ORDERED: Listing<Zoned> = Listing {
     none: "none: those times have their fires",
 };
 
-/// Times to come.
+/// Listing of future fire times.
 const NEXT: Listing<Zoned> = Listing {
     columns: &[
         Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
@@ -92,7 +92,8 @@ const NEXT: Listing<Zoned> = Listing {
     none: "it fires no more",
 };
 
-/// `2026-01-05T02:00:00Z (Mon 03:00 CET)`, whose day says where it is another date: with the clocks of the schedule's zone, where those are others.
+/// Formats a fire time such as `2026-01-05T02:00:00Z (Mon 03:00 CET)`. The local time of the schedule's zone follows
+/// if it differs, with the weekday if the date differs.
 fn time_cell(one: &Zoned, _: &Times) -> Cell {
     let at = one.fire.time.as_str();
     let cell = match one.zone.as_ref().and_then(|zone| beside(at, zone)) {
@@ -111,13 +112,13 @@ fn time_cell(one: &Zoned, _: &Times) -> Cell {
     cell.plain(at).tone(Tone::Strong)
 }
 
-/// What clocks of a zone show at a time of the API; none in UTC, where they show the same.
+/// Returns the local time in a zone, or `None` if it is the same as UTC.
 fn beside(at: &str, zone: &str) -> Option<String> {
     let time = parsed(at).filter(|_| zone != "UTC")?;
     in_zone(WallMs(time.timestamp_millis()), zone)
 }
 
-/// Fires with the zone of their schedule.
+/// Attaches the schedule's zone to its fires.
 pub(super) fn zoned(fires: impl IntoIterator<Item = Fire>, zone: Option<String>) -> Vec<Zoned> {
     let zoned = |fire| Zoned {
         fire,
@@ -126,7 +127,7 @@ pub(super) fn zoned(fires: impl IntoIterator<Item = Fire>, zone: Option<String>)
     fires.into_iter().map(zoned).collect()
 }
 
-/// `made (2m ago)`, `failed (2h ago)`: what its last fire came to.
+/// Formats the outcome of the last fire: `made (2m ago)`, `failed (2h ago)`.
 fn last_cell(schedule: &Schedule, times: &Times) -> Cell {
     let Some(fire) = &schedule.last_fire else {
         return Cell::nothing();
@@ -142,7 +143,7 @@ fn last_cell(schedule: &Schedule, times: &Times) -> Cell {
         .tone(tone)
 }
 
-/// A fire that is tried again is in trouble, whatever will come of it.
+/// Returns the outcome in one word. A pending fire counts as `retrying`, whatever its final outcome.
 fn last_word(fire: &Fire) -> &str {
     match fire.outcome.as_str() {
         "pending" => "retrying",
@@ -160,7 +161,7 @@ fn outcome(one: &Zoned, _: &Times) -> Cell {
     }
 }
 
-/// `every 30m`, or `0 3 * * * Europe/Berlin`.
+/// Formats the times of a schedule: `every 30m`, or `0 3 * * * Europe/Berlin`.
 fn when(schedule: &Schedule) -> String {
     let [every, cron, zone] = [&schedule.every, &schedule.cron, &schedule.zone].map(Option::as_deref);
     match every {
@@ -177,7 +178,7 @@ fn next_cell(schedule: &Schedule, times: &Times) -> Cell {
     }
 }
 
-/// Lists schedules.
+/// Lists schedules with their last outcomes.
 pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.pages.remote, shell)?;
     let request = Request::get("/v1/schedules").query_option("business", args.business.as_ref());
@@ -204,7 +205,7 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     Ok(exit)
 }
 
-/// Shows a schedule.
+/// Shows a schedule with its next fires.
 pub(super) async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let path = place(&link, &args.schedule).await?;
@@ -230,7 +231,7 @@ pub(super) async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
     Ok(exit)
 }
 
-/// `1 pending (being made, or tried again)  2 queued (until nothing of it runs)`
+/// Formats the unfinished fires: `1 pending (being made, or tried again)  2 queued (until nothing of it runs)`.
 fn open(schedule: &ScheduleAhead) -> Option<String> {
     let open = [
         (schedule.pending, "pending", "being made, or tried again"),
@@ -244,8 +245,8 @@ fn open(schedule: &ScheduleAhead) -> Option<String> {
     joined(&open, "  ")
 }
 
-/// What its newest fires came to: `made t9 (2m ago)`, `failed (2m ago), 3 in a row: the name is taken`, `retrying (2m ago), tried
-/// 2 times: no such file`.
+/// Formats the outcomes of the newest fires: `made t9 (2m ago)`, `failed (2m ago), 3 in a row: the name is taken`,
+/// `retrying (2m ago), tried 2 times: no such file`.
 fn last(fires: &[Fire], times: &Times) -> Option<String> {
     let newest = fires.first()?;
     let outcome = &newest.outcome;
@@ -271,7 +272,7 @@ fn last(fires: &[Fire], times: &Times) -> Option<String> {
     ))
 }
 
-/// A schedule for people.
+/// Formats a schedule as a card.
 pub(super) fn card(ahead: &ScheduleAhead, times: &Times) -> Card {
     let schedule = &ahead.schedule;
     let jitter = Some(schedule.jitter.as_str()).filter(|jitter| *jitter != "0s");
@@ -303,7 +304,7 @@ pub(super) fn card(ahead: &ScheduleAhead, times: &Times) -> Card {
         .time("updated", Some(&schedule.updated_at), times)
 }
 
-/// Lists fires.
+/// Lists fires of a schedule.
 pub(super) async fn fires(args: &FiresArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let place = place(&link, &args.schedule).await?;
@@ -315,7 +316,7 @@ pub(super) async fn fires(args: &FiresArgs, shell: &Shell) -> Result<Exit, Fault
     link.show_list(&FIRES, &listed, &things)
 }
 
-/// The schedule, where people see times in its zone.
+/// Fetches the schedule, for commands that show times in its zone.
 async fn of(link: &Link<'_>, place: &str) -> Result<Schedule, Fault> {
     match link.look.form.is_for_people() {
         true => Ok(link.get(place).await?.read()?),

@@ -1,4 +1,4 @@
-//! Schedules made and changed.
+//! Creation and changes of schedules.
 
 use api::{Schedule, ScheduleAhead};
 use serde_json::Value;
@@ -22,10 +22,10 @@ use crate::task::make::draft::{Draft, json};
 use crate::task::make::warnings;
 use windrow_client::{Answer, Request};
 
-/// What takes a time away.
+/// Word that removes a time.
 const NO_TIME: &str = "none";
 
-/// Makes a schedule.
+/// Creates a schedule from flags.
 pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     let task = task(args)?;
     let link = Link::open(&args.write.remote, shell)?;
@@ -54,7 +54,7 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     link.show_done(&SCHEDULES, &answer, &line)
 }
 
-/// Changes a schedule.
+/// Changes a schedule from flags.
 pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let mut draft = Draft::default();
@@ -91,7 +91,7 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     link.show_done(&SCHEDULES, &answer, &line)
 }
 
-/// What is to be another of the task of each fire.
+/// Returns the changes to the task of each fire, `None` if there are none.
 fn task_change(args: &SetArgs) -> Result<Option<Box<RawValue>>, Fault> {
     let mut change = Draft::default();
     change.put_option("name", args.name.as_ref())?;
@@ -105,7 +105,7 @@ fn task_change(args: &SetArgs) -> Result<Option<Box<RawValue>>, Fault> {
     }
 }
 
-/// Sends a change; none when it was a dry run, of which people see the schedule as it would be, with its next fires.
+/// Sends a change. Returns `None` for a dry run, for which people see the resulting schedule with its next fires.
 async fn send(
     link: &Link<'_>,
     draft: &Draft,
@@ -126,14 +126,14 @@ async fn send(
     Ok(None)
 }
 
-/// Says what a node warns of.
+/// Prints the warnings of a node.
 fn warn(link: &Link<'_>, schedule: &ScheduleAhead) {
     for line in warnings::lines(&schedule.warnings, "", link.look.style) {
         link.must_say(&format!("warning: {line}"));
     }
 }
 
-/// Adds when it fires.
+/// Adds the times of the schedule to a draft.
 fn when(draft: &mut Draft, when: &When, clocks: Option<&str>, link: &Link<'_>) -> Result<(), Fault> {
     for (flag, given) in [("--every", &when.every), ("--jitter", &when.jitter)] {
         if let Some(Err(why)) = given.as_deref().map(span) {
@@ -168,7 +168,7 @@ fn time(
     }
 }
 
-/// The task of each fire.
+/// Drafts the task of each fire.
 fn task(args: &CreateArgs) -> Result<Draft, Fault> {
     check_url(
         args.items.url.as_deref(),

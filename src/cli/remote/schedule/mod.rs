@@ -1,4 +1,4 @@
-//! `windrow schedule`: work that recurs.
+//! Implementation of `windrow schedule`, for recurring tasks.
 
 pub mod args;
 mod look;
@@ -15,10 +15,10 @@ use crate::shell::Shell;
 use windrow_client::Request;
 use windrow_core::ids::ScheduleId;
 
-/// Does what the verb says; without one it lists.
+/// Executes the verb; lists the schedules without one.
 ///
 /// # Errors
-/// The verb's.
+/// Same as the verb.
 pub(crate) async fn schedule(args: &ScheduleArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
         None => look::list(&args.list, shell).await,
@@ -37,7 +37,7 @@ pub(crate) async fn schedule(args: &ScheduleArgs, shell: &Shell) -> Result<Exit,
     }
 }
 
-/// Where a schedule is in the API that is addressed as `s7` or as `business/name`.
+/// Returns the API path of a schedule addressed as `s7` or `business/name`.
 async fn place(link: &Link<'_>, address: &str) -> Result<String, Fault> {
     if let Ok(id) = address.parse::<ScheduleId>() {
         return Ok(format!("/v1/schedules/{id}"));
@@ -59,7 +59,7 @@ async fn place(link: &Link<'_>, address: &str) -> Result<String, Fault> {
     }
 }
 
-/// `push/team-board`
+/// Returns the address of a schedule, such as `push/team-board`.
 fn address(schedule: &Schedule) -> String {
     format!("{}/{}", schedule.business, schedule.name)
 }

@@ -1,4 +1,4 @@
-//! Schedules paused, resumed and deleted; fires ordered by hand.
+//! Pausing, resuming and deleting of schedules, and fires ordered by hand.
 
 use api::{Fire, Page, Schedule, ScheduleAhead};
 use serde::Deserialize;
@@ -19,11 +19,11 @@ use windrow_client::{Answer, Request};
 /// Answer to a dry run.
 #[derive(Deserialize)]
 pub(super) struct Plan<T> {
-    /// The thing as it would be.
+    /// Object as it would be after the change.
     pub(super) would: T,
 }
 
-/// Pauses a schedule, or lets it go on.
+/// Pauses a schedule or resumes it.
 pub(super) async fn pause(args: &OneWrite, pauses: bool, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let verb = if pauses { "pause" } else { "resume" };
@@ -40,7 +40,7 @@ pub(super) async fn pause(args: &OneWrite, pauses: bool, shell: &Shell) -> Resul
     link.show_done(&SCHEDULES, &answer, &line)
 }
 
-/// Deletes a schedule.
+/// Deletes a schedule after confirmation.
 pub(super) async fn delete(args: &OneWrite, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let path = place(&link, &args.schedule).await?;
@@ -77,7 +77,7 @@ pub(super) async fn trigger(args: &OneWrite, shell: &Shell) -> Result<Exit, Faul
     link.show_done(&FIRES, &answer, &line)
 }
 
-/// Gives up fires that wait or whose task isn't made yet.
+/// Skips fires that are queued or whose task doesn't exist yet.
 pub(super) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let place = place(&link, &args.schedule).await?;
@@ -107,7 +107,7 @@ pub(super) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit, Fault> 
     show_fires(&link, &answer, &line)
 }
 
-/// Orders fires for a time that is over.
+/// Orders fires for past times.
 pub(super) async fn backfill(args: &BackfillArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let place = place(&link, &args.schedule).await?;
@@ -135,7 +135,7 @@ pub(super) async fn backfill(args: &BackfillArgs, shell: &Shell) -> Result<Exit,
     show_fires(&link, &answer, &line)
 }
 
-/// Prints what became of fires, for people in a line.
+/// Prints the resulting fires, for people as a single line.
 fn show_fires(link: &Link<'_>, answer: &Answer, line: &str) -> Result<Exit, Fault> {
     match link.look.form {
         Form::Table | Form::Wide => screen::put(line).map(|()| Exit::Ok),
@@ -147,7 +147,7 @@ fn show_fires(link: &Link<'_>, answer: &Answer, line: &str) -> Result<Exit, Faul
     }
 }
 
-/// The fires that would be given up, for people.
+/// Prints the fires that would be skipped, for people.
 async fn try_skip(
     link: &Link<'_>,
     write: &Write,
@@ -168,7 +168,7 @@ async fn try_skip(
     Ok(Exit::Ok)
 }
 
-/// The fires that would be ordered, for people.
+/// Prints the fires that would be ordered, for people.
 async fn try_backfill(
     link: &Link<'_>,
     write: &Write,

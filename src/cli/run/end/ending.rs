@@ -1,4 +1,4 @@
-//! What is said when a job is over: by now, or by an earlier run.
+//! Messages at the end of a job, whether it ended now or in an earlier run.
 
 use super::failures_out;
 use super::outcome::{Outcome, second_text};
@@ -17,8 +17,8 @@ use windrow_engine::ports::tasks::store::TaskView;
 use windrow_server::service::failures::item_data::Members;
 
 impl JobRun<'_> {
-    /// The job was done by an earlier run. Said also when it is to be quiet: nothing was done now, and a script that
-    /// runs it again and again would never know.
+    /// Reports that an earlier run finished the job. Printed even with `--quiet`: nothing was done now, and a script
+    /// that repeats the command would never know.
     pub(in crate::run) async fn tell_ended(&self, task: TaskView) -> Result<Exit, Fault> {
         let net = only_failed::net(&*self.store, &task).await?;
         self.shell
@@ -35,13 +35,13 @@ impl JobRun<'_> {
         Ok(match self.args.if_finished.filter(|_| is_finished) {
             Some(IfFinished::Ok) => Exit::Ok,
             Some(IfFinished::Error) => Exit::Conflict,
-            // What this command was to do was never begun.
+            // The work of this command was never started.
             None if is_finished && is_another => Exit::Conflict,
             Some(IfFinished::Restart) | None => exit,
         })
     }
 
-    /// Writes what the items of a job that has ended came to, where that is wanted.
+    /// Writes the results of a job that has ended, if `--results-out` is given.
     async fn write_results(&self, task: &TaskView) -> Result<(), Fault> {
         if self.args.results.out.is_none() {
             return Ok(());
@@ -59,7 +59,7 @@ impl JobRun<'_> {
         Ok(())
     }
 
-    /// The run was cut off, and how it goes on.
+    /// Reports that the run was cut off, and how to resume it.
     pub(in crate::run) fn tell_cut(&self, how: &str) -> Result<Exit, Fault> {
         let because = "calls in flight were ended and will be repeated";
         self.shell.screen.must_say(&format!("cut off: {because}; {how}"));
@@ -70,7 +70,8 @@ impl JobRun<'_> {
         Ok(Exit::Interrupted)
     }
 
-    /// A job that was resumed by its name keeps its handler and its settings, not the files that its command wrote.
+    /// Mentions the kept results: a job resumed by name keeps its handler and settings, but not the output files of
+    /// its command.
     fn tell_of_outputs(&self, task: &TaskView) {
         let is_kept = task.tuning.results == Results::Keep && task.status.is_terminal();
         if let Some(name) = &self.args.resume
@@ -85,7 +86,7 @@ impl JobRun<'_> {
         }
     }
 
-    /// Says what came of the job; writes its failures where they are wanted.
+    /// Reports the outcome of the job, and writes its failures if `--failures-out` is given.
     pub(in crate::run) async fn tell(&self, outcome: Outcome) -> Result<Exit, Fault> {
         let source = if outcome.has_failures() || self.args.failures_out.is_some() {
             Some(self.source_of(outcome.failed_in()).await)
@@ -135,7 +136,7 @@ impl JobRun<'_> {
         Ok(outcome.exit())
     }
 
-    /// What of an item's data says who it is.
+    /// Returns the members of an item's data that identify it.
     pub(in crate::run) fn members(&self) -> Members {
         self.args
             .key_column
@@ -144,7 +145,7 @@ impl JobRun<'_> {
     }
 }
 
-/// That a job was done by an earlier run.
+/// Returns the sentence that an earlier run finished the job.
 fn already(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
     let when = task
         .finished_at

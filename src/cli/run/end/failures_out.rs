@@ -1,4 +1,4 @@
-//! Writes every failed item as a line of JSON: whole, or not at all.
+//! Writer of failed items as lines of JSON. The file appears complete or not at all.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -18,25 +18,25 @@ use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 use windrow_server::service::results::Keys;
 
-/// Items read at once.
+/// Number of items read at once.
 const PAGE: u32 = 1_000;
 
-/// What is written.
+/// Failed items to write.
 pub(in crate::run) struct Failed<'a> {
     pub(in crate::run) failures: &'a dyn FailureList,
     pub(in crate::run) task: TaskId,
-    /// For the member `key`.
+    /// Source of the item keys in the output.
     pub(in crate::run) keys: Keys,
-    /// Its items; they may be gone by now.
+    /// Items of the task; the source may be gone by now.
     pub(in crate::run) source: Result<Arc<dyn Source>, Fault>,
-    /// What of their data is wanted.
+    /// Members of their data to write.
     pub(in crate::run) members: &'a Members,
 }
 
-/// How a line begins.
+/// Start of every line, by which an earlier file is recognized.
 const LINE_BEGINNING: &[u8] = b"{\"index\":";
 
-/// One line.
+/// Line for one failed item.
 #[derive(Serialize)]
 struct Line<'a> {
     index: u64,
@@ -44,12 +44,12 @@ struct Line<'a> {
     code: &'a str,
     message: &'a str,
     attempts: u32,
-    /// Those that count against `max_attempts`.
+    /// Attempts that count against `max_attempts`.
     charged: u32,
-    /// Nothing showed whether the handler failed for it alone.
+    /// Set if nothing showed whether the handler failed for this item alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unconfirmed: bool,
-    /// Calls for other items that were answered meanwhile, at least.
+    /// Minimum number of calls for other items that were answered meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
     others_answered: Option<u64>,
     output: Option<Box<RawValue>>,
@@ -59,10 +59,10 @@ struct Line<'a> {
     data_missing: Option<String>,
 }
 
-/// Where failures are to be written is looked at before the run, not after hours of it.
+/// Checks the target of the failures before the run, not after hours of it.
 ///
 /// # Errors
-/// `Usage` when nothing can be written there, or something would be lost by it.
+/// `Usage` if nothing can be written there, or if something would be lost.
 pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     let Some(path) = &args.failures_out else {
         return Ok(());
@@ -93,7 +93,7 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     Err(Fault::new(Exit::Usage, what, because).hint(hint))
 }
 
-/// Why nothing may be written there; none when a file can be made.
+/// Returns the reason why nothing may be written there, or `None` if a file can be created.
 fn unusable(path: &Path, args: &RunArgs) -> Option<String> {
     if let Some(because) = out_file::unfit(path) {
         return Some(because.to_owned());
@@ -107,7 +107,8 @@ fn unusable(path: &Path, args: &RunArgs) -> Option<String> {
     out_file::unmakeable(path)
 }
 
-/// Writes the failures of a task to a file (or `-`) and says how many they were. The file appears when it is whole.
+/// Writes the failures of a task to a file (or `-`) and returns their number. The file appears only when it is
+/// complete.
 pub(in crate::run) async fn write(of: Failed<'_>, path: &Path) -> Result<u64, Fault> {
     let failed = |error: io::Error| {
         let what = format!("the failed items can't be written to {}", path.display());
@@ -125,10 +126,10 @@ pub(in crate::run) async fn write(of: Failed<'_>, path: &Path) -> Result<u64, Fa
     Ok(written)
 }
 
-/// Writes the file of a run that has nothing to do: without a line.
+/// Writes an empty file for a run that has nothing to do.
 ///
 /// # Errors
-/// When it can't be made.
+/// Fails if it can't be created.
 pub(in crate::run) fn write_none(args: &RunArgs) -> Result<(), Fault> {
     let Some(path) = args
         .failures_out
@@ -180,7 +181,8 @@ async fn pages(
     Ok(written)
 }
 
-/// Of what goes over failures of another job, the index is that of the first job: the row that people know.
+/// Formats one failure. For a run over failures of another job, the index is that of the first job: the row that
+/// users know.
 fn line(keys: &Keys, item: &RecordedItem, carried: ItemData) -> String {
     let output = item.output.clone().map(|text| {
         RawValue::from_string(text.clone())

@@ -1,4 +1,4 @@
-//! How a run ends: what came of it, the exit code, and the files of failures and results.
+//! End of a run: outcome, exit code, and the files of failures and results.
 
 mod ending;
 pub(in crate::run) mod failures_out;

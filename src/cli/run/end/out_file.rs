@@ -1,5 +1,5 @@
-//! The files that a run writes for people. Never over a file that the run itself needs, and never over what is no file: the
-//! new file takes the old one's name, and a device or a pipe would be lost with it.
+//! Output files of a run. They never replace a file that the run itself needs, nor anything but a regular file: the
+//! new file is renamed over the old one, which would destroy a device or a pipe.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::run::args::RunArgs;
 
-/// Why no file may take that name, whatever it is to hold; none when one may.
+/// Returns the reason why no file may have this name, whatever its content, or `None` if one may.
 pub(super) fn unfit(path: &Path) -> Option<&'static str> {
     let Ok(there) = path.metadata() else {
         let is_link = path.is_symlink();
@@ -31,7 +31,8 @@ pub(super) fn unfit(path: &Path) -> Option<&'static str> {
         .then_some("standard output goes there")
 }
 
-/// The file of the command line that this is: items, configuration, secrets, the handler and its arguments.
+/// Returns the file of the command line that this path refers to: items, configuration, secrets, the handler and its
+/// arguments.
 pub(super) fn needed<'a>(args: &'a RunArgs, path: &Path) -> Option<&'a Path> {
     let there = path.metadata().ok()?;
     let items = args.items.files().map(Path::new);
@@ -52,7 +53,7 @@ fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Whether a file holds anything that doesn't begin like this: somebody else's, which would be lost.
+/// True if a file starts with anything but these beginnings: it belongs to somebody else and would be lost.
 pub(super) fn is_foreign(path: &Path, beginnings: &[&[u8]]) -> bool {
     let most = beginnings.iter().map(|beginning| beginning.len()).max();
     let mut head = vec![0; most.unwrap_or(0)];
@@ -63,7 +64,7 @@ pub(super) fn is_foreign(path: &Path, beginnings: &[&[u8]]) -> bool {
     read > 0 && !beginnings.iter().any(is_ours)
 }
 
-/// Why no file can be made there; none when one can.
+/// Returns the reason why no file can be created there, or `None` if one can.
 pub(super) fn unmakeable(path: &Path) -> Option<String> {
     let error = Half::beside(path).err()?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -74,7 +75,7 @@ pub(super) fn unmakeable(path: &Path) -> Option<String> {
     })
 }
 
-/// The file itself where a link leads to it: the link stays. However it is written, one file has one name.
+/// Resolves links, so that a link stays and its target is replaced. All spellings of a path give the same name.
 pub(super) fn named(path: &Path) -> PathBuf {
     let in_folder = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -87,14 +88,14 @@ pub(super) fn named(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// A file under way, removed unless it got its name.
+/// Incomplete file, removed on drop unless it got its final name.
 pub(super) struct Half {
     path: PathBuf,
     whole: PathBuf,
 }
 
 impl Half {
-    /// Makes one beside the file that it is to become.
+    /// Creates the file next to its final name.
     pub(super) fn beside(path: &Path) -> io::Result<(Half, File)> {
         let whole = named(path);
         let mut name = std::ffi::OsString::from(".");
@@ -105,7 +106,7 @@ impl Half {
         Ok((Half { path, whole }, file))
     }
 
-    /// It is whole: it gets its name.
+    /// Gives the complete file its final name.
     pub(super) fn name(self) -> io::Result<()> {
         fs::rename(&self.path, &self.whole)
     }

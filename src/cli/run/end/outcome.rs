@@ -1,4 +1,4 @@
-//! What came of a run: one JSON object for scripts, a table for people, an exit code for both.
+//! Outcome of a run: one JSON object for scripts, a table for people, an exit code for both.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -22,40 +22,40 @@ use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore, TaskView};
 use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
-/// What a run saw that its task doesn't tell.
+/// Observations of a run that its task doesn't contain.
 #[derive(Clone, Debug, Default)]
 pub(in crate::run) struct Seen {
-    /// The last call that failed, if the handler was in trouble when the run ended.
+    /// Last failed call, if the handler had problems when the run ended.
     pub(in crate::run) trouble: Option<String>,
-    /// Whether the disk with the progress was full at any time.
+    /// True if the disk with the progress was ever full.
     pub(in crate::run) disk_full: bool,
 }
 
-/// See the module.
+/// Outcome of a run, with its failures.
 pub(in crate::run) struct Outcome {
     task: TaskView,
-    /// What later runs made of what it failed.
+    /// Effect of later runs over its failures, if there were any.
     pub(in crate::run) net: Option<Net>,
-    /// What is failed still.
+    /// Remaining failures, grouped by code.
     groups: Vec<FailureGroup>,
-    /// What the example of each group is and carries, as far as it is known.
+    /// Index and data of the example of each group, as far as known.
     examples: Vec<ItemData>,
-    /// How long this process drove the task, and how many items it settled; none when it only looked.
+    /// Time that this process drove the task, and the number of items it settled; `None` if it only looked.
     driven: Option<(Duration, u64)>,
-    /// What this process saw on the way.
+    /// Observations of this process during the run.
     seen: Seen,
-    /// The first item that it goes on with.
+    /// First item that a resumed run processes.
     goes_on_at: ItemIndex,
 }
 
 impl Outcome {
-    /// Reads what belongs to it.
+    /// Reads the outcome from the store.
     pub(in crate::run) async fn gather(
         store: &(impl TaskStore + FailureList + ReportStore),
         task: TaskView,
         driven: Option<(Duration, u64)>,
     ) -> Result<Outcome, Fault> {
-        // Again: a run's last checkpoint may have come after the status that ended the watch.
+        // Read it again: the last checkpoint of a run may come after the status that ended the watch.
         let task = store.get(task.id).await?.unwrap_or(task);
         let groups = store.groups(task.id).await?;
         let examples = vec![ItemData::default(); groups.len()];
@@ -70,10 +70,10 @@ impl Outcome {
         })
     }
 
-    /// The same, with what is failed still after later runs over its failures.
+    /// Replaces the failures by those that remain after later runs over them.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// Fails if the store can't be read.
     pub(in crate::run) async fn netted(
         mut self,
         failures: &dyn FailureList,
@@ -87,12 +87,12 @@ impl Outcome {
         Ok(self)
     }
 
-    /// The same, with what was seen on the way.
+    /// Adds the observations of the run.
     pub(in crate::run) fn seeing(self, seen: Seen) -> Outcome {
         Outcome { seen, ..self }
     }
 
-    /// What a disk that was full meant; none where it wasn't.
+    /// Returns the note on a full disk, or `None` if it was never full.
     pub(in crate::run) fn disk_note(&self) -> Option<String> {
         let resume = match self.task.status.is_terminal() {
             true => String::new(),
@@ -102,7 +102,7 @@ impl Outcome {
         self.seen.disk_full.then(|| format!("{note}{resume}"))
     }
 
-    /// The same, with what its examples carry.
+    /// Adds the data of the example items.
     pub(in crate::run) async fn naming(mut self, source: &dyn Source, members: &Members) -> Outcome {
         let mut lookup = Lookup::new(source, members);
         for (example, group) in self.examples.iter_mut().zip(&self.groups) {
@@ -115,7 +115,7 @@ impl Outcome {
         !self.groups.is_empty()
     }
 
-    /// The task whose failures are those that are left.
+    /// Returns the task that has the remaining failures.
     pub(in crate::run) fn failed_in(&self) -> &TaskView {
         self.net.as_ref().map_or(&self.task, |net| &net.last)
     }
@@ -124,7 +124,7 @@ impl Outcome {
         self.net.as_ref().map_or(0, |net| net.recovered)
     }
 
-    /// Those of what is failed still that nothing was compared with.
+    /// Returns the number of remaining failures that nothing was compared with.
     fn unconfirmed(&self) -> u64 {
         self.groups.iter().map(|group| group.unconfirmed).sum()
     }
@@ -133,12 +133,12 @@ impl Outcome {
         self.task.counters.failed.saturating_sub(self.recovered())
     }
 
-    /// Whether later runs recovered whatever it failed.
+    /// True if later runs recovered all failed items.
     fn is_recovered(&self) -> bool {
         self.recovered() > 0 && self.still_failed() == 0
     }
 
-    /// 0, 7, 8 or 9.
+    /// Returns exit code 0, 7, 8 or 9.
     pub(in crate::run) fn exit(&self) -> Exit {
         match (self.task.status, self.task.result) {
             (Status::Finished, _) if self.is_recovered() => Exit::Ok,
@@ -150,14 +150,14 @@ impl Outcome {
         }
     }
 
-    /// The handler was never reached, or only ever found fault: the command is to be corrected.
+    /// True if the handler was never reached, or rejected everything: the command needs to be corrected.
     fn never_worked(&self) -> bool {
         use StopReason::{HandlerRejected, HandlerUnreachable};
         let is_handler = matches!(self.task.stop_reason, Some(HandlerRejected | HandlerUnreachable));
         self.task.status == Status::Stopped && is_handler && self.task.counters.settled() == 0
     }
 
-    /// Items settled per second while this process drove it.
+    /// Returns the items settled per second while this process drove the task.
     fn mean_rate(&self) -> f64 {
         match self.driven {
             Some((took, settled)) if !took.is_zero() => thousandths(settled as f64 / took.as_secs_f64()),
@@ -174,8 +174,8 @@ impl Outcome {
         &self.task
     }
 
-    /// The body of a task, with what is known of the run and its failures; whether it was begun with another handler than
-    /// this command's.
+    /// Returns the body of the task with the facts of the run and its failures. `handler_changed` is true if the job
+    /// was started with another handler than this command's.
     pub(in crate::run) fn json(&self, handler_changed: bool) -> Value {
         let task = &self.task;
         json!({
@@ -204,7 +204,8 @@ impl Outcome {
         })
     }
 
-    /// A table for people; with a hint where to find all failures, and with which flags they are done again.
+    /// Returns the table for people. `again` has the flags that redo the failures, for a hint that also says where to
+    /// find them all.
     pub(in crate::run) fn table(&self, again: Option<&str>) -> String {
         let mut text = format!("{}  {}", self.task.id, self.task.status);
         if self.is_recovered() {
@@ -300,7 +301,7 @@ impl Outcome {
         self.groups.iter().zip(&self.examples)
     }
 
-    /// What to say of a task that did not finish.
+    /// Returns the message for a task that didn't finish.
     pub(in crate::run) fn stop_note(&self) -> Option<String> {
         let task = &self.task;
         match (task.status, task.stop_reason) {
@@ -334,7 +335,7 @@ impl Outcome {
     }
 }
 
-/// The row that people know: of what goes over failures of another job, that job's.
+/// Returns the row that users know: for a run over failures of another job, that job's row.
 fn index(group: &FailureGroup, example: &ItemData) -> ItemIndex {
     example.origin.unwrap_or(group.example_index)
 }
@@ -352,12 +353,12 @@ fn group_json((group, example): (&FailureGroup, &ItemData)) -> Value {
     })
 }
 
-/// A time as people read it, to the second.
+/// Formats a time for people, to the second.
 pub(in crate::run) fn second_text(at: WallMs) -> String {
     rfc3339(WallMs(at.0 / 1000 * 1000)).replace(".000Z", "Z")
 }
 
-/// With three digits behind the point: more would be noise.
+/// Rounds to three decimals: more would be noise.
 pub(in crate::run) fn thousandths(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }

@@ -1,8 +1,8 @@
-//! `--results-out`: what items came to, written in index order while the job runs.
+//! Implementation of `--results-out`: outputs of items, written in index order while the job runs.
 //!
-//! A file grows as `FILE.partial` and gets its name at the end; a run that goes on appends to it. Results are read from
-//! the store, as far as they can be read in order: what was written once is never written again, and never changes. Of a
-//! job that has ended they are written with those of the runs that went over its failures, one row an item.
+//! A file grows as `FILE.partial` and gets its name at the end; a resumed run appends to it. Results are read from
+//! the store, as far as they are available in order: a written row is never written again and never changes. For a
+//! job that has ended, results include those of the runs over its failures, one row per item.
 
 mod beside;
 mod check;
@@ -39,39 +39,39 @@ use windrow_server::http::answer::result_rows::{Columns, Form, Rows};
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 use windrow_server::service::results::{Keys, Results};
 
-/// Between two looks for more.
+/// Interval between two reads of new results.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// Lines of the data log that are read at once.
+/// Number of data log lines read at once.
 const LINES_OF_A_PAGE: u32 = 500;
 
-/// What was written of a job's results.
+/// Statistics of written results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::run) struct Written {
-    /// Rows that this run wrote.
+    /// Rows written by this run.
     pub(in crate::run) now: u64,
     /// Rows that were there before.
     pub(in crate::run) before: u64,
-    /// Items that succeeded without an output, and so have no row; none while the job isn't over, and where only a part
-    /// of the rows was wanted or kept.
+    /// Items that succeeded without an output, and so have no row. `None` until the job is over, and if only part of
+    /// the rows was wanted or kept.
     pub(in crate::run) without: Option<u64>,
-    /// Items whose output is longer than is kept of one, as far as the data log still says so.
+    /// Items whose output was too large to be kept, as far as the data log still has them.
     pub(in crate::run) too_large: u64,
-    /// Columns of which none of the outputs that were written has the member.
+    /// Columns whose member none of the written outputs has.
     pub(in crate::run) missing: Option<Missing>,
 }
 
-/// Writes the results of a job beside its run.
+/// Background writer of a job's results.
 pub(in crate::run) struct ResultsOut {
-    /// None once it has ended: what it ended with was told.
+    /// Running writer. `None` once it has ended and its result was returned.
     task: Option<JoinHandle<Result<Written, Fault>>>,
     is_over: watch::Sender<bool>,
 }
 
 impl ResultsOut {
-    /// Begins to write, where that is wanted.
+    /// Starts the writer if `--results-out` is given.
     ///
     /// # Errors
-    /// When the file can't be opened.
+    /// Fails if the file can't be opened.
     pub(in crate::run) async fn begin(
         args: &RunArgs,
         store: &Arc<Store>,
@@ -87,8 +87,8 @@ impl ResultsOut {
             true => only_failed::redrives(&**store, task).await?,
             false => Vec::new(),
         };
-        // Of a redrive the rows have the indexes of another task: which of them is the last one can't be told. And what
-        // was done again comes between rows that are there.
+        // Rows of a redrive have the indexes of another task, so the last one can't be determined. And rows of redone
+        // items belong between existing rows.
         let goes_on = rows.form == Form::Ndjson && !is_redrive && redrives.is_empty();
         let opened = open(path, (&rows, goes_on), args.results.after);
         let Opened {
@@ -120,7 +120,7 @@ impl ResultsOut {
         }))
     }
 
-    /// Ends only when rows can't be written any more. Cancel safe.
+    /// Returns only when rows can't be written any more. Cancel safe.
     pub(in crate::run) async fn broken(&mut self) -> Fault {
         let Some(task) = &mut self.task else {
             return std::future::pending().await;
@@ -133,10 +133,10 @@ impl ResultsOut {
         }
     }
 
-    /// Writes what is left; says what was written, unless [`Self::broken`] has told why it can't.
+    /// Writes the remaining rows. Returns the statistics unless [`Self::broken`] has reported the failure.
     ///
     /// # Errors
-    /// When they could not be written.
+    /// Fails if the rows could not be written.
     pub(in crate::run) async fn finish(self) -> Result<Option<Written>, Fault> {
         let Some(task) = self.task else { return Ok(None) };
         self.is_over.send_replace(true);
@@ -148,13 +148,13 @@ fn joined(ended: Result<Result<Written, Fault>, JoinError>) -> Result<Written, F
     ended.map_err(|error| Fault::bug(error.to_string()))?
 }
 
-/// What is to be seen of the members that are to be columns; none where there are no such columns.
+/// Creates the check of members used as columns, or returns `None` if there are no such columns.
 fn columns(args: &RunArgs, rows: &Rows) -> Option<OutputMembers> {
     let columns = args.results.columns.as_deref();
     columns.filter(|_| rows.form == Form::Csv).map(OutputMembers::new)
 }
 
-/// How rows are written.
+/// Returns the format of the rows.
 fn rows(args: &RunArgs, keys: Keys, path: &Path) -> Rows {
     let is_csv = path
         .extension()
@@ -177,10 +177,10 @@ fn rows(args: &RunArgs, keys: Keys, path: &Path) -> Rows {
     }
 }
 
-/// Writes the file of a run that has nothing to do: without a row.
+/// Writes a file without rows for a run that has nothing to do.
 ///
 /// # Errors
-/// When it can't be written.
+/// Fails if it can't be written.
 pub(in crate::run) async fn write_none(args: &RunArgs, store: &Store) -> Result<(), Fault> {
     let Some(path) = &args.results.out else {
         return Ok(());
@@ -194,7 +194,7 @@ pub(in crate::run) async fn write_none(args: &RunArgs, store: &Store) -> Result<
     written.map_err(|error| unwritten(path, &error))
 }
 
-/// The keys that the items of a task have.
+/// Returns the keys of a task's items.
 pub(in crate::run) async fn keys_of(store: &Store, task: &TaskView) -> Result<Keys, Fault> {
     let origin = origin_view(task).map_err(|error| Fault::bug(error.to_string()))?;
     Ok(Keys {
@@ -203,17 +203,17 @@ pub(in crate::run) async fn keys_of(store: &Store, task: &TaskView) -> Result<Ke
     })
 }
 
-/// See the module.
+/// State of the background writer.
 struct Writer {
     results: Results,
     store: Arc<Store>,
     task: TaskView,
-    /// The runs that went over what it failed.
+    /// Runs over the failures of the job.
     redrives: Vec<(TaskView, RedriveSpec)>,
     source: Arc<dyn Source>,
     members: Option<Members>,
     is_redrive: bool,
-    /// Whether rows begin with the first item.
+    /// True if rows start with the first item.
     is_whole: bool,
     path: PathBuf,
     rows: Rows,
@@ -231,7 +231,7 @@ impl Writer {
             if is_over {
                 return self.end(sink).await;
             }
-            // The sender is gone when the run was cut off: nothing more is to be done.
+            // The sender is gone if the run was cut off: there is nothing left to do.
             if let Ok(Err(_)) = timeout(LOOK_EVERY, over.changed()).await {
                 return Ok(self.so_far());
             }
@@ -248,7 +248,7 @@ impl Writer {
         }
     }
 
-    /// Writes all that can be read in order now.
+    /// Writes all results that are available in order now.
     async fn catch_up(&mut self, mut sink: Sink) -> Result<Sink, Fault> {
         let view = self.view().await?;
         let reader = self
@@ -298,7 +298,7 @@ impl Writer {
         out
     }
 
-    /// The file gets its name once the job is over for good.
+    /// Ends the writer. The file gets its final name if the job is over for good.
     async fn end(self, sink: Sink) -> Result<Written, Fault> {
         let view = self.view().await?;
         let so_far = self.so_far();
@@ -340,7 +340,7 @@ impl Writer {
         }
     }
 
-    /// See [`Written::without`].
+    /// Computes [`Written::without`] from the counters of the tasks.
     fn without(&self, view: &TaskView) -> Option<u64> {
         let redrives = || self.redrives.iter().map(|(task, _)| task);
         let is_kept = redrives().all(|task| task.tuning.results == settings::Results::Keep);

@@ -1,8 +1,8 @@
-//! What helps a job that stopped by itself.
+//! Hints for a job that stopped by itself.
 
 use windrow_core::task::lifecycle::StopReason;
 
-/// What to try when a task stopped by itself; `resume` says how it goes on.
+/// Returns the hint for a task that stopped by itself. `resume` is the command that resumes it.
 pub(super) fn hint(reason: StopReason, resume: &str) -> String {
     let first = match reason {
         StopReason::ErrorBudget => "look at the failures, fix the handler or raise --error-budget; ",

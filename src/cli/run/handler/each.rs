@@ -1,4 +1,4 @@
-//! `--each`: one process an item. What the command line says of it, checked before anything starts.
+//! Implementation of `--each`, one process per item: flags, checked before anything starts.
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -15,56 +15,57 @@ use windrow_core::template::program::{Argv, ProgramFault, Recipe, ShellText};
 use windrow_node::handlers::{HandlerChoice, cores};
 use windrow_node::sources::OpenedSource;
 
-/// What can't be used, in faults.
+/// Summary of faults about `--each`.
 const WHAT: &str = "--each can't be used";
 
-/// How what begins that only a shell puts a value for.
+/// Prefix of variables that only a shell would expand.
 const SHELL_VARIABLE: &str = "$ROW_";
 
-/// Said once where nobody keeps what programs print.
+/// Note printed once if nobody keeps the output of the programs.
 const DISCARDED: &str = "what the programs print is discarded: --results-out FILE keeps it, an answer for each item \
                          (for a job that has begun: with --restart)";
 
-/// The group of what gives a command an `--each`: the flag, or a job that has it. Each command says which it knows.
+/// Argument group that provides `--each`: the flag, or a job that has it. Each command defines its members.
 pub(crate) const WITH_PROGRAM: &str = "program";
 
-/// The flags.
+/// Flags for one process per item.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Handler")]
 pub struct EachArgs {
-    /// Start this program for each item: {column}, {index}, {key} and {} in its arguments are the item's. One text is split
-    /// into words as a shell would, without a shell; or words of their own: --each -- COMMAND…
+    /// Start this program for each item: {column}, {index}, {key} and {} in its arguments are replaced by the item's.
+    /// A single text is split into words as a shell would, but without a shell; or give the words separately: --each
+    /// -- COMMAND…
     #[arg(long, value_name = "COMMAND", num_args = 0..=1, default_missing_value = "", conflicts_with = "request")]
     pub each: Option<String>,
-    /// Let sh run the text of --each; a column is the variable "$ROW_column" there, and never part of the text
+    /// Run the text of --each with sh; a column is the variable "$ROW_column" there, and never part of the text
     #[arg(long, requires = "each")]
     pub shell: bool,
-    /// With --each: a value may begin an argument with -, so that programs may take it for an option
+    /// Let values of --each start an argument with -; programs may take them for options
     #[arg(long, requires = WITH_PROGRAM)]
     pub allow_dashes: bool,
-    /// With --each: exit codes, beside 75, that say that what the program calls isn't there now, separated by commas; they cost
-    /// an item no attempt unless it alone gets them. For curl: 6,7,28
+    /// Exit codes of --each that mean a dependency is down, besides 75, separated by commas; they cost an item no
+    /// attempt unless it alone gets them; for curl: 6,7,28
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=255), requires = WITH_PROGRAM)]
     pub unavailable_exit: Vec<u8>,
 }
 
-/// What else bears on it.
+/// Other flags that affect `--each`.
 pub(crate) struct Beside<'a> {
-    /// The words after `--`.
+    /// Words after `--` on the command line.
     pub(crate) words: &'a [OsString],
-    /// What is for URLs only.
+    /// Flags that only apply to URLs.
     pub(crate) http: &'a HttpArgs,
-    /// Items of one call.
+    /// Number of items per call.
     pub(crate) batch: NonZeroU32,
-    /// Items in flight.
+    /// Maximum items in flight.
     pub(crate) concurrency: Auto<NonZeroU32>,
 }
 
 impl EachArgs {
-    /// The handler that the flags describe; none without `--each`.
+    /// Returns the handler that the flags describe, or `None` without `--each`.
     ///
     /// # Errors
-    /// When there is no program, its places can't be read, or other flags contradict.
+    /// Fails if there is no program, if its placeholders are invalid, or if other flags contradict.
     pub(crate) fn wanted(&self, beside: &Beside<'_>) -> Result<Option<HandlerChoice<'static>>, Fault> {
         let Some(text) = &self.each else { return Ok(None) };
         check_unused(beside.http)?;
@@ -88,15 +89,15 @@ impl EachArgs {
         }))
     }
 
-    /// What is said when a job begins: `xargs` and GNU parallel would show what programs print.
+    /// Returns the note for the start of a job, since `xargs` and GNU parallel would show what programs print.
     pub(in crate::run) fn note(&self, results: Results) -> Option<&'static str> {
         (self.each.is_some() && results == Results::Off).then_some(DISCARDED)
     }
 
-    /// Compares the flags with what the items carry, before the first one leaves.
+    /// Checks the flags against the columns of the items, before the first item is dispatched.
     ///
     /// # Errors
-    /// When they name a column that isn't there.
+    /// Fails if they name a column that doesn't exist.
     pub(in crate::run) async fn check_columns(
         &self,
         words: &[OsString],
@@ -124,10 +125,10 @@ impl EachArgs {
         })
     }
 
-    /// The same for items of which only the first row is known; none are only counted.
+    /// Checks the flags against the first row, if only that is known; `None` for items that are only counted.
     ///
     /// # Errors
-    /// As [`EachArgs::check_columns`].
+    /// Same as [`EachArgs::check_columns`].
     pub(crate) fn check_row(&self, words: &[OsString], row: Option<&str>) -> Result<(), Fault> {
         let Some(text) = &self.each else { return Ok(()) };
         let columns = row.map(first_row::keys_of).unwrap_or_default();
@@ -181,7 +182,7 @@ fn usage(because: &str, hint: &str) -> Fault {
     Fault::new(Exit::Usage, WHAT, because).hint(hint)
 }
 
-/// The words of a command, as a shell would split them; what only a shell would do is refused.
+/// Splits a command into words as a shell would. Refuses syntax that only a shell understands.
 fn split(text: &str) -> Result<Vec<String>, Fault> {
     let Some(words) = shlex::split(text) else {
         let because = "it has a quote without its other one, or ends with \\";
@@ -203,7 +204,7 @@ fn split(text: &str) -> Result<Vec<String>, Fault> {
     }
 }
 
-/// What to try instead of a template that can't be used.
+/// Returns the hint for an invalid template.
 fn hint(why: &ProgramFault) -> &'static str {
     match why {
         ProgramFault::NoProgram => "--each 'gzip -k {file}'",

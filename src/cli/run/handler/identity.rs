@@ -1,5 +1,5 @@
-//! Whether a command has the handler that its job was begun with. A job is known by its items; who fixes a handler goes on
-//! with another one, and is told so.
+//! Comparison of a command's handler with the one that its job was started with. A job is identified by its items, so
+//! a user who fixes the handler resumes with another one, and is told so.
 
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -8,7 +8,7 @@ use crate::run::args::RunArgs;
 use crate::run::kept::only_failed::Net;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// The flag that names the handler, and a hash of what it is: `--url 9a0364b9e99bb480`.
+/// Returns the flag that names the handler and a hash of its definition: `--url 9a0364b9e99bb480`.
 pub(in crate::run) fn of(args: &RunArgs) -> String {
     let mut hash = Xxh3Default::new();
     let mut add = |text: &[u8]| {
@@ -31,7 +31,7 @@ pub(in crate::run) fn of(args: &RunArgs) -> String {
     format!("{} {:016x}", flag.map_or("--", |(flag, _)| flag), hash.digest())
 }
 
-/// What is said of a job that goes on with another handler.
+/// Returns the note for a job that is resumed with another handler.
 pub(in crate::run) fn note(task: &TaskView, args: &RunArgs) -> Option<String> {
     let before = before(task, None, args)?;
     let id = task.id;
@@ -40,20 +40,20 @@ pub(in crate::run) fn note(task: &TaskView, args: &RunArgs) -> Option<String> {
     ))
 }
 
-/// Whether a job was begun with another handler than this command's, and nothing of it was done again with this one.
+/// True if a job was started with another handler than this command's, which hasn't redone any of it either.
 pub(in crate::run) fn is_another(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> bool {
     before(task, net, args).is_some()
 }
 
-/// Where a job that has ended had another handler: an insertion that says so.
+/// Returns the clause that a finished job had another handler, or an empty text.
 pub(in crate::run) fn aside(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
     before(task, net, args).map_or_else(String::new, |before| {
         format!(", with another handler than this command's ({before})")
     })
 }
 
-/// How the job's first handler was named, where this command has another; none of jobs that didn't keep it. Failures are
-/// mended with another handler as a rule: one that did so is the job's own from then on.
+/// Returns the flag of the job's first handler if this command has another, `None` for jobs that didn't record it.
+/// Failures are usually fixed with another handler: one that redid them counts as the job's own from then on.
 fn before<'a>(task: &'a TaskView, net: Option<&Net>, args: &RunArgs) -> Option<&'a str> {
     let kept = task.spec.labels.get(HANDLER).filter(|_| has_handler(args))?;
     let named = kept.split(' ').next().unwrap_or_default();
@@ -65,7 +65,7 @@ fn before<'a>(task: &'a TaskView, net: Option<&Net>, args: &RunArgs) -> Option<&
     })
 }
 
-/// Whether a command names a handler.
+/// True if a command names a handler.
 pub(in crate::run) fn has_handler(args: &RunArgs) -> bool {
     let handler = [&args.url, &args.each.each, &args.request.request];
     !args.worker.is_empty() || handler.iter().any(|handler| handler.is_some())

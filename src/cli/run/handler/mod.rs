@@ -1,4 +1,4 @@
-//! What a command line says of its handler, read for `node::handlers`.
+//! Conversion of the command line's handler flags to the input of `node::handlers`.
 
 pub(crate) mod each;
 pub(in crate::run) mod identity;
@@ -18,13 +18,13 @@ use windrow_core::business::secrets::unmarked;
 use windrow_core::template::unfilled;
 use windrow_node::handlers::HandlerChoice;
 
-/// The label of a job that keeps what it was begun with.
+/// Label in which a job records the handler it was started with.
 pub(in crate::run) const HANDLER: &str = "handler";
 
-/// The URL or the command; clap has seen to it that there is one of them.
+/// Returns the handler for a URL or a command. Clap ensures that one of them is given.
 ///
 /// # Errors
-/// When a header or the file of secrets can't be used.
+/// Fails if a header or the file of secrets can't be used.
 pub(crate) fn wanted<'a>(
     url: Option<&'a str>,
     http: &HttpArgs,
@@ -62,7 +62,7 @@ pub(crate) fn wanted<'a>(
     })
 }
 
-/// The first word behind `--` is a program. One of our flags there would be looked for in `PATH`.
+/// Checks that the first word after `--` is a program: one of our flags there would be looked up in `PATH`.
 pub(in crate::run) fn check_program(words: &[OsString]) -> Result<(), Fault> {
     let flag = words
         .first()
@@ -75,7 +75,7 @@ pub(in crate::run) fn check_program(words: &[OsString]) -> Result<(), Fault> {
     Err(Fault::new(Exit::Usage, "the handler can't be used", because).hint(hint))
 }
 
-/// Whoever gives a secret believes that calls are signed.
+/// Refuses HTTP flags without a URL: a user who gives a secret would believe that calls are signed.
 pub(in crate::run) fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
     let trusts = http.handler_ca_file.is_some() || http.insecure_skip_verify;
     if http.headers.is_empty() && http.secret_file.is_none() && !trusts {
@@ -91,7 +91,7 @@ pub(in crate::run) fn header(text: &str) -> Result<(String, String), Fault> {
         .split_once(':')
         .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
     parts.ok_or_else(|| {
-        // Its text isn't shown: it may be a secret.
+        // Don't print the header: it may be a secret.
         Fault::new(Exit::Usage, "a --header can't be used", "it has no colon")
             .hint("--header 'authorization: Bearer …'")
     })

@@ -1,4 +1,4 @@
-//! The handler of a run.
+//! Construction of a run's handler.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::handlers;
 use windrow_node::sources::{origin_view, stored_sources};
 
-/// The headings of the flags that say what a run goes over and how it is driven. Those of handlers and outputs are names
-/// that programs have as well: `--json`, `--config`.
+/// Headings of the flags for items and pace. Flags for handlers and outputs are left out, because programs have the
+/// same names: `--json`, `--config`.
 const DRIVING: [&str; 2] = ["Items", "Pace and limits"];
 
 impl JobRun<'_> {
-    /// Whether this handler succeeded in a job whose failures a task does again.
+    /// True if this handler succeeded in the job whose failures a task redoes.
     async fn has_proven(&self, task: &TaskView) -> Result<bool, Fault> {
         let sources = stored_sources(&self.store, &self.state, &self.clock);
         let proven = sources.has_proven_origin(task, |origin| recall::is_kin(origin, self.args));
@@ -27,7 +27,7 @@ impl JobRun<'_> {
         proven.map_err(|error| Fault::new(Exit::Failed, what, error.to_string()))
     }
 
-    /// The handler; of what goes over failures, it sees the items of the first job.
+    /// Creates the handler. For a run over failures, it sees the items of the first job.
     pub(in crate::run) async fn handler(
         &self,
         task: &TaskView,
@@ -55,8 +55,8 @@ impl JobRun<'_> {
     }
 }
 
-/// What is said of flags of `run` behind `--`, which go to the program: `-- cat --rate 10/s`. A program may have one of
-/// that name, so it is no more than said.
+/// Returns a warning for a flag of `run` after `--`, which goes to the program: `-- cat --rate 10/s`. The program may
+/// have a flag of that name, so it is only a warning.
 pub(in crate::run) fn behind(args: &RunArgs) -> Option<String> {
     let (program, words) = args.worker.split_first()?;
     let is_ours = Path::new(program)

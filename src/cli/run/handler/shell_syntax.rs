@@ -1,11 +1,11 @@
-//! Finds in the text of `--each` what only a shell would understand. Without one it would reach the program as an argument, and
-//! what was meant would never happen.
+//! Detection of shell syntax in the text of `--each`. Without a shell it would reach the program as a plain argument
+//! and have no effect.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-/// The first word of a command line in which something stands that a shell would act on; what quotes, backslashes and braces
-/// of placeholders hold is text.
+/// Returns the first word that contains something a shell would act on. Text in quotes, after backslashes and in the
+/// braces of placeholders doesn't count.
 pub(super) fn found(text: &str) -> Option<&str> {
     let mut reader = Reader {
         chars: text.char_indices().peekable(),
@@ -17,7 +17,7 @@ pub(super) fn found(text: &str) -> Option<&str> {
     assigned.or_else(|| reader.find().map(|at| word_at(text, at)))
 }
 
-/// `NAME=value` where a program should stand.
+/// Returns `NAME=value` if it is in the place of a program.
 fn assignment(text: &str) -> Option<&str> {
     let first = word_at(text, text.find(|c: char| !c.is_whitespace())?);
     let (name, _) = first.split_once('=')?;
@@ -28,7 +28,7 @@ fn assignment(text: &str) -> Option<&str> {
 struct Reader<'a> {
     chars: Peekable<CharIndices<'a>>,
     text: &'a str,
-    /// The character before; none at the beginning.
+    /// Previous character; `None` at the beginning.
     before: Option<char>,
     quote: Option<char>,
 }
@@ -55,19 +55,19 @@ impl Reader<'_> {
         self.chars.next();
     }
 
-    /// `$x`, `${x}`, `$(x)` and backquotes, also within double quotes.
+    /// True at `$x`, `${x}`, `$(x)` and backquotes, also within double quotes.
     fn is_expanded(&mut self, c: char) -> bool {
         let next = self.chars.peek().map(|(_, c)| *c);
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_{(@*#?$!-".contains(c);
         c == '`' || c == '$' && next.is_some_and(is_name)
     }
 
-    /// Pipes, redirections, several commands, patterns and home directories.
+    /// True at pipes, redirections, command separators, patterns and home directories.
     fn is_acted_on(&mut self, at: usize, c: char) -> bool {
         let begins = self.before.is_none_or(char::is_whitespace);
         match c {
             '|' | ';' | '<' | '>' => true,
-            // In the query of a URL it says nothing to anybody else.
+            // In a URL's query it has no other meaning.
             '&' => !is_in_url(self.text, at),
             '*' => !is_in_url(self.text, at),
             '~' => begins,
@@ -77,13 +77,13 @@ impl Reader<'_> {
     }
 }
 
-/// Whether what stands here is amid a URL: a shell would have it in quotes, and without one it needs none.
+/// True if the position is inside a URL, which is quoted for a shell but needs no quotes without one.
 fn is_in_url(text: &str, at: usize) -> bool {
     let word = word_at(text, at);
     word.contains("://") && !word.contains("&&") && !word.ends_with('&')
 }
 
-/// The word around a place; of a line break the line behind it.
+/// Returns the word around a position, or the next line for a line break.
 fn word_at(text: &str, at: usize) -> &str {
     let from = text[..at].rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let rest = text[from..].trim_start();

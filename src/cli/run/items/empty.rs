@@ -1,4 +1,4 @@
-//! The end of a run whose source has no items: nothing is to be done, and nothing is begun.
+//! End of a run whose source has no items: there is nothing to do, and no job is started.
 
 use serde_json::json;
 
@@ -16,11 +16,11 @@ use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::{OpenSourceError, SourceSpec};
 
 impl JobRun<'_> {
-    /// Says that nothing is to be done, and writes the files that were promised, without a row. No job is begun: the next run
-    /// may bring items under the same name.
+    /// Reports that there is nothing to do, and writes the requested files without rows. No job is started: the next
+    /// run may bring items under the same name.
     ///
     /// # Errors
-    /// With `--if-empty error`, and where a job of the name has items: those have vanished.
+    /// Fails with `--if-empty error`, and if a job of this name has items: those have vanished.
     pub(in crate::run) async fn do_nothing(
         &self,
         spec: &SourceSpec,

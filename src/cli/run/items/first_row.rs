@@ -1,4 +1,4 @@
-//! What the items look like, said before the first one leaves, and what in it looks like a mistake.
+//! Preview of the items and of probable mistakes in them, before the first one is dispatched.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,26 +15,26 @@ use windrow_core::text::steers;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_node::sources::{OpenedSource, Packing};
 
-/// The longest line of columns, and of a first item, that is shown. Unit: characters.
+/// Maximum length of the line of columns, and of the first item, in the preview. Unit: characters.
 const COLUMNS_CHARS_MAX: usize = 200;
 const ITEM_CHARS_MAX: usize = 100;
-/// What tables are separated by.
+/// Separators used in tables.
 const SEPARATORS: [(char, &str); 4] = [(';', "';'"), ('\t', "tab"), ('|', "'|'"), (',', "','")];
 
-/// What is said of a byte order mark.
+/// Warning about a byte order mark.
 pub(crate) const HAS_BOM: &str =
     "the file begins with a byte order mark (EF BB BF); it is left out, and no part of the first item";
 
-/// How the items look.
+/// Preview of the items.
 #[derive(Debug, Default)]
 pub(crate) struct FirstRow {
-    /// Columns and the first item.
+    /// Lines with the columns and the first item.
     pub(in crate::run) lines: Vec<String>,
-    /// What looks like a mistake.
+    /// Probable mistakes in the items.
     pub(crate) doubts: Vec<String>,
 }
 
-/// Looks at the first item; nothing where items are only counted. A row that can't be read is told when it is wanted.
+/// Examines the first item, unless items are only counted. An unreadable row is reported when it is needed.
 pub(crate) async fn look(opened: &OpenedSource) -> FirstRow {
     let Some(chunk) = first(&*opened.source).await else {
         return FirstRow::default();
@@ -66,10 +66,10 @@ pub(crate) async fn look(opened: &OpenedSource) -> FirstRow {
     }
 }
 
-/// Refuses rows that are likely read wrong; who names the delimiter of a CSV means it.
+/// Refuses rows that were probably parsed wrongly, unless the user named the delimiter of the CSV.
 ///
 /// # Errors
-/// See [`refused`].
+/// Same as [`refused`].
 pub(in crate::run) async fn check(items: &Items, opened: &OpenedSource) -> Result<(), Fault> {
     let (Some(file), None) = (items.files().next(), items.delimiter) else {
         return Ok(());
@@ -82,8 +82,8 @@ pub(in crate::run) async fn check(items: &Items, opened: &OpenedSource) -> Resul
     refused(name, row.unwrap_or_default(), columns.unwrap_or_default(), rows).map_or(Ok(()), Err)
 }
 
-/// What is said of a byte order mark within a file of columns, as files have that were joined: it is part of the first
-/// value of its row. Only the rows that are read together with the first one are looked at.
+/// Returns the warning about a byte order mark within a file with columns, as in concatenated files: it is part of
+/// the first value of its row. Only the rows read together with the first one are examined.
 fn joined(chunk: &RowChunk, columns: &[String]) -> Option<String> {
     let begins = format!("{{{}:\"\u{feff}", serde_json::to_string(columns.first()?).ok()?);
     let has_mark = |index: &u64| {
@@ -99,7 +99,7 @@ fn joined(chunk: &RowChunk, columns: &[String]) -> Option<String> {
     ))
 }
 
-/// What is said of a file whose name says something else than its content; its content counts.
+/// Returns the warning for a file whose name contradicts its content. The content counts.
 pub(in crate::run) fn packed(path: &Path, packing: Option<Packing>) -> Option<String> {
     let (told, name) = (Packing::of_name(path), path.display());
     match packing {
@@ -112,19 +112,19 @@ pub(in crate::run) fn packed(path: &Path, packing: Option<Packing>) -> Option<St
     }
 }
 
-/// The keys of the first item where that is an object, which others need not be like; none otherwise.
+/// Returns the keys of the first item, empty if it isn't an object. Other items may have other keys.
 pub(in crate::run) async fn keys(opened: &OpenedSource) -> Vec<String> {
     keys_in(&*opened.source).await
 }
 
-/// The same of a source.
+/// Returns the keys of the first item of a source.
 pub(in crate::run) async fn keys_in(source: &dyn Source) -> Vec<String> {
     let chunk = first(source).await;
     let row = chunk.as_ref().and_then(|chunk| chunk.row(ItemIndex(0)));
     keys_of(row.unwrap_or_default())
 }
 
-/// The keys of a row that is an object; none of any other.
+/// Returns the keys of a row, empty if it isn't an object.
 pub(in crate::run) fn keys_of(row: &str) -> Vec<String> {
     let object = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(row);
     object
@@ -142,13 +142,13 @@ async fn first(source: &dyn Source) -> Option<Arc<RowChunk>> {
 }
 
 fn shown(text: &str, chars_max: usize) -> String {
-    // A tab within a name is likely the delimiter.
+    // A tab in a name is probably the delimiter.
     let text = text.replace('\t', "\\t");
     let text: String = text.chars().filter(|c| !steers(*c)).collect();
     truncate_str(&text, chars_max, "…").into_owned()
 }
 
-/// What looks wrong in the first row of a file, and in its columns where it has some.
+/// Returns the probable mistake in the first row of a file, or in its columns.
 pub(crate) fn doubt(row: &str, columns: &[String]) -> Option<String> {
     if let Some(first) = columns.first().filter(|first| first.starts_with('\u{feff}')) {
         let name = first.trim_start_matches('\u{feff}');
@@ -167,13 +167,13 @@ pub(crate) fn doubt(row: &str, columns: &[String]) -> Option<String> {
     })
 }
 
-/// What in the first row is so likely a mistake that no item may leave before somebody says that it is meant: columns
-/// that were not cut, or a whole list taken for one item. `Rejected`, as other rows that can't be items.
+/// Returns a fault for mistakes so probable that no item may be dispatched until the user confirms: columns that
+/// weren't split, or a whole list taken for one item. `Rejected`, as for other rows that can't be items.
 pub(crate) fn refused(name: &str, row: &str, columns: &[String], rows: u64) -> Option<Fault> {
     let what = format!("{name} can't be used as items");
     let fault = |because: String, hint: String| Some(Fault::new(Exit::Rejected, what, because).hint(hint));
     if let [only] = columns {
-        // A comma within a name was quoted on purpose.
+        // A comma in a name was quoted deliberately.
         let mut cuts = SEPARATORS.iter().filter(|(separator, _)| *separator != ',');
         let (_, flag) = cuts.find(|(separator, _)| only.contains(*separator))?;
         return fault(
@@ -187,7 +187,7 @@ pub(crate) fn refused(name: &str, row: &str, columns: &[String], rows: u64) -> O
     let within = row
         .strip_prefix('[')
         .filter(|_| columns.is_empty() && rows == 1)?;
-    // Of a long row no more may be known than its beginning.
+    // Only the beginning of a long row may be known.
     if !within.trim_start().starts_with('{') {
         return None;
     }
@@ -198,7 +198,7 @@ pub(crate) fn refused(name: &str, row: &str, columns: &[String], rows: u64) -> O
     )
 }
 
-/// A column's name without a byte order mark.
+/// Returns a column's name without a byte order mark.
 fn bare(name: &str) -> &str {
     name.trim_start_matches('\u{feff}')
 }

@@ -1,4 +1,4 @@
-//! What is checked and said of a job's items before the first one leaves.
+//! Checks and messages about a job's items before the first one is dispatched.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::sources::OpenedSource;
 use windrow_server::service::failures::item_data::Members;
 
-/// Nobody takes a run for hung that says nothing for so long.
+/// Interval between items up to which nothing is said, since nobody takes a run for hung that soon.
 const PERIOD_TOLD_MIN: Duration = Duration::from_secs(5);
 
-/// `12m`: the time from one item to the next, where it is so long that a run seems to hang.
+/// Returns the interval between items, such as `12m`, if it is so long that the run may seem hung.
 pub(crate) fn long_period(rate: RateLimit) -> Option<String> {
     let RateLimit::Limited(rate) = rate else {
         return None;
@@ -27,7 +27,7 @@ pub(crate) fn long_period(rate: RateLimit) -> Option<String> {
     (period > PERIOD_TOLD_MIN).then(|| human::span(period))
 }
 
-/// What is said of a rate at which even the first item is a while in coming.
+/// Returns the message for a rate at which even the first item takes a while.
 fn first_leaves(rate: RateLimit) -> Option<String> {
     let period = long_period(rate)?;
     Some(format!(
@@ -37,14 +37,14 @@ fn first_leaves(rate: RateLimit) -> Option<String> {
 }
 
 impl JobRun<'_> {
-    /// Says that nothing leaves for a while, where the rate is low.
+    /// Reports that nothing is dispatched for a while if the rate is low.
     pub(in crate::run) fn tell_of_rate(&self, task: &TaskView) {
         first_leaves(task.tuning.rate)
             .iter()
             .for_each(|line| self.say(line));
     }
 
-    /// Whether the items are read as they are meant, and have what the command names.
+    /// Checks that the items were parsed as intended, and have the columns that the command names.
     pub(in crate::run) async fn check_columns(&self, opened: &OpenedSource) -> Result<(), Fault> {
         self.check_shown(&*opened.source).await?;
         if let Some(request) = &self.prepared.request {
@@ -54,11 +54,10 @@ impl JobRun<'_> {
         first_row::check(&self.args.items, opened).await
     }
 
-    /// Whether the items have the columns that are to be shown and written of them; of lines of JSON the first one is
-    /// looked at.
+    /// Checks that the items have the columns to be shown and written. For lines of JSON only the first is examined.
     ///
     /// # Errors
-    /// `Usage` with those that there are.
+    /// `Usage` with the existing columns.
     pub(in crate::run) async fn check_shown(&self, source: &dyn Source) -> Result<(), Fault> {
         self.check_after(source.total())?;
         let flags = [
@@ -78,7 +77,7 @@ impl JobRun<'_> {
         Ok(())
     }
 
-    /// Whether there is the item behind which results are wanted.
+    /// Checks that the item of `--results-after` exists.
     fn check_after(&self, total: ItemCount) -> Result<(), Fault> {
         match self.args.results.after {
             Some(index) if index >= total.0 => {
@@ -94,7 +93,7 @@ impl JobRun<'_> {
         }
     }
 
-    /// Says what a new job goes over, and what looks wrong with it.
+    /// Reports the items of a new job, and probable mistakes in them.
     pub(in crate::run) async fn introduce(&self, task: &TaskView, name: &str, opened: &OpenedSource) {
         let given = self.args.items.files().next().map(String::as_str);
         let items = counted(task.total.0, "item");

@@ -1,4 +1,4 @@
-//! Jobs over the files that match a pattern: their list is that of the first start, whatever files come and go.
+//! Jobs over files that match a pattern. The list of the first start stays, whatever files come and go.
 
 use super::source::opened_name;
 use crate::fault::Fault;
@@ -9,14 +9,15 @@ use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::{Input, OpenedSource, SourceSpec};
 
 impl JobRun<'_> {
-    /// The job's name: the one that is given, else its source's; of a pattern that, not the list that it became.
+    /// Returns the job's name: the given one, or else one derived from the source. For a pattern it is derived from
+    /// the pattern, not from the list.
     pub(in crate::run) fn name_of(&self, opened: &OpenedSource) -> String {
         let given = self.args.name.as_ref().or(self.args.resume.as_ref()).cloned();
         let pattern = self.prepared.spec.as_ref().filter(|spec| is_pattern(spec));
         given.unwrap_or_else(|| opened_name(pattern.unwrap_or(&opened.spec)))
     }
 
-    /// The list of files that the job of a pattern began with; none where it begins now.
+    /// Returns the list of files that the job of a pattern started with, or `None` if it starts now.
     pub(in crate::run) async fn listed(&self, spec: &SourceSpec) -> Result<Option<SourceSpec>, Fault> {
         if self.args.restart || !is_pattern(spec) {
             return Ok(None);
@@ -39,7 +40,7 @@ impl JobRun<'_> {
     }
 }
 
-/// Whether items are the files that match a pattern.
+/// True if the items are files that match a pattern.
 fn is_pattern(spec: &SourceSpec) -> bool {
     matches!(
         spec,

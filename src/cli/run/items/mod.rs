@@ -1,4 +1,5 @@
-//! What a job goes over: its source, the list of files of a pattern, and the first row, looked at before anything leaves.
+//! Items of a job: the source, the list of files of a pattern, and the preview of the first row before anything is
+//! dispatched.
 
 mod empty;
 pub(crate) mod first_row;

@@ -1,4 +1,4 @@
-//! The items that a command line names: looked at before anything is written, then opened with progress.
+//! Items named by a command line: checked before anything is written, then opened with a progress bar.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -24,22 +24,22 @@ use windrow_node::sources::{
     open, read_once,
 };
 
-/// The longest part of a file's name in a job's name. Unit: characters.
+/// Maximum length of the part of a file's name in a job's name. Unit: characters.
 const SHOWN_CHARS_MAX: usize = 40;
 
-/// How long a pipe may take before it is told that it is read to its end first, and between two such lines.
+/// Time after which the user is told that a pipe is read to its end first, and the interval of further messages.
 const PIPE_TOLD: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(10));
 
-/// The source that the flags describe; `total` is used when neither file is given.
+/// Returns the source that the flags describe. `total` is used if no file is given.
 ///
 /// # Errors
-/// `Usage` when options of a CSV are given for something else.
+/// `Usage` if CSV options are given without a CSV.
 pub(crate) fn spec(
     items: &Items,
     (glob, strict): (Option<&str>, bool),
     total: u64,
 ) -> Result<SourceSpec, Fault> {
-    // Not clap's `requires`: it is waived where --total excludes --csv.
+    // Not clap's `requires`, which is waived because --total excludes --csv.
     if let Some(flag) = items.csv_flags().next().filter(|_| items.csv.is_none()) {
         let because = format!("{flag} says how a CSV is read");
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
@@ -82,10 +82,10 @@ fn csv_format(items: &Items) -> CsvFormat {
     }
 }
 
-/// Looks whether the source is there, so that a mistyped path leaves nothing behind.
+/// Checks that the source exists, so that a mistyped path leaves nothing behind.
 ///
 /// # Errors
-/// `Rejected` when it can't be read.
+/// `Rejected` if it can't be read.
 pub(crate) fn look(spec: &SourceSpec) -> Result<(), Fault> {
     let SourceSpec::File {
         input: Input::Path(path),
@@ -96,7 +96,7 @@ pub(crate) fn look(spec: &SourceSpec) -> Result<(), Fault> {
     };
     let (path_text, path) = (path, PathBuf::from(path));
     let seen = path.metadata().and_then(|seen| {
-        // Opening a pipe waits for its writer, and takes from what it writes.
+        // Opening a pipe would wait for its writer and consume data.
         if read_once(&path) {
             Ok(true)
         } else if seen.is_file() {
@@ -126,7 +126,7 @@ pub(crate) fn look(spec: &SourceSpec) -> Result<(), Fault> {
     })
 }
 
-/// The file whose name is most like that of one that isn't there, in the same directory.
+/// Returns the file in the same directory whose name is most similar to that of a missing one.
 pub(crate) fn beside(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let place = path.parent().filter(|place| !place.as_os_str().is_empty());
@@ -139,7 +139,8 @@ pub(crate) fn beside(path: &Path) -> Option<String> {
     Some(path.with_file_name(meant).display().to_string())
 }
 
-/// What is known of a source's identity before it is read; none for a pipe, which is known by its content.
+/// Returns the source's identity as far as it is known before reading; `None` for a pipe, which is identified by its
+/// content.
 pub(crate) fn early_name(spec: &SourceSpec) -> Option<String> {
     match spec {
         spec if is_read_once(spec) => None,
@@ -169,7 +170,7 @@ pub(crate) fn is_read_once(spec: &SourceSpec) -> bool {
     }
 }
 
-/// The job's name that an opened source gives: the same source, the same name.
+/// Returns the job's name for an opened source: the same source always gives the same name.
 pub(crate) fn opened_name(spec: &SourceSpec) -> String {
     match spec {
         SourceSpec::Range { total } => format!("total-{}", total.0),
@@ -199,7 +200,7 @@ pub(crate) fn opened_name(spec: &SourceSpec) -> String {
     }
 }
 
-/// Made of the pattern and of the directory that it is looked up in; its files may come and go.
+/// Derives a name from the pattern and its directory, not from the files, which may come and go.
 fn glob_name(pattern: &str) -> String {
     let whole = std::path::absolute(pattern).unwrap_or_else(|_| pattern.into());
     let hash = xxh3_64(whole.as_os_str().as_encoded_bytes());
@@ -211,7 +212,7 @@ fn glob_name(pattern: &str) -> String {
     format!("glob-{shown}-{hash:016x}")
 }
 
-/// Made of the whole canonical path; its last part is only for the eye.
+/// Derives a name from the canonical path. The file's own name is included only for readability.
 fn file_name(path: &Path, format: &Format) -> String {
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let last = canonical
@@ -227,18 +228,18 @@ fn file_name(path: &Path, format: &Format) -> String {
     format!("{}-{shown}-{hash:016x}", format.kind())
 }
 
-/// A source that can be used.
+/// Result of opening a source that can be used.
 pub(crate) enum Opened {
-    /// It has items.
+    /// Source with at least one item.
     Items(Box<OpenedSource>),
-    /// It has none, and this is why.
+    /// Source without items, with the reason.
     Nothing(OpenSourceError),
 }
 
-/// Opens the source; shows how far indexing is.
+/// Opens the source and shows the progress of indexing.
 ///
 /// # Errors
-/// `Rejected` when its rows can't be items, `Interrupted` when Ctrl-C came first; nothing is stored then.
+/// `Rejected` if its rows can't be items, `Interrupted` on Ctrl-C; in both cases nothing is stored.
 pub(crate) async fn open_shown(
     spec: &SourceSpec,
     store: &dyn SourceStore,
@@ -283,7 +284,7 @@ pub(crate) async fn open_shown(
     outcome
 }
 
-/// Says again and again how much of a pipe was read: whoever writes it may wait for the first item. Never ends.
+/// Reports repeatedly how much of a pipe was read, since its writer may be waiting for the first item. Never returns.
 async fn tell_of_pipe(spec: &SourceSpec, rows: &AtomicU64, screen: &Screen) -> Infallible {
     let name = match spec {
         SourceSpec::File {
@@ -297,7 +298,7 @@ async fn tell_of_pipe(spec: &SourceSpec, rows: &AtomicU64, screen: &Screen) -> I
     loop {
         looks.tick().await;
         let so_far = match rows.load(Ordering::Relaxed) {
-            // It is counted block by block.
+            // Rows are counted block by block.
             0 => String::new(),
             rows => format!(": {} so far", counted(rows, "row")),
         };

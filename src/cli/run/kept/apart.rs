@@ -1,6 +1,6 @@
-//! Jobs that are only counted (`--total 5`) have nothing of their own but the number, so that two experiments would have
-//! one name. The second one with another handler gets a job of its own. Rows of a file are known by the file: they are
-//! never sent a second time because a word of the handler changed.
+//! Names for jobs that are only counted (`--total 5`). Only the number identifies them, so two experiments would
+//! share one name; the second one, with another handler, gets its own job. Rows of a file are identified by the file:
+//! they are never sent again because a word of the handler changed.
 
 use super::only_failed;
 use super::{beside, place};
@@ -12,13 +12,13 @@ use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_node::jobs::BUSINESS;
 use windrow_node::{StateDir, Store};
 
-/// More jobs of one number are not told apart: they have names then.
+/// Largest number of jobs of one total that are told apart; more need explicit names.
 const APART_MAX: u32 = 1_000;
 
-/// The same command, with the name `total-5-2`, `total-5-3` … where the jobs before have ended with other handlers.
+/// Gives the command the name `total-5-2`, `total-5-3` … if the jobs before have ended with other handlers.
 ///
 /// # Errors
-/// When the jobs that are there can't be read.
+/// Fails if the existing jobs can't be read.
 pub(in crate::run) async fn named(mut args: Box<RunArgs>, shell: &Shell) -> Result<Box<RunArgs>, Fault> {
     let Some(total) = args.total.filter(|_| is_free(&args)) else {
         return Ok(args);
@@ -42,7 +42,7 @@ pub(in crate::run) async fn named(mut args: Box<RunArgs>, shell: &Shell) -> Resu
     Ok(args)
 }
 
-/// Whether nothing is said of a job that is there.
+/// True if no flag refers to an existing job.
 fn is_free(args: &RunArgs) -> bool {
     let is_named = args.name.is_some() || args.resume.is_some();
     !is_named && !args.restart && !args.only_failed && args.if_finished.is_none()
@@ -58,8 +58,8 @@ async fn is_of_another(name: &str, args: &RunArgs, shell: &Shell) -> Result<bool
     found.unwrap_or(Ok(false))
 }
 
-/// Whether a job has ended with another handler. One of which something succeeded and something failed is likely to be
-/// mended with this one, and isn't begun anew without a word.
+/// True if a job has ended with another handler. A job with both successes and failures doesn't count: this handler
+/// is probably meant to fix it, so it isn't started anew silently.
 async fn ended_otherwise(store: &Store, name: &str, args: &RunArgs) -> Result<bool, Fault> {
     let Some(task) = store
         .find(BUSINESS, name)

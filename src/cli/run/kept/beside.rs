@@ -1,5 +1,5 @@
-//! Jobs of other names that have the same items and didn't end: whoever mistypes a name is told before every item is
-//! sent again. Never changes any of them.
+//! Unfinished jobs of other names with the same items: users who mistype a name are told before every item is sent
+//! again. This module only reads.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,8 +15,8 @@ use windrow_node::sources::SourceSpec;
 use windrow_node::{StateDir, Store};
 use windrow_server::service::job::is_at_rest;
 
-/// What is said of them; nothing of numbers without data, which are the same for every job. A directory that can't be
-/// read says nothing: the run doesn't need it.
+/// Returns the lines on such jobs. Numbers without data are left out, since they are the same for every job. An
+/// unreadable directory is ignored, because the run doesn't need it.
 pub(crate) async fn lines(begun: &TaskView, own: &Path, places: Vec<PathBuf>) -> Vec<String> {
     if matches!(
         SourceSpec::parse(&begun.source),
@@ -35,8 +35,8 @@ pub(crate) async fn lines(begun: &TaskView, own: &Path, places: Vec<PathBuf>) ->
     told(&jobs)
 }
 
-/// A first try that failed before anything was settled is nothing that anybody would go on with, and every later run would
-/// be told of it. One that has no end may have called whatever it had.
+/// True if a job is worth resuming. A first attempt that failed before anything was settled isn't, and every later
+/// run would mention it. A job without a recorded end may have called any of its items.
 fn has_done_something(job: &TaskView) -> bool {
     done(job) > 0 || !is_at_rest(job.status)
 }
@@ -45,7 +45,7 @@ fn done(job: &TaskView) -> u64 {
     job.counters.settled() + job.counters.excluded
 }
 
-/// The latest on a line of its own, the others by their names.
+/// Returns one line for the latest job, and one with the names of the others.
 fn told(jobs: &[TaskView]) -> Vec<String> {
     let Some((latest, others)) = jobs.split_first() else {
         return Vec::new();
@@ -55,7 +55,7 @@ fn told(jobs: &[TaskView]) -> Vec<String> {
     std::iter::once(line(latest)).chain(others).collect()
 }
 
-/// The names of jobs that began on this machine, the latest first, as far as they are found within this time.
+/// Returns the names of jobs started on this machine, latest first, as far as they are found within this time.
 pub(crate) async fn begun(env: &[(String, String)], within: Duration) -> Vec<String> {
     let until = Instant::now() + within;
     let mut names = Vec::new();
@@ -70,7 +70,7 @@ pub(crate) async fn begun(env: &[(String, String)], within: Duration) -> Vec<Str
     names
 }
 
-/// The jobs of a database that could go on.
+/// Returns the jobs of a database that could be resumed.
 async fn waiting(database: &Path) -> Vec<TaskView> {
     jobs_of(database, async |store| open_jobs(store).await).await
 }
@@ -83,7 +83,7 @@ async fn jobs_of(
     jobs.and_then(Result::ok).unwrap_or_default()
 }
 
-/// What is found in a database that this program can read as it is; none where it can't.
+/// Reads from a database with this program's schema. Returns `None` for any other.
 pub(crate) async fn looked_at<T>(
     database: &Path,
     look: impl AsyncFnOnce(&Store) -> Result<T, Fault>,
@@ -91,7 +91,7 @@ pub(crate) async fn looked_at<T>(
     if !is_readable(database).await {
         return None;
     }
-    // Without the directory's lock: a run that works there goes on undisturbed, and so does one that begins now.
+    // No lock on the directory, so a run that is working there or starts now isn't disturbed.
     let store = Store::open(database).await.ok()?;
     let found = look(&store).await;
     if let Err(error) = store.close().await {
@@ -100,7 +100,7 @@ pub(crate) async fn looked_at<T>(
     Some(found)
 }
 
-/// Whether opening a database would leave it as it is: its schema is this program's.
+/// True if opening the database wouldn't change it, because its schema is this program's.
 async fn is_readable(database: &Path) -> bool {
     let Ok(inspection) = Inspection::open(database).await else {
         return false;

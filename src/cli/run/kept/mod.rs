@@ -1,4 +1,4 @@
-//! What an earlier run left: where a job is kept, how it goes on, what it failed, and which others are beside it.
+//! State left by earlier runs: the directory of a job, the way to resume it, its failures, and related jobs.
 
 pub(in crate::run) mod apart;
 pub(crate) mod beside;

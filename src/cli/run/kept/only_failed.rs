@@ -1,5 +1,5 @@
-//! `--only-failed`: what a job failed is done again, in a job of its own, with the keys that its items had. Done once
-//! more, it goes over what that one failed.
+//! Implementation of `--only-failed`: redoes the failed items of a job in a separate job, under the same keys.
+//! Repeated, it redoes the failures of that job.
 
 use super::resume::command;
 use crate::exit::Exit;
@@ -16,21 +16,21 @@ use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::SourceSpec;
 use windrow_server::service::Job;
 
-/// Between a job's name and the number of a run over its failures.
+/// Separator between a job's name and the number of a run over its failures.
 const ROUND: &str = " (failed, ";
 
-/// What is to be done now.
+/// Next step of `--only-failed`.
 pub(crate) enum Next {
-    /// This job, which may have begun.
+    /// Job to drive, which may have been started before.
     Job(Box<Job>),
-    /// Nothing: no item is failed any more. With the last job that went over them.
+    /// No failed items are left; holds the last job that redid them.
     Nothing(Box<TaskView>),
 }
 
-/// The next job over what a job failed.
+/// Returns the next job over the failures of a job.
 ///
 /// # Errors
-/// `NotFound` when the job never ran; `Conflict` when it hasn't ended, or was made of other items.
+/// `NotFound` if the job never ran; `Conflict` if it hasn't ended, or was made of other items.
 pub(crate) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Result<Next, Fault> {
     let Some(first) = store.find(BUSINESS, &job.name).await? else {
         return Err(never_ran());
@@ -78,7 +78,8 @@ pub(crate) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Res
     })))
 }
 
-/// Where the command names what the job's items came from, resuming it would read the same again and be refused the same way.
+/// Creates the fault for a source that has changed. If the command names that same source, resuming would read it
+/// again and be refused again, so the hint suggests other ways.
 fn of_other_items(job: &Job, first: &TaskView) -> Fault {
     let what = format!("the failures of {} are of other items", job.name);
     let hint = if job.source == first.source {
@@ -94,7 +95,7 @@ fn of_other_items(job: &Job, first: &TaskView) -> Fault {
     Fault::new(Exit::Conflict, what, "the source has changed since it ran").hint(hint)
 }
 
-/// What a job keeps of its items is kept of those that are done again too: its results are those of all of them.
+/// Keeps the results of redone items if the job keeps its own: its results include both.
 fn keeping(results: Results, tuning: Tuning) -> Tuning {
     match results {
         Results::Keep => Tuning { results, ..tuning },
@@ -102,10 +103,10 @@ fn keeping(results: Results, tuning: Tuning) -> Tuning {
     }
 }
 
-/// The jobs that went over what a job failed, the first one first, each with what it did again.
+/// Returns the jobs over the failures of a job, first one first, each with the items it redid.
 ///
 /// # Errors
-/// When the store can't be read.
+/// Fails if the store can't be read.
 pub(crate) async fn redrives<S: TaskStore + ?Sized>(
     store: &S,
     first: &TaskView,
@@ -115,7 +116,7 @@ pub(crate) async fn redrives<S: TaskStore + ?Sized>(
     Ok(later.filter_map(redrive).collect())
 }
 
-/// What a job does again; none of one that goes over items of its own.
+/// Returns the items that a job redoes, or `None` for a job over its own items.
 fn redrive_of(task: &TaskView) -> Option<RedriveSpec> {
     match SourceSpec::parse(&task.source) {
         Ok(SourceSpec::Redrive(spec)) => Some(spec),
@@ -123,20 +124,20 @@ fn redrive_of(task: &TaskView) -> Option<RedriveSpec> {
     }
 }
 
-/// What later runs made of what a job failed.
+/// Effect of later runs over the failures of a job.
 pub(crate) struct Net {
-    /// Items that succeeded, or were skipped.
+    /// Failed items that then succeeded or were skipped.
     pub(crate) recovered: u64,
-    /// The last of those runs that ended: what it failed is failed still.
+    /// Last of these runs that ended; its failed items are those that remain.
     pub(crate) last: TaskView,
-    /// The handlers that they were begun with.
+    /// Handlers that these runs were started with.
     pub(crate) handlers: Vec<String>,
 }
 
-/// See [`Net`]; none when no later run that went over a job's failures has ended.
+/// Returns the [`Net`] of a job, or `None` if no run over its failures has ended.
 ///
 /// # Errors
-/// When the store can't be read.
+/// Fails if the store can't be read.
 pub(crate) async fn net(store: &dyn TaskStore, first: &TaskView) -> Result<Option<Net>, Fault> {
     let mut ended = rounds(store, first).await?.later;
     ended.retain(|task| task.status.is_terminal());
@@ -155,27 +156,28 @@ pub(crate) async fn net(store: &dyn TaskStore, first: &TaskView) -> Result<Optio
     }))
 }
 
-/// The jobs that went over what a job failed, the latest first.
+/// Returns the jobs over the failures of a job, latest first.
 pub(crate) async fn later(store: &dyn TaskStore, first: &TaskView) -> Result<Vec<TaskView>, Fault> {
     let mut later = rounds(store, first).await?.later;
     later.reverse();
     Ok(later)
 }
 
-/// Whether a job goes over what another failed.
+/// True if a job redoes the failures of another.
 pub(crate) fn is_round(task: &TaskView) -> bool {
     redrive_of(task).is_some()
 }
 
-/// The jobs that went over what a job failed.
+/// Jobs over the failures of a job.
 struct Rounds {
-    /// Each over what the one before it failed.
+    /// Jobs in order, each over the failures of the one before.
     later: Vec<TaskView>,
-    /// The name of the next.
+    /// Unused name for the next one.
     free: String,
 }
 
-/// Those of an earlier job of the same name, which `--restart` forgot, have names that are taken and are none of it.
+/// Finds the jobs over the failures of a job. Those of an earlier job of the same name, discarded by `--restart`,
+/// still occupy their names but are left out.
 async fn rounds<S: TaskStore + ?Sized>(store: &S, first: &TaskView) -> Result<Rounds, Fault> {
     let job = first.spec.name.as_deref().unwrap_or_default();
     let (mut later, mut round) = (Vec::<TaskView>::new(), 1_u32);
@@ -196,7 +198,7 @@ fn goes_over(task: &TaskView, failed: TaskId) -> bool {
     redrive_of(task).is_some_and(|spec| spec.origin == failed)
 }
 
-/// There is no job whose failures could be meant.
+/// Creates the fault that there is no job whose failures could be redone.
 pub(crate) fn never_ran() -> Fault {
     let what = "no failures to retry";
     Fault::new(Exit::NotFound, what, "no job of this name has run here")
@@ -207,13 +209,13 @@ fn name(job: &str, round: u32) -> String {
     format!("{job}{ROUND}{round})")
 }
 
-/// The job whose failures the job of this name goes over, by its name alone.
+/// Returns the job whose failures the job of this name redoes, judged by the name alone.
 pub(crate) fn over(name: &str) -> Option<&str> {
     let (job, round) = name.strip_suffix(')')?.rsplit_once(ROUND)?;
     round.parse::<u32>().is_ok().then_some(job)
 }
 
-/// A job that goes on.
+/// Returns the job that resumes an unfinished one.
 fn same(task: &TaskView, job: Job) -> Job {
     let name = task.spec.name.clone().unwrap_or_default();
     Job {

@@ -1,5 +1,5 @@
-//! Where a job keeps its progress unless `--state` says so: a directory of its own, so that different jobs of one
-//! person can run at the same time, and the same job can't.
+//! Directory for the progress of a job unless `--state` names one. Each job has its own, so that different jobs of
+//! one user can run at the same time, and the same job can't.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,26 @@ use crate::fault::Fault;
 use windrow_core::text::{names as spelt, steers};
 use windrow_node::StateDir;
 
-/// The longest readable part of a directory's name. Unit: characters.
+/// Maximum length of the readable part of a directory's name. Unit: characters.
 const READABLE_CHARS_MAX: usize = 48;
 
-/// How the name of a directory begins that is being removed.
+/// Prefix of a directory's name while it is being removed.
 const REMOVED: &str = ".removed-";
 
-/// The directory of a job, by its name; jobs fed by a pipe and without a name share one, since their identity is known
-/// only after the pipe was read into it.
+/// Returns the directory of a job by its name. Unnamed jobs fed by a pipe share one, since their identity is known
+/// only after the pipe has been read into it.
 ///
 /// # Errors
-/// When the environment names no home.
+/// Fails if the environment has no home directory.
 pub(crate) fn of_job(name: Option<&str>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
     Ok(of_jobs(env)?.join(name.map_or_else(|| "stdin".to_owned(), directory)))
 }
 
-/// The directories that may keep a job of this name: the one that is named, else its own and that of pipes without a name.
+/// Returns the directories that may hold a job of this name: the given one, or else its own and that of unnamed
+/// pipes.
 ///
 /// # Errors
-/// As [`of_job`].
+/// Same as [`of_job`].
 pub(crate) fn candidates(
     name: &str,
     state: Option<&Path>,
@@ -42,10 +43,10 @@ pub(crate) fn candidates(
     }
 }
 
-/// Where the directories of jobs are.
+/// Returns the parent of the jobs' directories.
 ///
 /// # Errors
-/// As [`of_job`].
+/// Same as [`of_job`].
 pub(crate) fn of_jobs(env: &[(String, String)]) -> Result<PathBuf, Fault> {
     let value = |wanted: &str| {
         let found = env
@@ -64,7 +65,7 @@ pub(crate) fn of_jobs(env: &[(String, String)]) -> Result<PathBuf, Fault> {
     Ok(base.join("windrow"))
 }
 
-/// The jobs that have run without `--state` and whose directories tell their whole names; the latest first. None where
+/// Returns the jobs that ran without `--state` and whose directories reveal their whole names, latest first. Empty if
 /// nothing can be read.
 pub(crate) fn names(env: &[(String, String)]) -> Vec<String> {
     let whole = |place: PathBuf| {
@@ -74,7 +75,7 @@ pub(crate) fn names(env: &[(String, String)]) -> Vec<String> {
     kept_in(env).into_iter().filter_map(whole).collect()
 }
 
-/// The directories of all jobs that have run without `--state`, the latest first.
+/// Returns the directories of all jobs that ran without `--state`, latest first.
 pub(crate) fn kept_in(env: &[(String, String)]) -> Vec<PathBuf> {
     let Some(listed) = of_jobs(env).ok().and_then(|base| base.read_dir().ok()) else {
         return Vec::new();
@@ -89,14 +90,14 @@ pub(crate) fn kept_in(env: &[(String, String)]) -> Vec<PathBuf> {
     named.into_iter().map(|(_, place)| place).collect()
 }
 
-/// What the name of a job's directory says of the job's name: all of it where it has plain letters only.
+/// Returns the readable part of a directory's name, which is the job's whole name if that has only plain letters.
 pub(crate) fn readable(place: &Path) -> Option<String> {
     let name = place.file_name()?.to_str()?;
     let (readable, _hash) = name.strip_prefix("job-")?.rsplit_once('-')?;
     Some(readable.to_owned())
 }
 
-/// Readable, safe in any file system, and different for different names.
+/// Returns a directory name that is readable, safe in any file system, and different for each job name.
 fn directory(name: &str) -> String {
     let safe = |c: char| {
         if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') {
@@ -109,7 +110,8 @@ fn directory(name: &str) -> String {
     format!("job-{readable}-{:016x}", xxh3_64(name.as_bytes()))
 }
 
-/// A directory that keeps this job alone. It is renamed first: half of it must never be taken for a job.
+/// Removes a directory that holds only this job. It is renamed first, so that a partly removed one is never taken for
+/// a job.
 pub(crate) fn remove_directory(place: &Path) -> Result<(), Fault> {
     let failed = |error: io::Error| {
         let what = format!("{} can't be removed", place.display());
@@ -125,7 +127,7 @@ pub(crate) fn remove_directory(place: &Path) -> Result<(), Fault> {
     ));
     std::fs::rename(place, away).map_err(failed)?;
     for entry in std::fs::read_dir(base).map_err(failed)?.flatten() {
-        // Also what an earlier removal left that was cut off.
+        // Also removes leftovers of an earlier removal that was cut off.
         if entry.file_name().to_string_lossy().starts_with(REMOVED) {
             std::fs::remove_dir_all(entry.path()).map_err(failed)?;
         }
@@ -133,13 +135,13 @@ pub(crate) fn remove_directory(place: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The longest name that a person may give. Unit: bytes; the column holds 190.
+/// Maximum length of a name given by a user. Unit: bytes; the database column holds 190.
 const NAME_BYTES_MAX: usize = 128;
 
-/// A name that a job may have.
+/// Checks that a job may have this name.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns why it may not.
 pub(crate) fn job_name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(steers) {
         return Err(format!(
@@ -149,11 +151,11 @@ pub(crate) fn job_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// As a node has it of a task's name, which is said in URLs and in shells. A source's own name may have more, and what once
-/// began with another name goes on with `--resume`.
+/// Checks a new name by a node's rules for task names, which appear in URLs and shells. A name derived from a source
+/// may contain more, and a job that already has another name is resumed with `--resume`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns why the name isn't accepted.
 pub(crate) fn new_name(text: &str) -> Result<String, String> {
     if text.contains(|c: char| c.is_whitespace() || c == '/') {
         return Err(

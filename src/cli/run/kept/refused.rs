@@ -1,4 +1,5 @@
-//! A run that was refused before its job began leaves nothing that would be listed as one.
+//! Cleanup after a run that was refused before its job started, so that nothing is left that would be listed as a
+//! job.
 
 use super::place::remove_directory;
 use super::resume::{self, command, is_piped};
@@ -9,14 +10,14 @@ use windrow_node::StateDir;
 use windrow_server::service::JobError;
 
 impl JobRun<'_> {
-    /// Whether the directory is this job's own and no job has begun in it. One that somebody named stays as it is.
+    /// True if the directory is the job's own and no job has started in it. A directory given by flag stays as it is.
     pub(in crate::run) async fn has_begun_nothing(&self) -> bool {
         let jobs = resume::jobs(&*self.store, Vec::new()).await;
         self.args.state.is_none() && jobs.is_ok_and(|jobs| jobs.is_empty())
     }
 }
 
-/// Removes a directory in which no job has begun, while it is held: nobody else can begin one there.
+/// Removes a directory in which no job has started, while it is locked, so that nobody else can start one there.
 pub(in crate::run) fn remove(held: &StateDir) {
     if let Err(fault) = remove_directory(held.path()) {
         tracing::debug!(%fault, "what a refused run left can't be removed");

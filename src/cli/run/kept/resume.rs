@@ -1,5 +1,5 @@
-//! `--resume NAME`: goes on with a job over its own items. What a pipe brought is kept where the job keeps its
-//! progress, so that it doesn't matter what the pipe would bring now.
+//! Implementation of `--resume NAME`: resumes a job over its own items. Input from a pipe is stored with the job's
+//! progress, so it doesn't matter what the pipe would bring now.
 
 use std::path::{Path, PathBuf};
 
@@ -20,18 +20,18 @@ use windrow_node::sources::{Input, SourceSpec};
 use windrow_server::service::JobError;
 use windrow_server::service::job::{MayRepeat, may_repeat};
 
-/// How a job goes on whose source is still there.
+/// Advice for a job whose source still exists.
 const SAME: &str = "the same command resumes";
-/// Jobs that are looked at together.
+/// Number of jobs read per page.
 const JOBS_AT_ONCE: u32 = 200;
-/// Jobs that are named to whoever looks for another.
+/// Largest number of jobs listed for a user who looks for another.
 const NAMED_MAX: u32 = 5;
-/// Jobs of this machine that are named to whoever looks for one.
+/// Largest number of this machine's jobs listed for a user who looks for one.
 const SHOWN_MAX: usize = 10;
-/// The directory of a job by its name. Nothing is made: where there is none there is no job.
+/// Returns the directory of a job by its name. Creates nothing: without a directory there is no job.
 ///
 /// # Errors
-/// `NotFound` when no directory keeps its progress.
+/// `NotFound` if no directory holds its progress.
 pub(crate) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
     let places = place::candidates(name, state, env)?;
     let found = places.iter().find(|place| StateDir::database_in(place).is_file());
@@ -47,7 +47,7 @@ pub(crate) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) 
     })
 }
 
-/// The task of a job.
+/// Returns the task of a job.
 ///
 /// # Errors
 /// `NotFound`, with the jobs that could be resumed.
@@ -77,7 +77,7 @@ pub(crate) async fn find<S: TaskStore + TaskList>(
     }))
 }
 
-/// Jobs that have run here, the likely one first.
+/// Returns the list of jobs that have run here, with the most similar name first.
 pub(crate) fn meant(name: &str, begun: &[String]) -> String {
     let names: Vec<&str> = begun.iter().map(String::as_str).collect();
     let likely = like(name, &names).map(|like| format!("did you mean {like}? "));
@@ -101,13 +101,13 @@ fn unknown(name: &str, because: &str) -> Fault {
     )
 }
 
-/// The latest jobs that can go on.
+/// Returns the latest jobs that can be resumed.
 pub(crate) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
     let open = Status::ALL.iter().copied().filter(|status| !status.is_terminal());
     jobs(store, open.collect()).await
 }
 
-/// The latest jobs with one of these statuses; without any, all that ever began.
+/// Returns the latest jobs with one of these statuses, or with any status if the list is empty.
 pub(crate) async fn jobs(store: &impl TaskList, statuses: Vec<Status>) -> Result<Vec<TaskView>, Fault> {
     let filter = TaskFilter {
         business: Some(BUSINESS.to_owned()),
@@ -117,10 +117,10 @@ pub(crate) async fn jobs(store: &impl TaskList, statuses: Vec<Status>) -> Result
     Ok(store.tasks(&filter, None, NAMED_MAX).await?.tasks)
 }
 
-/// The list of files of a job that was begun with a pattern: that of its first start.
+/// Returns the list of files of a job started with a pattern, as of its first start.
 ///
 /// # Errors
-/// As [`spec`].
+/// Same as [`spec`].
 pub(crate) fn listed(task: &TaskView, state: &StateDir) -> Result<Option<SourceSpec>, Fault> {
     match piped_file(&task.source) {
         Some(file) if file.starts_with("glob-") => spec(task, state).map(Some),
@@ -128,10 +128,10 @@ pub(crate) fn listed(task: &TaskView, state: &StateDir) -> Result<Option<SourceS
     }
 }
 
-/// The items of a job.
+/// Returns the source of a job's items.
 ///
 /// # Errors
-/// `Rejected` when what was piped in is gone.
+/// `Rejected` if the stored input of a pipe is gone.
 pub(crate) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Fault> {
     let spec = SourceSpec::parse(&task.source).map_err(Fault::bug)?;
     if let SourceSpec::File {
@@ -151,22 +151,22 @@ pub(crate) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Faul
     Ok(spec)
 }
 
-/// What was known of a job before it went on.
+/// State of a job before it is resumed.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Before {
-    /// Its rate: who steers it, or leaves a flag out, should see what holds.
+    /// Rate of the job; shown so that users who change it, or omit the flag, see the effective value.
     pub(crate) rate: Option<RateLimit>,
-    /// What its last run left in the middle.
+    /// Calls that its last run left unfinished.
     pub(crate) may_repeat: Option<MayRepeat>,
-    /// The first item that it goes on with.
+    /// First item to be processed.
     goes_on_at: Option<ItemIndex>,
 }
 
 impl Before {
-    /// Looks at a job that may be there.
+    /// Reads the state of a job that may exist.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// Fails if the store can't be read.
     pub(crate) async fn of(
         store: &(impl TaskStore + ReportStore),
         business: &str,
@@ -182,7 +182,8 @@ impl Before {
         })
     }
 
-    /// `; up to 37 items may be called a second time, under the keys that they had`: said before any of them is.
+    /// Returns a clause such as `; up to 37 items may be called a second time, under the keys that they had`, printed
+    /// before any of them is called.
     pub(crate) fn repeats(self) -> String {
         self.may_repeat.map_or_else(String::new, |repeats| {
             format!("; {repeats}, under the keys that they had")
@@ -190,10 +191,11 @@ impl Before {
     }
 }
 
-/// The first item that a job goes on with. Its watermark has gone past those that wait longer for their next attempt.
+/// Returns the first item that a resumed job processes. The watermark may be past items that wait longer for their
+/// next attempt.
 ///
 /// # Errors
-/// When the store can't be read.
+/// Fails if the store can't be read.
 pub(crate) async fn goes_on_at(store: &impl ReportStore, task: &TaskView) -> Result<ItemIndex, Fault> {
     if task.counters.parked == 0 {
         return Ok(task.watermark);
@@ -202,7 +204,7 @@ pub(crate) async fn goes_on_at(store: &impl ReportStore, task: &TaskView) -> Res
     Ok(first.map_or(task.watermark, |first| first.min(task.watermark)))
 }
 
-/// How a job goes on.
+/// Returns the line for a job that is being resumed.
 pub(crate) fn told(task: &TaskView, before: Before) -> String {
     let done = task.counters.settled() + task.counters.excluded;
     let percent = match task.total.0 {
@@ -224,10 +226,10 @@ pub(crate) fn told(task: &TaskView, before: Before) -> String {
     )
 }
 
-/// Removes what was piped in for a job that was refused, unless it is also what an earlier job works on.
+/// Removes the stored input of a refused job, unless an earlier job uses it too.
 ///
 /// # Errors
-/// When the store can't be read, or the file not removed.
+/// Fails if the store can't be read, or the file can't be removed.
 pub(crate) async fn forget_piped(store: &impl TaskList, source: &str, state: &StateDir) -> Result<(), Fault> {
     let Some(file) = piped_file(source) else {
         return Ok(());
@@ -261,7 +263,7 @@ pub(crate) async fn forget_piped(store: &impl TaskList, source: &str, state: &St
     })
 }
 
-/// The file that keeps what a job's pipe brought.
+/// Returns the file with the stored input of a job's pipe.
 fn piped_file(source: &str) -> Option<String> {
     match SourceSpec::parse(source) {
         Ok(SourceSpec::File {
@@ -272,7 +274,7 @@ fn piped_file(source: &str) -> Option<String> {
     }
 }
 
-/// A job was not resumed.
+/// Creates the fault for a job that was not resumed.
 pub(crate) fn refused(error: JobError) -> Fault {
     let JobError::OtherMeaning { task } = error else {
         return error.into();
@@ -282,18 +284,18 @@ pub(crate) fn refused(error: JobError) -> Fault {
         .hint("bring the old content back, or begin anew: the source's own flag with --restart")
 }
 
-/// Whether a job's items came through a pipe.
+/// True if a job's items came through a pipe.
 pub(crate) fn is_piped(task: &TaskView) -> bool {
     piped_file(&task.source).is_some_and(|file| file.starts_with("stdin-"))
 }
 
-/// `windrow run --resume push`, as a shell reads it.
+/// Returns `windrow run --resume push`, quoted for a shell.
 pub(crate) fn command(name: &str) -> String {
     let between = if name.starts_with('-') { '=' } else { ' ' };
     format!("windrow run --resume{between}{}", shell_word(name))
 }
 
-/// The same of a job whose progress is in this directory, wherever it is typed.
+/// Returns the command for a job whose progress is in this directory, usable from any directory.
 pub(crate) fn command_in(name: &str, state: Option<&Path>) -> String {
     let state = state.map(|state| {
         let state = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
@@ -302,7 +304,7 @@ pub(crate) fn command_in(name: &str, state: Option<&Path>) -> String {
     command(name) + &state.unwrap_or_default()
 }
 
-/// How a job goes on.
+/// Returns the advice on how to resume a job.
 pub(crate) fn how(task: &TaskView) -> String {
     match &task.spec.name {
         Some(name) if is_piped(task) => format!(
@@ -313,10 +315,10 @@ pub(crate) fn how(task: &TaskView) -> String {
     }
 }
 
-/// What is said of jobs that were begun by a pipe, beside this one, and didn't end.
+/// Returns the lines on other unfinished jobs that were started by a pipe.
 ///
 /// # Errors
-/// When the store can't be read.
+/// Fails if the store can't be read.
 pub(crate) async fn others(store: &impl TaskList, begun: &TaskView) -> Result<Vec<String>, Fault> {
     let others = open_jobs(store)
         .await?

@@ -1,4 +1,4 @@
-//! What looks at a task: failures, item, log, runs, revisions, report, export, preview.
+//! Arguments of the commands that inspect a task: failures, item, log, runs, revisions, report, export, preview.
 
 use std::path::PathBuf;
 
@@ -8,88 +8,88 @@ use super::make::RowForm;
 use crate::link::{Paging, Remote, Write};
 use crate::task::log::LogFlags;
 
-/// `windrow task failures`
+/// Arguments of `windrow task failures`.
 #[derive(Debug, Args)]
 pub struct FailuresArgs {
-    /// The task: t42, or business/name
+    /// Task to inspect: t42, or business/name
     pub task: String,
-    /// Items of this code, in the order in which they were given up
+    /// Items with this code, in the order in which they failed
     #[arg(long, value_name = "CODE")]
     pub code: Option<String>,
-    /// Items instead of codes
+    /// List items instead of codes
     #[arg(long)]
     pub items: bool,
-    /// Of what items carry show these columns only, separated by commas
+    /// Columns of the items to show, separated by commas
     #[arg(long, value_name = "COLUMNS")]
     pub key_column: Option<String>,
-    /// How many items.
+    /// Flags for the number of items.
     #[command(flatten)]
     pub paging: Paging,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow task item`
+/// Arguments of `windrow task item`.
 #[derive(Debug, Args)]
 pub struct ItemArgs {
-    /// The task: t42, or business/name
+    /// Task to inspect: t42, or business/name
     pub task: String,
-    /// The item's index
+    /// Index of the item
     pub index: u64,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow task log`
+/// Arguments of `windrow task log`.
 #[derive(Debug, Args)]
 pub struct LogArgs {
-    /// The task: t42, or business/name
+    /// Task to inspect: t42, or business/name
     pub task: String,
-    /// Which lines, and how.
+    /// Flags that filter and format the lines.
     #[command(flatten)]
     pub flags: LogFlags,
 }
 
-/// `windrow task runs` and `revisions`
+/// Arguments of `windrow task runs` and `windrow task revisions`.
 #[derive(Debug, Args)]
 pub struct PagesArgs {
-    /// The task: t42, or business/name
+    /// Task to inspect: t42, or business/name
     pub task: String,
-    /// How many.
+    /// Flags for the number of entries.
     #[command(flatten)]
     pub paging: Paging,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// How a report is written.
+/// Formats of a report, for `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReportForm {
-    /// For people at a terminal
+    /// Text for a terminal
     Text,
-    /// The body of the API
+    /// Response body of the API
     Json,
-    /// For documents
+    /// Markdown for use in documents
     Markdown,
 }
 
-/// `windrow task report`
+/// Arguments of `windrow task report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// The task: t42, or business/name
+    /// Task to inspect: t42, or business/name
     pub task: String,
-    /// How it is written; -o json says json too
+    /// Format of the report; -o json means json too
     #[arg(long, value_enum, value_name = "FORM")]
     pub format: Option<ReportForm>,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// What can be exported.
+/// Data that can be exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Exported {
     /// Items that failed for good
@@ -98,75 +98,75 @@ pub enum Exported {
     Log,
 }
 
-/// `windrow task export`
+/// Arguments of `windrow task export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// The task: t42, or business/name
+    /// Task to export from: t42, or business/name
     pub task: String,
-    /// What
+    /// Data of the task to export
     #[arg(value_enum)]
     pub what: Exported,
-    /// How it is written; without it as -o or the name of the file says, else as NDJSON
+    /// Format of the rows; defaults to that of -o, of the file's name, or NDJSON
     #[arg(long, value_enum, value_name = "FORM")]
     pub format: Option<RowForm>,
-    /// Of what failed items carry export these columns only, separated by commas
+    /// Columns of failed items to export, separated by commas
     #[arg(long, value_name = "COLUMNS")]
     pub key_column: Option<String>,
-    /// The file; without it standard output
+    /// File to write; defaults to standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow task results`
+/// Arguments of `windrow task results`.
 #[derive(Debug, Args)]
 pub struct ResultsArgs {
-    /// The task: t42, or business/name
+    /// Task to print results of: t42, or business/name
     pub task: String,
-    /// How it is written; without it as -o or the name of the file says, else as NDJSON
+    /// Format of the rows; defaults to that of -o, of the file's name, or NDJSON
     #[arg(long, value_enum, value_name = "FORM")]
     pub format: Option<RowForm>,
-    /// Only what follows the item of this index: where an earlier answer ended
+    /// Print only results after the item with this index; continues where an earlier answer ended
     #[arg(long, value_name = "INDEX")]
     pub after: Option<u64>,
-    /// Rows as they come, until the task is over; goes on when the node is back
+    /// Print rows as they arrive until the task is over; continues when the node is back
     #[arg(long, conflicts_with_all = ["out", "with_redrives"])]
     pub follow: bool,
-    /// Of items that failed what redrives, and redrives of them, made of them: all in one file, one row an item
+    /// Include results of redrives, and of their redrives, for failed items; all in one file, one row per item
     #[arg(long)]
     pub with_redrives: bool,
-    /// With what each item carries: names of its columns, separated by commas, which are columns of their own in a CSV; or '*',
-    /// all of it as JSON in one column, data
+    /// Add each item's data to its result: names of its columns, separated by commas, which are columns of their own
+    /// in a CSV; or '*', all of it as JSON in one column, data
     #[arg(long, value_name = "COLUMNS")]
     pub data: Option<String>,
-    /// In a CSV a column for each of these members of the outputs, separated by commas, instead of the JSON
+    /// Output members to use as CSV columns, separated by commas, instead of the JSON
     #[arg(long, value_name = "MEMBERS")]
     pub columns: Option<String>,
-    /// The file; without it standard output
+    /// File to write; defaults to standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow task preview`
+/// Arguments of `windrow task preview`.
 #[derive(Debug, Args)]
 pub struct PreviewArgs {
-    /// The task: t42, or business/name
+    /// Task to preview: t42, or business/name
     pub task: String,
-    /// Their indexes, such as 0,17,999 or 5..9; without it the first three
+    /// Indexes of the items, such as 0,17,999 or 5..9; defaults to the first three
     #[arg(long, value_name = "INDEXES")]
     pub items: Option<String>,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }

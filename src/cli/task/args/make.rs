@@ -1,4 +1,4 @@
-//! What makes a task: create, clone, redrive, apply.
+//! Arguments of the commands that create tasks: create, clone, redrive, apply.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use crate::input::settings::Settings;
 use crate::link::{Remote, Write};
 use crate::run::args::IfEmpty;
 
-/// clap's own is longer than a line.
+/// Usage lines of the help, since clap's own is longer than a line.
 pub(super) const CREATE_USAGE: &str = "\
 windrow task create [OPTIONS] BUSINESS
                     --csv FILE|--ndjson FILE|--lines FILE|--total N|--url URL
                     |--items JSON|--open";
 
-/// How `create` is used.
+/// Examples of `create`, for the help.
 pub const CREATE_EXAMPLES: &str = "\
 Examples:
   windrow task create push --name black-friday --csv users.csv --rate 500/s \\
@@ -27,7 +27,7 @@ Examples:
   windrow task create backfill --total 1000000 --label team=growth
   id=$(windrow task create push --ndjson users.ndjson --start -o name)";
 
-/// How `apply` is used.
+/// Description and example of `apply`, for the help.
 pub const APPLY_EXAMPLES: &str = "\
 The file is TOML (.toml) or JSON and says what `POST /v1/tasks` takes; business and name are needed. Where no task of the
 business has the name, it is made; else what differs is changed. start and canary are of the making only.
@@ -41,83 +41,83 @@ Example:
   type = \"range\"
   total = 1000";
 
-/// Whether it begins, and whether its end is awaited.
+/// Flags that start a new task and wait for its end.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Begin {
-    /// Start it at once
+    /// Start the task at once
     #[arg(long)]
     pub start: bool,
-    /// Start it, and wait for its end: exit 0, 8 with failures, 9 if it stopped
+    /// Start the task and wait for its end: exit 0, 8 with failures, 9 if it stopped
     #[arg(long)]
     pub wait: bool,
 }
 
 impl Begin {
-    /// Whether it starts.
+    /// True if the task is to be started.
     pub fn starts(self) -> bool {
         self.start || self.wait
     }
 }
 
-/// Whether what a node would only warn of is refused.
+/// Flag that turns a node's warnings into errors.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Change")]
 pub struct Strict {
-    /// Refuse what would only be warned of, such as a deadline that can't be met
+    /// Treat warnings as errors, such as a deadline that can't be met
     #[arg(long)]
     pub strict: bool,
 }
 
-/// The first items, run before any other.
+/// Flags for the canary: the first items, run before any other.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Canary")]
 pub struct CanaryArgs {
-    /// Run so many items first
+    /// Run this many items first, then pause for review
     #[arg(long, value_name = "N")]
     pub canary: Option<NonZeroU64>,
-    /// What follows: ask (a person at a terminal), continue (if none of them failed), or stop
+    /// Action after the canary: ask (a person at a terminal), continue (if no item failed), or stop
     #[arg(long, value_enum, value_name = "WHAT", requires = "canary")]
     pub then: Option<Then>,
 }
 
-/// What follows a canary.
+/// Actions after a canary, for `--then`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Then {
-    /// A person says.
+    /// Ask the person at the terminal.
     Ask,
-    /// Go on if none failed.
+    /// Continue if no item failed.
     Continue,
-    /// Stop.
+    /// Stop the task after the canary.
     Stop,
 }
 
 impl CanaryArgs {
-    /// What follows, where there is a canary.
+    /// Returns the action after the canary, by default to ask. `None` without a canary.
     pub fn then(self) -> Option<Then> {
         self.canary.map(|_| self.then.unwrap_or(Then::Ask))
     }
 }
 
-/// What a task is found by.
+/// Flags that identify a task.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Identity")]
 pub struct Identity {
-    /// Its name, unique within the business
+    /// Name of the task, unique within the business
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// A label to find it by; may be repeated
+    /// Label to find the task by; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
     pub labels: Vec<(String, String)>,
-    /// Of what items carry, lists, log, watch and report show these columns only, separated by commas (the label
+    /// Columns of items to show, separated by commas; used by lists, log, watch and report (stored as the label
     /// key-column)
     #[arg(long, value_name = "COLUMNS")]
     pub key_column: Option<String>,
 }
 
-/// Reads a label.
+/// Parses a label.
 ///
 /// # Errors
-/// Says what one looks like.
+/// The message shows the accepted form.
 pub fn label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=').or_else(|| text.split_once(':')) {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
@@ -125,10 +125,10 @@ pub fn label(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Reads a label that is looked for, in either form; the API has it as `key:value`.
+/// Parses a label to search for, in either form, and returns it as `key:value` for the API.
 ///
 /// # Errors
-/// As [`label`].
+/// Same as [`label`].
 pub fn label_sought(text: &str) -> Result<String, String> {
     let is_pair = text
         .find('=')
@@ -140,113 +140,113 @@ pub fn label_sought(text: &str) -> Result<String, String> {
     Ok(format!("{key}:{value}"))
 }
 
-/// What is given to the handler, and how it is cut.
+/// Flags for the data given to the handler, and for its division into calls.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Content")]
 pub struct Content {
-    /// What the handler is given: JSON, or @FILE
+    /// Parameters for the handler: JSON, or @FILE
     #[arg(long, value_name = "JSON|@FILE")]
     pub params: Option<String>,
-    /// A limit that it shares with others (`windrow limit list`), beside those of its business; may be repeated
+    /// Limit to share with others (`windrow limit list`), in addition to those of the business; may be repeated
     #[arg(long = "limit", value_name = "NAME")]
     pub limits: Vec<String>,
-    /// What has a plain value.
+    /// Flags for attributes with plain values.
     #[command(flatten)]
     pub attributes: Attributes<Making>,
 }
 
-/// When it may run.
+/// Flags for the times at which a task may run.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Content")]
 pub struct Times {
-    /// Not before this time (22:00, tonight, 8h, tomorrow 06:00, RFC 3339), once it is started
+    /// Earliest time to run, once started; 22:00, tonight, 8h, tomorrow 06:00 or RFC 3339
     #[arg(long, value_name = "TIME")]
     pub start_at: Option<String>,
-    /// Stop it at this time (22:00, tonight, 8h, tomorrow 06:00, RFC 3339)
+    /// Stop the task at this time; 22:00, tonight, 8h, tomorrow 06:00 or RFC 3339
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<String>,
 }
 
-/// What its results become.
+/// Flags for publishing the results.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Publication")]
 pub struct PublishArgs {
-    /// Make its results a generation of this dataset once it is finished (`windrow dataset list`)
+    /// Publish the results as a generation of this dataset, when the task finishes (`windrow dataset list`)
     #[arg(long, value_name = "DATASET")]
     pub publish: Option<String>,
-    /// Publish only if so many items succeeded: all, any, or 99%
+    /// Publish only if this share of the items succeeded: all, any, or 99%
     #[arg(long, value_name = "PART", requires = "publish")]
     pub publish_if: Option<String>,
-    /// The member of the outputs by which readers look up in the generation
+    /// Output member by which readers look up items in the generation
     #[arg(long, value_name = "MEMBER", requires = "publish")]
     pub publish_key: Option<String>,
-    /// What makes a summary of the results: hook, command:NAME, or none
+    /// Reducer that summarizes the results: hook, command:NAME, or none
     #[arg(long, value_name = "HOW", requires = "publish")]
     pub reduce: Option<String>,
 }
 
-/// What a new task becomes, wherever its items come from.
+/// Flags of a new task, wherever its items come from.
 #[derive(Clone, Debug, Args)]
 pub struct NewTask {
-    /// What it is found by.
+    /// Flags that identify the task.
     #[command(flatten)]
     pub identity: Identity,
-    /// What is given to the handler.
+    /// Flags for the data given to the handler.
     #[command(flatten)]
     pub content: Content,
-    /// When it may run.
+    /// Flags for the times at which the task may run.
     #[command(flatten)]
     pub times: Times,
-    /// How items are driven.
+    /// Flags for the live settings.
     #[command(flatten)]
     pub settings: Settings,
-    /// What its results become.
+    /// Flags for publishing the results.
     #[command(flatten)]
     pub publish: PublishArgs,
-    /// The first items.
+    /// Flags for the canary, the first items.
     #[command(flatten)]
     pub canary: CanaryArgs,
-    /// Whether it begins.
+    /// Flags that start the task.
     #[command(flatten)]
     pub begin: Begin,
-    /// Whether warnings refuse.
+    /// Flag that turns warnings into errors.
     #[command(flatten)]
     pub strict: Strict,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// How rows are written.
+/// Formats of rows that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RowForm {
-    /// Values with a character between them
+    /// Values with a separator between them
     Csv,
-    /// A JSON value a line
+    /// One JSON value per line
     Ndjson,
 }
 
-/// How the bytes of a file become rows.
+/// Formats of files with rows to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FileForm {
-    /// Values with a character between them
+    /// Values with a separator between them
     Csv,
-    /// A JSON value a line
+    /// One JSON value per line
     Ndjson,
-    /// A text a line
+    /// One text per line
     Lines,
 }
 
-/// Items that the node has or fetches by itself.
+/// Flags for items that the node counts, fetches or gets inline.
 #[derive(Clone, Debug, Default, Args)]
 pub struct NamedItems {
-    /// So many items without data: 0, 1, 2 …
+    /// Run this many items without data, numbered 0, 1, 2 …
     #[arg(long, value_name = "N", help_heading = "Items")]
     pub total: Option<u64>,
-    /// A CSV, NDJSON or lines of text that the node fetches
+    /// Data that the node fetches from a URL: CSV, NDJSON or lines of text
     #[arg(long, value_name = "URL", help_heading = "Items")]
     pub url: Option<String>,
-    /// How the bytes at the URL become rows; without it the ending of the path says
+    /// Format of the data at the URL; by default the ending of its path decides
     #[arg(
         long,
         value_enum,
@@ -255,7 +255,7 @@ pub struct NamedItems {
         help_heading = "Items"
     )]
     pub format: Option<FileForm>,
-    /// A few items: a JSON array, or @FILE
+    /// A few items inline: a JSON array, or @FILE
     #[arg(
         long = "items",
         id = "inline",
@@ -265,30 +265,30 @@ pub struct NamedItems {
     pub inline: Option<String>,
 }
 
-/// `windrow task create`
+/// Arguments of `windrow task create`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("rows").required(true).args(["csv", "ndjson", "lines", "total", "url", "inline", "open"])))]
 pub struct CreateArgs {
-    /// The business
+    /// Name of the business
     pub business: String,
-    /// Where items come from.
+    /// Flags for items that this program reads.
     #[command(flatten)]
     pub items: Items,
-    /// Or items that the node has by itself.
+    /// Flags for items that the node gets itself.
     #[command(flatten)]
     pub named: NamedItems,
-    /// None yet: they are appended while it runs (windrow task append), until it is sealed
+    /// Create the task without items: append them while it runs (windrow task append), until it is sealed
     #[arg(long, help_heading = "Items")]
     pub open: bool,
-    /// A source without items: ok (nothing to do, the task finishes at once) or error (exit 7)
+    /// Outcome for a source without items: ok (nothing to do, the task finishes at once) or error (exit 7)
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfEmpty::Ok, help_heading = "Items")]
     pub if_empty: IfEmpty,
-    /// What it becomes.
+    /// Flags of the new task.
     #[command(flatten)]
     pub new: NewTask,
 }
 
-/// How `append` is used.
+/// Examples of `append`, for the help.
 pub(in crate::task) const APPEND_EXAMPLES: &str = "\
 Examples:
   windrow task create push --open --name inbox --rate 50/s --start
@@ -298,42 +298,42 @@ Examples:
 
 What is acknowledged is processed. With --key the same lines can be sent again after anything, and are added once.";
 
-/// `windrow task append`
+/// Arguments of `windrow task append`.
 #[derive(Debug, Args)]
 pub struct AppendArgs {
-    /// The task: t42, or business/name
+    /// Task to append to: t42, or business/name
     pub task: String,
-    /// Lines of JSON; - is standard input
+    /// Read items from the lines of an NDJSON file; - is standard input
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub ndjson: String,
-    /// A name for these lines: sent again under the same name, they are not added twice
+    /// Idempotency key of these lines: sent again under the same key, they are not added twice
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow task clone`
+/// Arguments of `windrow task clone`.
 #[derive(Debug, Args)]
 pub struct CloneArgs {
-    /// The task: t42, or business/name
+    /// Task to clone: t42, or business/name
     pub task: String,
-    /// What it becomes.
+    /// Flags of the new task.
     #[command(flatten)]
     pub new: NewTask,
 }
 
-/// `windrow task apply`
+/// Arguments of `windrow task apply`.
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
-    /// The file: TOML or JSON; - is JSON on standard input
+    /// File that describes the task: TOML or JSON; - is JSON on standard input
     #[arg(short, long, value_name = "FILE")]
     pub file: PathBuf,
-    /// Whether warnings refuse.
+    /// Flag that turns warnings into errors.
     #[command(flatten)]
     pub strict: Strict,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }

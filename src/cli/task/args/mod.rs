@@ -1,4 +1,4 @@
-//! `windrow task` on the command line.
+//! Arguments of `windrow task` and its verbs.
 
 pub mod look;
 pub mod make;
@@ -17,19 +17,19 @@ use super::{wait, watch};
 use crate::link::{Paging, Remote};
 use crate::task::look::explain;
 
-/// `windrow task`
+/// Arguments of `windrow task`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct TaskArgs {
-    /// What to do; without it the tasks are listed.
+    /// Verb to execute; without one the tasks are listed.
     #[command(subcommand)]
     pub verb: Option<Verb>,
-    /// The flags of the list.
+    /// Flags of the list, without a verb.
     #[command(flatten)]
     pub list: ListArgs,
 }
 
-/// clap's own is longer than a line.
+/// Builds the usage of a verb, since clap's own is longer than a line.
 macro_rules! usage {
     ($verb:literal, $more:literal) => {
         concat!(
@@ -42,128 +42,128 @@ macro_rules! usage {
     };
 }
 
-/// What to do with tasks.
+/// Verbs of `windrow task`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List tasks, the newest first
+    /// List tasks, newest first
     List(ListArgs),
-    /// Show a task
+    /// Show a task with its progress and settings
     Show(ShowArgs),
-    /// Make a task of a file, a pipe, a URL, a count or a few items
+    /// Create a task; its items come from a file, a pipe, a URL, a count or a list
     #[command(after_help = make::CREATE_EXAMPLES, override_usage = make::CREATE_USAGE)]
     Create(Box<CreateArgs>),
-    /// Call the handler with some items; nothing is recorded
+    /// Call the handler with some items of a task; records nothing
     Preview(PreviewArgs),
-    /// Start tasks, or let them go on
+    /// Start tasks or resume them
     #[command(override_usage = usage!("start", ""))]
     Start(StartArgs),
     /// Stop tasks: no new calls; calls in flight may finish
     #[command(override_usage = usage!("stop", ""))]
     Stop(StopArgs),
-    /// End tasks for good
+    /// Cancel tasks for good
     #[command(override_usage = usage!("cancel", ""))]
     Cancel(PlainArgs),
-    /// Finish tasks early: what was dispatched still settles
+    /// Finish tasks early: items already dispatched still settle
     #[command(override_usage = usage!("finish", ""))]
     Finish(FinishArgs),
-    /// Append items to an open task: the lines of a file, or of a pipe as they come
+    /// Append items to an open task, from a file or from a pipe as they arrive
     #[command(after_help = make::APPEND_EXAMPLES)]
     Append(AppendArgs),
-    /// Seal open tasks: they take no more items, and finish once those that they have are settled
+    /// Seal open tasks: accept no more items, and finish once all are settled
     #[command(override_usage = usage!("seal", ""))]
     Seal(PlainArgs),
-    /// Give up the items that wait after a failure with a code
+    /// Mark retrying items as failed, by failure code
     #[command(after_help = steer::FAIL_EXAMPLES, override_usage = usage!("fail", " --code CODE"))]
     Fail(FailArgs),
-    /// Skip items that nobody should call any more
+    /// Skip items, so that they are never called again
     #[command(after_help = steer::SKIP_EXAMPLES)]
     Skip(SkipArgs),
-    /// Try recovering tasks now
+    /// Retry the recovery of tasks now
     #[command(override_usage = usage!("recover", ""))]
     Recover(PlainArgs),
-    /// Change tasks, also while they run; what was and what is are printed
+    /// Change tasks, even while they run; prints old and new values
     #[command(visible_alias = "edit", override_usage = steer::SET_USAGE)]
     Set(Box<SetArgs>),
-    /// Make a task like another one, with nothing done yet
+    /// Create a task like another one, with nothing done yet
     Clone(Box<CloneArgs>),
-    /// Delete tasks that have ended, with all that is known of their items
+    /// Delete ended tasks with all records of their items
     #[command(override_usage = usage!("delete", ""))]
     Delete(PlainArgs),
-    /// Move a running task to another node: calls in flight end first, and nothing is done twice
+    /// Move a running task to another node: calls in flight finish first, and nothing is done twice
     #[command(after_help = steer::MOVE_EXAMPLES)]
     Move(MoveArgs),
-    /// Show failures by code, or item by item
+    /// Show failures, by code or item by item
     Failures(FailuresArgs),
     /// Show an item with its attempts
     Item(ItemArgs),
-    /// Do failures again, in a task of their own
+    /// Redo failed items in a new task
     #[command(override_usage = redrive::REDRIVE_USAGE, after_help = redrive::REDRIVE_EXITS)]
     Redrive(Box<RedriveArgs>),
-    /// Show a task's log, the newest line last, or follow it
+    /// Show a task's log, newest line last, or follow it
     Log(LogArgs),
-    /// List the runs of a task, the newest first, each with the counts of its shard at its end
+    /// List the runs of a task with their final counts, newest first; counts are per shard
     Runs(PagesArgs),
-    /// List who changed what of a task and why, the newest first
+    /// List changes to a task with author and reason, newest first
     Revisions(PagesArgs),
-    /// Tell the whole story of a task, with the proof that every item is accounted for
+    /// Print the full history of a task, with proof that every item is accounted for
     Report(ReportArgs),
-    /// What items came to, in index order, of a task with results = keep: a row for each that succeeded with an output; while
-    /// it runs, up to the first item that isn't settled
+    /// Print outputs in index order, of a task with results = keep: a row for each item that succeeded with an
+    /// output; while it runs, up to the first item that isn't settled
     Results(ResultsArgs),
     /// Export failures or the log as CSV or NDJSON
     Export(ExportArgs),
-    /// Make a task as a file says, or change it to what the file says
+    /// Create or update a task from a file
     #[command(after_help = make::APPLY_EXAMPLES)]
     Apply(ApplyArgs),
-    /// Wait until tasks are over
+    /// Wait until tasks end
     #[command(after_help = wait::EXAMPLES)]
     Wait(wait::WaitArgs),
-    /// Watch a task as it goes on
+    /// Watch the progress of a task
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::WatchArgs),
-    /// Why a task is as fast as it is, and what would help
+    /// Explain the current speed of a task and how to raise it
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::ExplainArgs),
 }
 
-/// `windrow task list`
+/// Arguments of `windrow task list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// Of this business
+    /// Only tasks of this business
     #[arg(long, short = 'b', value_name = "BUSINESS", help_heading = "Which")]
     pub business: Option<String>,
-    /// Of one of these statuses, separated by commas
+    /// Only tasks in one of these statuses, separated by commas
     #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Which")]
     pub status: Option<String>,
-    /// With this label
+    /// Only tasks with this label
     #[arg(long, short = 'l', value_name = "KEY=VALUE", value_parser = make::label_sought, help_heading = "Which")]
     pub label: Option<String>,
-    /// Whose name or business contains this
+    /// Only tasks whose name or business contains this text
     #[arg(long, value_name = "TEXT", help_heading = "Which")]
     pub search: Option<String>,
-    /// Redrives of this task
+    /// Only redrives of this task
     #[arg(long, value_name = "TASK", help_heading = "Which")]
     pub parent: Option<String>,
-    /// The oldest first
+    /// List the oldest tasks first
     #[arg(long, help_heading = "Which")]
     pub oldest: bool,
-    /// How many.
+    /// Flags for the number of entries.
     #[command(flatten)]
     pub paging: Paging,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// `windrow task show`
+/// Arguments of `windrow task show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The task: t42, or business/name
+    /// Task to show: t42, or business/name
     pub task: String,
-    /// Print the address of its page in the dashboard, and nothing else
+    /// Print only the address of the dashboard page
     #[arg(long)]
     pub web: bool,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }

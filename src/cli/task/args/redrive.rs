@@ -1,4 +1,4 @@
-//! What does failures again.
+//! Arguments of the command that redoes failed items.
 
 use clap::{ArgGroup, Args};
 
@@ -8,22 +8,22 @@ use crate::input::settings::Settings;
 use crate::link::Write;
 use crate::run::args::IfEmpty;
 
-/// How `redrive` is called; clap's own is longer than a line.
+/// Usage of `redrive`, since clap's own is longer than a line.
 pub(super) const REDRIVE_USAGE: &str = "\
 windrow task redrive --code CODES|--indexes SET|--unconfirmed|--all TASK";
 
-/// The exit codes of `redrive`.
+/// Exit codes of `redrive`, for the help.
 pub(super) const REDRIVE_EXITS: &str = "\
 Exit with --wait: that of the redrive, 8 where some of its items failed again.
 Failures of TASK that it left alone don't count.";
 
-/// `windrow task redrive`
+/// Arguments of `windrow task redrive`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("failures").required(true).multiple(true).args(["codes", "indexes", "unconfirmed", "all"])))]
 pub struct RedriveArgs {
-    /// The task: t42, or business/name
+    /// Task with the failures: t42, or business/name
     pub task: String,
-    /// Failures of these codes
+    /// Failures with these codes, separated by commas
     #[arg(
         long = "code",
         id = "codes",
@@ -38,34 +38,34 @@ pub struct RedriveArgs {
     /// Only unconfirmed failures: nothing showed whether the handler failed for them alone
     #[arg(long, help_heading = "Which")]
     pub unconfirmed: bool,
-    /// All failures
+    /// Redo all failed items, whatever the code
     #[arg(long, conflicts_with_all = ["codes", "indexes", "unconfirmed"], help_heading = "Which")]
     pub all: bool,
-    /// Also what earlier redrives recovered or have under way
+    /// Include items that earlier redrives recovered, or are working on
     #[arg(long, help_heading = "Which")]
     pub again: bool,
-    /// No failure left to do again: ok (exit 0) or error (exit 7)
+    /// Outcome if no failure is left: ok (exit 0) or error (exit 7)
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfEmpty::Ok, help_heading = "Which")]
     pub if_empty: IfEmpty,
-    /// Give the items new idempotency keys, so that the business takes them for new ones
+    /// Give the items new idempotency keys, so that the business treats them as new
     #[arg(long, help_heading = "Content")]
     pub new_keys: bool,
-    /// What it is found by.
+    /// Flags that identify the redrive.
     #[command(flatten)]
     pub identity: Identity,
-    /// What has a plain value.
+    /// Flags for attributes with plain values.
     #[command(flatten)]
     pub attributes: Attributes<Redriving>,
-    /// How items are driven.
+    /// Flags for the live settings.
     #[command(flatten)]
     pub settings: Settings,
-    /// The first items.
+    /// Flags for the canary, the first items.
     #[command(flatten)]
     pub canary: CanaryArgs,
-    /// Whether it begins.
+    /// Flags that start the redrive.
     #[command(flatten)]
     pub begin: Begin,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }

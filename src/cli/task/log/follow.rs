@@ -1,8 +1,8 @@
-//! Following the log: what was stored since the last look, over and over.
+//! Polling of the log for lines stored since the last poll.
 //!
-//! Neither times nor numbers say what is new. A line may be stored a little after it was written; and of lines of different
-//! tasks, one with a lower number may be seen after one with a higher. So each look goes a while further back than the one
-//! before, and a line is new that wasn't there then.
+//! Neither times nor numbers tell which lines are new. A line may be stored a little after it was written, and among
+//! lines of different tasks a lower number may appear after a higher one. So each poll reaches some time further back
+//! than the one before, and a line is new if it wasn't there then.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -16,29 +16,29 @@ use crate::output::screen;
 use crate::output::table::times::written;
 use windrow_client::Request;
 
-/// Between two looks.
+/// Interval between two polls.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How much later than written a line may be stored. (Nodes write the log out every second; a store that hangs keeps it
-/// for less than this.) Unit: milliseconds.
+/// Maximum delay between writing and storing a line. (Nodes flush the log every second; a store that hangs delays it
+/// by less than this.) Unit: milliseconds.
 const STORED_LATE_MS: i64 = 60_000;
 
-/// How far the log is read.
+/// Position up to which the log has been read.
 pub(super) struct Place {
-    /// The numbers of the lines that were there at the last look, as far back as it went.
+    /// Numbers of the lines found by the last poll, as far back as it reached.
     seen: BTreeSet<i64>,
-    /// Nothing older is wanted. Unit: milliseconds since 1970.
+    /// Time of the oldest wanted line. Unit: milliseconds since 1970.
     from: Option<i64>,
-    /// When it was read, by the node's clock. Unit: milliseconds since 1970.
+    /// Time of the last poll by the node's clock. Unit: milliseconds since 1970.
     now_ms: i64,
 }
 
 impl Place {
-    /// The present end of the log: what is there now is not new.
+    /// Returns the present end of the log: lines that exist now aren't new.
     ///
     /// # Errors
-    /// As [`Link::send`].
+    /// Same as [`Link::send`].
     pub(super) async fn end(link: &Link<'_>, request: &Request, from: Option<i64>) -> Result<Place, Fault> {
-        // How far a look goes back is counted by the node's clock, which an answer tells.
+        // The reach of a poll is measured by the node's clock, which each answer contains.
         let one = Paging::first(NonZeroU32::MIN);
         let now_ms = link.list(request.clone(), Some(&one)).await?.now_ms;
         let seen = BTreeSet::new();
@@ -47,7 +47,7 @@ impl Place {
         Ok(place)
     }
 
-    /// These are shown already.
+    /// Marks lines that have already been shown.
     pub(super) fn pass(&mut self, shown: &[Line]) {
         self.seen.extend(shown.iter().map(|shown| shown.line.number));
     }
@@ -57,12 +57,13 @@ impl Place {
         let from = self.from.map_or(back, |from| from.max(back));
         let request = request.clone().query_option("from", written(from));
         let listed = link.list(request, Some(&Paging::ALL)).await?;
-        // Another node may answer, whose clock is behind: a look never goes further back than the one before.
+        // The answer may come from another node, whose clock is behind: a poll never reaches further back than the
+        // one before.
         self.now_ms = self.now_ms.max(listed.now_ms);
         Ok(self.new_of(listed.things()?, |there| there.line.number))
     }
 
-    /// Those of the lines that are there that were not there before, oldest first.
+    /// Returns the lines that weren't there before, oldest first.
     fn new_of<T>(&mut self, there: Vec<T>, number: fn(&T) -> i64) -> Vec<T> {
         let before = std::mem::replace(&mut self.seen, there.iter().map(number).collect());
         let mut new = there;
@@ -72,10 +73,10 @@ impl Place {
     }
 }
 
-/// Shows lines as they are stored, until nobody reads them any more.
+/// Prints lines as they are stored, until the reader is gone.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(super) async fn follow(
     link: &Link<'_>,
     request: &Request,

@@ -1,4 +1,4 @@
-//! Lines of the data log as people and scripts see them.
+//! Lines of the data log, for people and scripts.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::output::table::times::{TimeStyle, Times};
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
 use crate::task::look::carried::{carried, who};
 
-/// A line, and how the node wrote it.
+/// Parsed line, with its original JSON from the node.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Box<RawValue>")]
 pub(super) struct Line {
@@ -27,7 +27,7 @@ impl TryFrom<Box<RawValue>> for Line {
     }
 }
 
-/// Lines of the data log.
+/// Listing of data log lines.
 pub(super) const LINES: Listing<Line> = Listing {
     columns: &[
         Column::plain("NUMBER", Keep::Always, 4, |line| {
@@ -53,13 +53,13 @@ pub(super) const LINES: Listing<Line> = Listing {
     none: "no lines",
 };
 
-/// A line in the form that was asked for, with its end.
+/// Formats a line in the requested format, including the line break.
 pub(super) fn told(link: &Link<'_>, line: &Line, names_task: bool, now_ms: i64) -> String {
     let look = &link.look;
     if look.form == Form::Ndjson {
         return line.written.get().replace(['\n', '\r'], " ") + "\n";
     }
-    // "3m ago" is wrong a minute later, and a log stays on the screen.
+    // "3m ago" would be wrong a minute later, while a log stays on the screen.
     let style = match look.style {
         TimeStyle::Relative => TimeStyle::Local,
         style => style,
@@ -68,7 +68,7 @@ pub(super) fn told(link: &Link<'_>, line: &Line, names_task: bool, now_ms: i64) 
     text(&line.line, &times, names_task, is_wide, look.paper.colours)
 }
 
-/// `17:02:11 warn  t42 #388,012 RATE_LIMITED upstream 429`.
+/// Formats a line as `17:02:11 warn  t42 #388,012 RATE_LIMITED upstream 429`.
 fn text(line: &api::LogLine, times: &Times, names_task: bool, is_wide: bool, colours: bool) -> String {
     let level = clean(&line.level);
     let tone = match level.as_str() {

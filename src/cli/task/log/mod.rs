@@ -1,7 +1,7 @@
-//! `windrow log`: the data log of all tasks, or of one; `windrow task log` is the same with `show`.
+//! Implementation of `windrow log`, the data log of all tasks or of one. `windrow task log` uses the same `show`.
 //!
-//! People read it as a file: the newest line last, with the time of day unless `--time` says otherwise. Scripts get
-//! the API's own order, newest first; what follows the log comes line by line, as it is stored.
+//! People read it like a file: newest line last, with the time of day unless `--time` says otherwise. Scripts get the
+//! API's own order, newest first; with `--follow`, new lines are printed one by one as they are stored.
 
 mod follow;
 mod lines;
@@ -19,7 +19,7 @@ use crate::output::table::times::written;
 use crate::shell::Shell;
 use windrow_client::{Request, segment};
 
-/// How it is used.
+/// Examples of `windrow log`, for the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   windrow log --level warn --since 10m
@@ -27,62 +27,62 @@ Examples:
   windrow log --follow --origin business
   windrow log --text timeout --all -o ndjson | jq -r .message";
 
-/// How important a line is.
+/// Levels of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Level {
-    /// For developers
+    /// Details of interest to developers
     Debug,
-    /// Normal
+    /// Normal events in operation
     Info,
-    /// Odd but handled
+    /// Unusual events that were handled
     Warn,
-    /// Something failed
+    /// Failure of an operation
     Error,
 }
 
-/// Who wrote a line.
+/// Authors of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Origin {
-    /// The business
+    /// Lines written by the business
     Business,
-    /// Windrow
+    /// Lines written by Windrow itself
     System,
 }
 
-/// `windrow log`
+/// Arguments of `windrow log`.
 #[derive(Clone, Debug, Args)]
 pub struct LogArgs {
-    /// Lines of this task only: t42, or business/name
+    /// Only lines of this task: t42, or business/name
     #[arg(long, help_heading = "Which")]
     pub task: Option<String>,
-    /// Which lines, and how.
+    /// Flags that filter and format the lines.
     #[command(flatten)]
     pub flags: LogFlags,
 }
 
-/// Which lines of a log, and how the node is reached.
+/// Flags that filter the log, and flags for the connection and the output.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Which")]
 pub struct LogFlags {
-    /// This level or above
+    /// Only lines of this level or above
     #[arg(long, value_enum)]
     pub level: Option<Level>,
-    /// Lines about this item
+    /// Only lines about this item
     #[arg(long, value_name = "INDEX")]
     pub index: Option<u64>,
-    /// Lines with this text in their message, whatever the case of its letters
+    /// Only lines with this text in their message, ignoring case
     #[arg(long, visible_alias = "search")]
     pub text: Option<String>,
-    /// Who wrote it
+    /// Only lines by this author
     #[arg(long, value_enum)]
     pub origin: Option<Origin>,
-    /// Lines with this code, of those that windrow writes
+    /// Only lines with this code, among those that Windrow writes
     #[arg(long)]
     pub code: Option<String>,
-    /// Lines of the last 10m, 2h, 3d …, or since a time (22:00, yesterday 18:00, 2026-11-20, RFC 3339)
+    /// Lines since a time or a span ago; 10m, 2h, 3d, 22:00, yesterday 18:00, 2026-11-20 or RFC 3339
     #[arg(long, visible_alias = "from", value_name = "SPAN|TIME")]
     pub since: Option<String>,
-    /// Lines before a span ago, or before a time (as --since)
+    /// Lines before a time or a span ago, as for --since
     #[arg(
         long,
         visible_alias = "to",
@@ -90,29 +90,29 @@ pub struct LogFlags {
         conflicts_with = "follow"
     )]
     pub until: Option<String>,
-    /// Go on with what is written from now on, until Ctrl-C
+    /// Follow the log from now on, until Ctrl-C
     #[arg(short, long)]
     pub follow: bool,
-    /// How many.
+    /// Flags for the number of lines.
     #[command(flatten)]
     pub paging: Paging,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// Shows the log.
+/// Prints the log of all tasks, or of the one in the flags.
 ///
 /// # Errors
-/// As [`show`].
+/// Same as [`show`].
 pub(crate) async fn log(args: &LogArgs, shell: &Shell) -> Result<Exit, Fault> {
     show(&args.flags, args.task.as_deref(), shell).await
 }
 
-/// Shows the log of one task (`t42`, `business/name`), or of all.
+/// Prints the log of one task (`t42`, `business/name`), or of all.
 ///
 /// # Errors
-/// `Usage` for a time that is none, and for a form that never ends; else as [`Link::send`].
+/// `Usage` for an invalid time, and for a format that can't be followed; otherwise same as [`Link::send`].
 pub(crate) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&flags.remote, shell)?;
     let form = link.look.form;
@@ -126,7 +126,7 @@ pub(crate) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
     let request = request(flags, task, &link).await?;
     let first = request.clone().query_option("from", from.and_then(written));
     let first = first.query_option("to", to.and_then(written));
-    // Taken before the first page is read, so that what is stored between the two isn't missed.
+    // Take the position before reading the first page, so that no line stored between the two is missed.
     let end = match flags.follow {
         true => Some(Place::end(&link, &request, from).await?),
         false => None,
@@ -156,7 +156,7 @@ pub(crate) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
     Ok(Exit::Ok)
 }
 
-/// What is asked of the node, but for the times.
+/// Builds the request without its times.
 async fn request(flags: &LogFlags, task: Option<&str>, link: &Link<'_>) -> Result<Request, Fault> {
     let path = match task {
         Some(task) => format!("/v1/tasks/{}/logs", segment(&link.task(task).await?)),
@@ -170,7 +170,7 @@ async fn request(flags: &LogFlags, task: Option<&str>, link: &Link<'_>) -> Resul
         .query_option("code", flags.code.as_deref()))
 }
 
-/// The time of a flag. Unit: milliseconds since 1970.
+/// Parses the time of a flag. Unit: milliseconds since 1970.
 fn moment(flag: &str, text: Option<&String>, link: &Link<'_>) -> Result<Option<i64>, Fault> {
     Ok(moment::given_option(flag, text, Lean::Back, link)?.map(|given| given.at_ms))
 }

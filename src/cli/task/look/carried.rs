@@ -1,10 +1,10 @@
-//! The data of an item beside what is told of it.
+//! Data of an item, printed with other facts about it.
 
 use serde_json::value::RawValue;
 
 use crate::output::table::{Cell, clean};
 
-/// What an item carries; why it can't be told, in brackets.
+/// Formats the data of an item, or in brackets the reason why it is missing.
 pub(crate) fn carried(data: Option<&RawValue>, missing: Option<&str>) -> Cell {
     match (data, missing) {
         (Some(data), _) => Cell::new(data.get()),
@@ -13,7 +13,7 @@ pub(crate) fn carried(data: Option<&RawValue>, missing: Option<&str>) -> Cell {
     }
 }
 
-/// Behind a failure: what its item carries, if anything.
+/// Formats the data of an item to follow its failure, empty if there is none.
 pub(crate) fn who(data: Option<&RawValue>) -> String {
     data.map_or_else(String::new, |data| clean(&format!("  {}", data.get())))
 }

@@ -1,4 +1,4 @@
-//! `windrow task explain`: why a task is as fast as it is, and what would help.
+//! Implementation of `windrow task explain`: the causes of a task's current speed, and advice to raise it.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -14,34 +14,34 @@ use crate::shell::Shell;
 use windrow_client::Request;
 use windrow_core::explain::rate_text;
 
-/// Examples under `--help`.
+/// Examples of `explain`, for the help.
 pub const EXAMPLES: &str = "\
 Examples:
   windrow task explain t42
   windrow task explain t42 --seconds 300
   windrow task explain t42 --apply   # makes the advised change; asks first";
 
-/// The reason that the audit has when none is given.
+/// Reason recorded in the audit log if none is given.
 const REASON: &str = "explain";
 
-/// `windrow task explain`
+/// Arguments of `windrow task explain`.
 #[derive(Debug, Args)]
 #[command(mut_arg("reason", |arg| arg.requires("apply")), mut_arg("dry_run", |arg| arg.requires("apply")))]
 pub struct ExplainArgs {
-    /// The task: t42, or business/name
+    /// Task to explain: t42, or business/name
     pub task: String,
-    /// Of the last so many seconds
+    /// Number of past seconds to explain
     #[arg(long, value_name = "N")]
     pub seconds: Option<u32>,
-    /// Make the first change that is advised
+    /// Make the first recommended change
     #[arg(long)]
     pub apply: bool,
-    /// Why, or only to see.
+    /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
 }
 
-/// The causes, for scripts.
+/// Listing of causes, for scripts.
 const CAUSES: Listing<api::ExplainedCause> = Listing {
     columns: &[
         Column::text("CAUSE", Keep::Always, 8, |cause| &cause.slug),
@@ -57,17 +57,17 @@ const CAUSES: Listing<api::ExplainedCause> = Listing {
     none: "nothing is missing",
 };
 
-/// Explains the speed of a task, and makes the change that is advised if that is wanted.
+/// Explains the speed of a task, and makes the recommended change with `--apply`.
 ///
 /// # Errors
-/// As [`Link::send`]; `Interrupted` when the change isn't wanted after all.
+/// Same as [`Link::send`]; `Interrupted` if the user declines the change.
 pub(crate) async fn explain(args: &ExplainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let id = link.task(&args.task).await?;
     let path = format!("/v1/tasks/{id}");
     let request = Request::get(&format!("{path}/explain")).query_option("seconds", args.seconds);
     let is_for_people = link.look.form.is_for_people();
-    // What is applied is what was shown: another look may advise something else.
+    // With `--apply`, show and apply the same explanation: a second request may recommend something else.
     if is_for_people && !args.apply {
         let text = link.send(request.clone().accept("text/plain")).await?.text();
         screen::put(&painted(
@@ -129,7 +129,7 @@ async fn apply(
     Ok(Exit::Ok)
 }
 
-/// `window 600 → 1500, concurrency 8 → 16`.
+/// Formats a change of settings as `window 600 → 1500, concurrency 8 → 16`.
 fn changes(change: &Map<String, Value>, task: &api::Task) -> String {
     let before = json!(task.settings.tuning);
     let texts = change.iter().map(|(name, value)| {
@@ -139,7 +139,7 @@ fn changes(change: &Map<String, Value>, task: &api::Task) -> String {
     clean(&texts.collect::<Vec<_>>().join(", "))
 }
 
-/// The node's text with its marks in colour and its times as they are wanted; each line stays a line.
+/// Colours the marks in the node's text and formats its times in the requested style. Lines stay as they are.
 fn painted(text: &str, colours: bool, style: TimeStyle) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! `windrow task export`: everything, piece by piece, whatever its size.
+//! Implementation of `windrow task export`: complete data, streamed piece by piece, whatever its size.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::task::args::look::{ExportArgs, Exported};
 use crate::task::args::make::RowForm;
 use windrow_client::Request;
 
-/// Exports.
+/// Exports failures or the log.
 ///
 /// # Errors
-/// `Conflict` when the file is there already; `Failed` when it can't be written. A file is there whole or not at all.
+/// `Conflict` if the file exists; `Failed` if it can't be written. The file appears complete or not at all.
 pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fault> {
     let out = args.out.as_deref().filter(|path| path.as_os_str() != "-");
     if let Some(path) = out.filter(|path| !args.force && path.exists()) {
@@ -34,7 +34,7 @@ pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
     deliver(&link, request, (out, args.force)).await
 }
 
-/// How rows are written: as the flag says, else as `-o` or the name of the file does.
+/// Returns the format of rows: that of the flag, or else of `-o` or of the file's name.
 pub(crate) fn row_form(said: Option<RowForm>, link: &Link<'_>, out: Option<&Path>) -> RowForm {
     let is_csv = |path: &Path| {
         path.extension()
@@ -49,7 +49,7 @@ pub(crate) fn row_form(said: Option<RowForm>, link: &Link<'_>, out: Option<&Path
     }
 }
 
-/// Everything that is answered, to a file or to standard output.
+/// Writes the whole answer to a file or to standard output.
 pub(crate) async fn deliver(
     link: &Link<'_>,
     request: Request,
@@ -88,7 +88,7 @@ pub(crate) async fn deliver(
     Ok(Exit::Ok)
 }
 
-/// Where the half file is, so that it can become the whole one in one step.
+/// Returns the folder of the incomplete file: the target's own, so that a single step completes it.
 fn folder(path: &Path) -> PathBuf {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.map_or_else(|| PathBuf::from("."), Path::to_path_buf)

@@ -1,4 +1,4 @@
-//! `windrow task failures`, and `preview`: what the handler says of items.
+//! Implementation of `windrow task failures`, and of `preview`, which shows the handler's replies for items.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use crate::task::look::report;
 use crate::task::make::draft::Draft;
 use windrow_client::Request;
 
-/// Failures by code.
+/// Listing of failures by code.
 const GROUPS: Listing<FailureGroup> = Listing {
     columns: &[
         Column::text("CODE", Keep::Always, 12, |group: &FailureGroup| &group.code).tone(Tone::Bad),
@@ -49,7 +49,7 @@ const GROUPS: Listing<FailureGroup> = Listing {
     none: "no failures",
 };
 
-/// Failures item by item.
+/// Listing of failures, item by item.
 const FAILURES: Listing<Failure> = Listing {
     columns: &[
         Column::new("INDEX", Side::Right, Keep::Always, 6, |item, _| {
@@ -87,7 +87,7 @@ const FAILURES: Listing<Failure> = Listing {
     none: "no failures",
 };
 
-/// What the handler said of items.
+/// Listing of the handler's replies in a preview.
 const PREVIEWED: Listing<PreviewedItem> = Listing {
     columns: &[
         Column::new("INDEX", Side::Right, Keep::Always, 6, |item, _| {
@@ -119,7 +119,7 @@ fn index(index: u64, origin: &str) -> Cell {
     }
 }
 
-/// ` (t12 #5)`: the item that a redrive does again, as its handler sees it.
+/// Returns the suffix ` (t12 #5)` with the original item of a redrive, as its handler sees it.
 fn origin(task: Option<&str>, index: Option<u64>) -> String {
     match (task, index) {
         (Some(task), Some(index)) => format!(" ({task} #{})", human::count(index)),
@@ -127,10 +127,10 @@ fn origin(task: Option<&str>, index: Option<u64>) -> String {
     }
 }
 
-/// Shows failures.
+/// Lists failures by code or by item.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
@@ -165,10 +165,10 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
     Ok(exit)
 }
 
-/// What redrives made of a task's failures, where a person reads it.
+/// Returns the effect of redrives on a task's failures, for people only.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn redriven_for_people(link: &Link<'_>, id: &str) -> Result<Option<String>, Fault> {
     match link.look.form.is_for_people() {
         true => report::redriven(link, id).await,
@@ -181,16 +181,16 @@ async fn groups(link: &Link<'_>, id: &str) -> Result<Listed, Fault> {
     link.list(request.query("data", "*"), None).await
 }
 
-/// The failures of a task by code, a line each, with who they are about.
+/// Returns the failures of a task by code, one per line, with the data of an example.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn told(link: &Link<'_>, id: &str) -> Result<Vec<String>, Fault> {
     let groups = groups(link, id).await?.things()?;
     Ok(groups.iter().map(group).collect())
 }
 
-/// `BAD ×41 (2 unconfirmed)   #63 token expired  {"user_id":"u_0064"}`
+/// Formats a group of failures as `BAD ×41 (2 unconfirmed)   #63 token expired  {"user_id":"u_0064"}`.
 pub(crate) fn group(group: &FailureGroup) -> String {
     format!(
         "{} ×{}{}   {}{}",
@@ -202,13 +202,13 @@ pub(crate) fn group(group: &FailureGroup) -> String {
     )
 }
 
-/// `#63 token expired`
+/// Formats the example of a group as `#63 token expired`.
 fn example(group: &FailureGroup) -> String {
     let origin = origin(group.example_origin_task.as_deref(), group.example_origin_index);
     format!("#{}{origin} {}", group.example_index, group.example)
 }
 
-/// Which codes there are, where no failure has the one that was asked for.
+/// Prints the existing codes if no failure has the requested one.
 async fn tell_codes(link: &Link<'_>, id: &str, code: &str) -> Result<(), Fault> {
     let groups: Vec<FailureGroup> = groups(link, id).await?.things()?;
     let codes: Vec<&str> = groups.iter().map(|group| group.code.as_str()).collect();
@@ -226,7 +226,7 @@ async fn tell_codes(link: &Link<'_>, id: &str, code: &str) -> Result<(), Fault> 
 /// Calls the handler with some items.
 ///
 /// # Errors
-/// What the node refused.
+/// Same as [`Draft::send`].
 pub(crate) async fn preview(args: &PreviewArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let id = link.task(&args.task).await?;

@@ -1,4 +1,4 @@
-//! What happens after a task was made: its canary, its end.
+//! Follow-up of a new task: its canary and its end.
 
 use api::Task;
 
@@ -18,37 +18,37 @@ use crate::task::wait::until::{self, TaskAnswer};
 use crate::task::words;
 use windrow_client::{Answer, Request};
 
-/// Failures that are shown when a person asks for them.
+/// Number of failures shown when the user asks for them.
 const FAILURES_SHOWN: u32 = 20;
 
-/// A task that was made now, and what is wanted of it.
+/// New task, with the requested follow-up.
 pub(crate) struct Created {
     pub(crate) answer: Answer,
-    /// What is told to people.
+    /// Line printed for people.
     pub(crate) line: String,
     pub(crate) begin: Begin,
-    /// What follows its canary, if it has one.
+    /// Action after its canary, if it has one.
     pub(crate) then: Option<Then>,
 }
 
-/// How that went.
+/// Result of following a new task.
 pub(crate) struct Followed {
     pub(crate) exit: Exit,
-    /// The task at its end, if that was awaited.
+    /// Task at its end, if the command waited for it.
     pub(crate) ended: Option<Task>,
 }
 
 impl Followed {
-    /// Its end isn't awaited.
+    /// Creates the result for a task whose end isn't awaited.
     fn no_further(exit: Exit) -> Followed {
         Followed { exit, ended: None }
     }
 }
 
-/// Prints it, watches its canary and waits for its end, as far as that is wanted.
+/// Prints the new task, then watches its canary and waits for its end if requested.
 ///
 /// # Errors
-/// When the node can't be asked any more; the task goes on.
+/// Fails if the node can't be reached any more; the task goes on.
 pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed, Fault> {
     let task: Task = created.answer.read()?;
     let id = task.id.as_str();
@@ -59,7 +59,7 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
     if let Some(note) = canary_of_all(&task) {
         link.say(&note);
     }
-    // Nobody sits there until it begins.
+    // Don't wait at the terminal for a start in the future.
     let begins = created.begin.starts() && !words::waits_for_its_time(&task);
     let asks = created.then == Some(Then::Ask) && begins;
     if !asks && !created.begin.wait {
@@ -79,7 +79,7 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
             print(link, &end.answer, &end.task)?;
             let line = format!("{id}  stopped after its canary   go on: windrow task start {id}");
             tell(link, &line)?;
-            // Who waits for its end learns that it isn't there, as from `wait` and `watch`.
+            // A command with `--wait` reports that the task hasn't ended, like `wait` and `watch`.
             let exit = if created.begin.wait { Exit::Stopped } else { exit };
             return Ok(Followed::no_further(exit));
         }
@@ -104,7 +104,8 @@ fn latency_p95(task: &Task) -> Option<f64> {
     task.live.as_ref()?.latency_p95_seconds
 }
 
-/// A canary after which nothing is left holds nothing back. What an open task will be given isn't known.
+/// Returns a warning if the canary covers all items, so that nothing is held back. The total of an open task isn't
+/// known.
 fn canary_of_all(task: &Task) -> Option<String> {
     let (canary, total) = (task.spec.canary?.items.get(), task.total);
     let covers = canary >= total && task.intake.is_none();
@@ -117,7 +118,7 @@ fn canary_of_all(task: &Task) -> Option<String> {
     })
 }
 
-/// What somebody has to do who doesn't wait for it.
+/// Prints the next command for a user who doesn't wait.
 fn hint(link: &Link<'_>, created: &Created, task: &Task) {
     let id = &task.id;
     let is_told = warnings::has(task, "not_started");
@@ -131,7 +132,7 @@ fn hint(link: &Link<'_>, created: &Created, task: &Task) {
     }
 }
 
-/// Prints the body for scripts.
+/// Prints the body, for scripts only.
 fn print(link: &Link<'_>, answer: &Answer, task: &Task) -> Result<(), Fault> {
     screen::put(&match link.look.form {
         Form::Table | Form::Wide | Form::Name => return Ok(()),
@@ -145,7 +146,7 @@ fn print(link: &Link<'_>, answer: &Answer, task: &Task) -> Result<(), Fault> {
     })
 }
 
-/// Tells what a canary came to.
+/// Prints the outcome of a canary.
 async fn report(link: &Link<'_>, task: &Task, p95: Option<f64>) -> Result<(), Fault> {
     let items = human::counted(words::done(task).0, "item");
     let p95 = p95.map(|p95| format!("   p95 {:.0} ms", p95 * 1000.0));
@@ -160,14 +161,14 @@ async fn report(link: &Link<'_>, task: &Task, p95: Option<f64>) -> Result<(), Fa
     Ok(())
 }
 
-/// What follows the canary.
+/// Decision after the canary.
 enum Decision {
     GoOn,
-    /// It stays where it is, and the program ends.
+    /// Leave the task stopped and exit.
     Stay(Exit),
 }
 
-/// Asks a person; without one it stays stopped.
+/// Asks the user. Without a terminal the task stays stopped.
 async fn decide(link: &Link<'_>, task: &Task, asks: bool) -> Result<Decision, Fault> {
     let failed = words::has_failures(task);
     let unasked = Decision::Stay(if failed { Exit::WithFailures } else { Exit::Ok });

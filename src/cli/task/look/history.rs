@@ -1,4 +1,4 @@
-//! `windrow task runs` and `revisions`: what was.
+//! Implementation of `windrow task runs` and `revisions`: the history of a task.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::shell::Shell;
 use crate::task::args::look::PagesArgs;
 use windrow_client::Request;
 
-/// Runs.
+/// Listing of the runs of a task.
 const RUNS: Listing<api::Run> = Listing {
     columns: &[
         Column::plain("SHARD", Keep::Rank(55), 3, |run| Some(run.shard.to_string())),
@@ -42,7 +42,7 @@ const RUNS: Listing<api::Run> = Listing {
     none: "it never ran",
 };
 
-/// Changes, and why.
+/// Listing of changes with their reasons.
 const REVISIONS: Listing<api::AuditEntry> = Listing {
     columns: &[
         Column::time("AT", Keep::Always, |entry| Some(&entry.at)),
@@ -57,10 +57,10 @@ const REVISIONS: Listing<api::AuditEntry> = Listing {
     none: "nothing was changed",
 };
 
-/// Lists runs.
+/// Lists the runs of a task.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn runs(args: &PagesArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let (exit, runs) = pages(&link, args, "runs", &RUNS).await?;
@@ -70,27 +70,27 @@ pub(crate) async fn runs(args: &PagesArgs, shell: &Shell) -> Result<Exit, Fault>
     Ok(exit)
 }
 
-/// Why the counts of runs are no parts of the task's.
+/// Note that the counts of runs don't add up to the task's.
 const NO_SUMS: &str = "counts are of the shard as each run left it, with those of its earlier runs: they don't add up, the newest \
                        run of each shard has them all";
 
-/// Whether a shard has several of these runs.
+/// True if a shard has several of these runs.
 fn has_gone_on(runs: &[api::Run]) -> bool {
     let mut seen = BTreeSet::new();
     !runs.iter().all(|run| seen.insert(run.shard))
 }
 
-/// Lists who changed what.
+/// Lists the changes to a task with their authors.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn revisions(args: &PagesArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let (exit, _) = pages(&link, args, "revisions", &REVISIONS).await?;
     Ok(exit)
 }
 
-/// Shows a list of a task, and gives what it shows.
+/// Prints a list that belongs to a task, and returns its entries.
 async fn pages<T: DeserializeOwned>(
     link: &Link<'_>,
     args: &PagesArgs,

@@ -1,4 +1,4 @@
-//! `windrow task item`: what became of an item, attempt by attempt.
+//! Implementation of `windrow task item`: the history of an item, attempt by attempt.
 
 use serde_json::value::RawValue;
 
@@ -12,7 +12,7 @@ use crate::shell::Shell;
 use crate::task::args::look::ItemArgs;
 use crate::task::look::carried::carried;
 
-/// An item, for scripts.
+/// Listing of a single item, for scripts.
 const ITEM: Listing<api::Item> = Listing {
     columns: &[
         Column::plain("INDEX", Keep::Always, 6, |item| Some(item.index.to_string())),
@@ -34,13 +34,13 @@ const ITEM: Listing<api::Item> = Listing {
     none: "no item",
 };
 
-/// What is said of the attempts of an item that succeeded, also where some of them failed.
+/// Note for the attempts of a succeeded item, even if some of them failed.
 const UNTOLD: &str = "not kept: the history is that of items which failed for good, or still wait";
 
-/// Shows an item.
+/// Shows an item with its attempts.
 ///
 /// # Errors
-/// As [`Link::send`]; `NotFound` also for an item of which only the counters are kept.
+/// Same as [`Link::send`]; also `NotFound` for an item that is only included in the counters.
 pub(crate) async fn item(args: &ItemArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
@@ -70,7 +70,7 @@ fn card(item: &api::Item, times: &Times) -> Card {
     let is_final = state == "failed";
     card = card.maybe("attempts", excused(item).filter(|_| !is_final));
     if state == "succeeded" {
-        // What it came to is kept; how often it was tried is not.
+        // The outcome is kept, the number of attempts isn't.
         card = card.line("attempts", UNTOLD.to_owned());
     }
     let failure = item.failure.as_ref();
@@ -94,14 +94,14 @@ fn card(item: &api::Item, times: &Times) -> Card {
         )
 }
 
-/// Count of the attempts that are held against an item which is tried again, where not all of them are.
+/// Returns the number of attempts that count against a retrying item, if some of them don't.
 fn excused(item: &api::Item) -> Option<String> {
     let (made, charged) = (item.attempts, item.charged);
     let is_told = charged < made;
     is_told.then(|| format!("{made}, {charged} counted; the others are excused, by an outage for instance"))
 }
 
-/// `3m ago   run 3   3.000 s   TIMEOUT`
+/// Formats an attempt as `3m ago   run 3   3.000 s   TIMEOUT`.
 fn told(attempt: &api::ItemAttempt, times: &Times) -> String {
     let parts = [
         written(attempt.at_ms).map(|at| times.text(&at)),

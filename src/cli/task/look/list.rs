@@ -1,4 +1,4 @@
-//! `windrow task list`.
+//! Implementation of `windrow task list`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::task::look::columns::TASKS;
 use crate::task::words;
 use windrow_client::Request;
 
-/// Lists tasks.
+/// Lists tasks with their nodes.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let parent = match &args.parent {
@@ -46,7 +46,7 @@ pub(crate) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     Ok(exit)
 }
 
-/// Adds their nodes to tasks that run. A caller who may not see nodes sees none.
+/// Adds the nodes of running tasks. Leaves them out for a caller who may not see nodes.
 async fn add_nodes(link: &Link<'_>, tasks: &mut [Task]) {
     if !tasks.iter().any(|task| task.status == "running") {
         return;
@@ -69,7 +69,7 @@ async fn add_nodes(link: &Link<'_>, tasks: &mut [Task]) {
     }
 }
 
-/// Why a task waits, if it isn't its own turn that it waits for; or what goes wrong with its handler.
+/// Returns the reason why a task waits, unless it waits for its start time; or the problem with its handler.
 fn waiting(task: &Task) -> Option<String> {
     let id = &task.id;
     if let Some(nodes) = joined(&words::silent(task), ", ") {

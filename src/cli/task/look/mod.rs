@@ -1,4 +1,4 @@
-//! Tasks that are looked at.
+//! Commands that inspect tasks.
 
 pub(crate) mod carried;
 pub(crate) mod columns;

@@ -1,4 +1,4 @@
-//! `windrow task report`.
+//! Implementation of `windrow task report`.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::task::words;
 use windrow_client::Request;
 use windrow_core::task::spec::TaskSpec;
 
-/// The terms that add up to the total.
+/// Counts that add up to the total.
 const TERMS: [&str; 7] = [
     "succeeded",
     "skipped",
@@ -29,13 +29,13 @@ const TERMS: [&str; 7] = [
     "pending",
     "excluded",
 ];
-/// Those that are named only where they are there.
+/// Counts that are shown only if they aren't 0.
 const RARE: [&str; 5] = ["skipped", "parked", "in_flight", "pending", "excluded"];
 
-/// Tells the whole story of a task.
+/// Prints the full history of a task.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn report(args: &ReportArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let by_output = match link.look.form {
@@ -63,10 +63,10 @@ pub(crate) async fn report(args: &ReportArgs, shell: &Shell) -> Result<Exit, Fau
     Ok(Exit::Ok)
 }
 
-/// What redrives made of a task's failures, and which they are; none where there are none.
+/// Returns the effect of redrives on a task's failures, with the redrives. `None` if there are no redrives.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn redriven(link: &Link<'_>, id: &str) -> Result<Option<String>, Fault> {
     let one = Request::get("/v1/tasks").query("parent", id).query("limit", 1);
     if link.list(one, None).await?.things::<Task>()?.is_empty() {
@@ -117,7 +117,7 @@ fn card(story: &Report, times: &Times) -> Card {
     proof(card, &story.proof)
 }
 
-/// The task of a report as it is elsewhere: with its counts, and with what its redrives recovered, where it has any.
+/// Returns the report's task as other commands have it: with its counts, and with the items that redrives recovered.
 fn judged(story: &Report) -> Task {
     let (task, net) = (story.task.clone(), &story.net);
     let mut judged = Task {

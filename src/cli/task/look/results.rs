@@ -1,7 +1,7 @@
-//! `windrow task results`: what items came to, once or as it comes.
+//! Implementation of `windrow task results`: outputs of items, once or as they arrive.
 //!
-//! Rows that are there never change, and none comes between them later. So a follower reads on behind the last whole row
-//! that it has shown, whichever node answers, and whatever became of the answer before.
+//! Existing rows never change, and no row is inserted between them later. So a follower continues after the last
+//! complete row that it has printed, whichever node answers and however the previous answer ended.
 
 use std::time::Duration;
 
@@ -22,17 +22,17 @@ use crate::task::args::make::RowForm;
 use crate::task::words;
 use windrow_client::{ClientError, Request};
 
-/// So many of the first outputs are looked at for members that are to be columns.
+/// Number of first outputs examined for the members used as columns.
 const COLUMNS_LOOKS: u64 = 100;
-/// Between two looks.
+/// Interval between two requests for new rows.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long nodes may be away. (An upgrade of a cluster, or of the only node.)
+/// Longest absence of nodes that is waited for. (An upgrade of a cluster, or of the only node.)
 const AWAY_MAX: Duration = Duration::from_secs(600);
 
-/// Prints what came to items, or writes it to a file.
+/// Prints the outputs of items, or writes them to a file.
 ///
 /// # Errors
-/// As `windrow task export`.
+/// Same as `windrow task export`.
 pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, Fault> {
     let out = args.out.as_deref().filter(|path| path.as_os_str() != "-");
     if let Some(path) = out.filter(|path| !args.force && path.exists()) {
@@ -63,14 +63,15 @@ pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, F
     Ok(exit)
 }
 
-/// A row of results, as far as its columns are looked at.
+/// Row of results, parsed only to examine its columns.
 #[derive(Deserialize)]
 struct Row<'a> {
     #[serde(borrow)]
     output: &'a RawValue,
 }
 
-/// Says which columns none of the first outputs has. What can't be asked now isn't said: the rows tell why.
+/// Warns of columns that none of the first outputs has. A failed request is ignored, since the rows themselves will
+/// report it.
 async fn warn_of_columns(link: &Link<'_>, id: &str, args: &ResultsArgs) {
     let Some(columns) = &args.columns else { return };
     let first = Request::get(&format!("/v1/tasks/{id}/results"))
@@ -96,7 +97,7 @@ async fn warn_of_columns(link: &Link<'_>, id: &str, args: &ResultsArgs) {
     }
 }
 
-/// Says how results of redrives come into the same rows. What can't be asked now isn't said: the rows are there.
+/// Mentions the flag that adds results of redrives. A failed request is ignored, since the rows are printed already.
 async fn tell_of_redrives(link: &Link<'_>, id: &str) {
     let Ok(answer) = link.get(&format!("/v1/tasks/{id}")).await else {
         return;
@@ -121,7 +122,7 @@ fn request(args: &ResultsArgs, form: RowForm, id: &str, after: Option<u64>) -> R
         .accept("*/*")
 }
 
-/// Whether a follower reads on.
+/// Result of one request for rows.
 enum Seen {
     More,
     Over,
@@ -132,13 +133,13 @@ struct Follower<'a> {
     id: String,
     args: &'a ResultsArgs,
     rows: Rows,
-    /// The last thing that was said of the task.
+    /// Last message about the task.
     said: String,
 }
 
 impl Follower<'_> {
     async fn follow(mut self) -> Result<Exit, Fault> {
-        // A node that never was there is not waited for.
+        // Don't wait for a node that never answered.
         let (mut away, mut was_there): (Option<Instant>, bool) = (None, false);
         loop {
             match self.look().await {
@@ -164,7 +165,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Shows the rows that are new. The task is looked at first: what is there at its end is all there will be.
+    /// Prints new rows. Fetches the task first: rows that exist at its end are complete.
     async fn look(&mut self) -> Result<Seen, Trouble> {
         let task = self
             .link
@@ -198,7 +199,7 @@ impl Follower<'_> {
     }
 }
 
-/// Why a look ended early.
+/// Reason why a request for rows ended early.
 enum Trouble {
     Node(ClientError),
     Ours(Fault),
@@ -216,16 +217,16 @@ impl From<Fault> for Trouble {
     }
 }
 
-/// Whole rows of answers, one after the other, and how far they go.
+/// Splits answers into complete rows, and records how far they reach.
 struct Rows {
     form: RowForm,
-    /// The item of the last whole row: its position where rows have one, else its index.
+    /// Item of the last complete row: its position if rows have one, else its index.
     after: Option<u64>,
-    /// A row that has begun.
+    /// Start of a row whose end hasn't arrived.
     half: Vec<u8>,
-    /// Whether what has begun is within quotes, where lines of a CSV don't end.
+    /// True if that start is within quotes, where a line break doesn't end a CSV row.
     is_quoted: bool,
-    /// The header of a CSV: it begins each answer, and is shown once.
+    /// Header of a CSV, which every answer starts with but which is printed once.
     header: Option<Vec<u8>>,
     is_header_next: bool,
 }
@@ -242,14 +243,14 @@ impl Rows {
         }
     }
 
-    /// Another answer begins; half a row of the last one comes again.
+    /// Starts with a new answer, which repeats an incomplete row of the last one.
     fn begin(&mut self) {
         self.half.clear();
         self.is_quoted = false;
         self.is_header_next = self.form == RowForm::Csv;
     }
 
-    /// What can be shown with the next piece.
+    /// Adds a piece and returns the rows that are now complete.
     fn whole(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut shown = Vec::with_capacity(self.half.len() + piece.len());
         for byte in piece {
@@ -279,7 +280,7 @@ impl Rows {
         let row = std::str::from_utf8(row).ok()?;
         match self.form {
             RowForm::Ndjson => {
-                // Only these members come before what may hold any text.
+                // Only these members precede those that may contain any text.
                 let head = row.split(",\"data\":").next()?.split(",\"output\":").next()?;
                 let of = |name: &str| {
                     let (_, rest) = head.split_once(name)?;

@@ -1,4 +1,4 @@
-//! The items that a task is made of: looked at, uploaded with progress, told.
+//! Items of a new task: checked, uploaded with a progress bar, and reported.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,14 +20,14 @@ use crate::task::args::make::CreateArgs;
 use windrow_client::{ClientError, Request, segment};
 use windrow_node::sources::BOM;
 
-/// Cells of the bar.
+/// Width of the progress bar. Unit: terminal cells.
 const BAR_CELLS: usize = 22;
-/// Between two drawings of it.
+/// Interval between two updates of the bar.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
-/// So much of the first row is shown. Unit: characters.
+/// Largest part of the first row that is shown. Unit: characters.
 const SAMPLE_CHARS_MAX: usize = 200;
 
-/// Items in the request itself.
+/// Items inside the request itself.
 #[derive(Serialize)]
 pub(crate) struct Inline<'a> {
     #[serde(rename = "type")]
@@ -35,13 +35,13 @@ pub(crate) struct Inline<'a> {
     pub(crate) items: &'a RawValue,
 }
 
-/// Looks whether the flags fit each other and the file is there.
+/// Checks that the flags are consistent and the file exists.
 ///
 /// # Errors
-/// `Usage` when options of a CSV are given for something else, `Rejected` when the file can't be read.
+/// `Usage` if CSV options are given without a CSV, `Rejected` if the file can't be read.
 pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
     let items = &args.items;
-    // The node reads what it fetches itself with these two only.
+    // For data that the node fetches itself, it supports only these two.
     let is_of_url = |flag: &&str| args.named.url.is_some() && ["--delimiter", "--no-header"].contains(flag);
     let foreign = items.csv_flags().find(|flag| !is_of_url(flag));
     if let Some(flag) = foreign.filter(|_| items.csv.is_none()) {
@@ -68,10 +68,10 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
     }
 }
 
-/// Looks whether items can be fetched from there.
+/// Checks that items can be fetched from the URL.
 ///
 /// # Errors
-/// `Usage` with this hint when they can't.
+/// `Usage` with this hint if they can't.
 pub(crate) fn check_url(url: Option<&str>, hint: &str) -> Result<(), Fault> {
     match url.filter(|url| !is_fetched(url)) {
         None => Ok(()),
@@ -91,7 +91,7 @@ fn unread(path: &str, why: &str) -> Fault {
     Fault::new(Exit::Rejected, "the items can't be read", because).hint("check the path; - is standard input")
 }
 
-/// What the node refused of a file, with the file's name.
+/// Converts the node's refusal of a file to a fault with the file's name.
 fn unusable(error: ClientError, name: &str) -> Fault {
     let is_of_rows = matches!(&error, ClientError::Problem(problem)
         if ["validation-failed", "not-unpacked"].contains(&problem.slug()));
@@ -105,10 +105,10 @@ fn unusable(error: ClientError, name: &str) -> Fault {
     }
 }
 
-/// Uploads a file or standard input, and tells what was found; the upload's number and its columns.
+/// Uploads a file or standard input and reports its content. Returns the upload's number and its columns.
 ///
 /// # Errors
-/// When it can't be read, breaks off, or has a row that can't be an item.
+/// Fails if the input can't be read, the upload breaks off, or a row can't be an item.
 pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<(String, Vec<String>), Fault> {
     let (path, kind) = match (&items.csv, &items.ndjson, &items.lines) {
         (Some(path), ..) => (path.as_str(), "text/csv"),
@@ -154,7 +154,7 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<(String, Ve
 
 type Input = Box<dyn AsyncRead + Send + Unpin>;
 
-/// A file with its size, or standard input.
+/// Opens a file and returns its size, or opens standard input.
 async fn open(path: &str) -> std::io::Result<(Input, Option<u64>)> {
     if path == "-" {
         return Ok((Box::new(tokio::io::stdin()), None));
@@ -164,7 +164,7 @@ async fn open(path: &str) -> std::io::Result<(Input, Option<u64>)> {
     Ok((Box::new(file), seen.map(|seen| seen.len())))
 }
 
-/// Draws how far it is; nothing where there is no terminal.
+/// Returns a function that draws the progress. It draws nothing without a terminal.
 fn progress(link: &Link<'_>, name: &str, size: Option<u64>) -> impl Fn(u64) + Send + use<> {
     let meter = link.meter();
     let name = clean(name);
@@ -189,7 +189,7 @@ fn progress(link: &Link<'_>, name: &str, size: Option<u64>) -> impl Fn(u64) + Se
     }
 }
 
-/// Rows, columns and the first row.
+/// Prints the number of rows, the columns and the first row.
 fn tell(link: &Link<'_>, found: &api::Upload) {
     let mut line = format!("rows {}", human::count(found.rows.unwrap_or_default()));
     if let Some(columns) = joined(&found.columns, ",") {
@@ -205,14 +205,14 @@ fn tell(link: &Link<'_>, found: &api::Upload) {
     }
 }
 
-/// What is refused of the rows, as `windrow run` refuses it.
+/// Refuses probable mistakes in the rows, like `windrow run`.
 fn misread(items: &Items, name: &str, found: &api::Upload) -> Option<Fault> {
     let (row, rows) = (shown(&found.sample[0]), found.rows.unwrap_or_default());
     let refused = || first_row::refused(name, &row, &found.columns, rows);
     items.delimiter.is_none().then(refused).flatten()
 }
 
-/// Removes an upload that no task took. The node would do it a day later; until then it keeps one that a task was to take.
+/// Removes an upload that no task uses. The node would remove it a day later. It keeps one that a task may have used.
 pub(crate) async fn discard(link: &Link<'_>, upload: &str) {
     let path = format!("/v1/uploads/{}", segment(upload));
     if let Err(fault) = link.send(Request::delete(&path)).await
@@ -223,10 +223,10 @@ pub(crate) async fn discard(link: &Link<'_>, upload: &str) {
     }
 }
 
-/// What looks wrong in the rows, as `windrow run` says it.
+/// Returns the probable mistake in the rows, as `windrow run` reports it.
 fn doubt(found: &api::Upload) -> Option<String> {
     let columns: Vec<String> = found.columns.iter().map(|column| clean(column)).collect();
-    // A long row is shown as its beginning, in a text.
+    // The sample of a long row is only its beginning, as a text.
     first_row::doubt(&shown(&found.sample[0]), &columns)
 }
 

@@ -1,4 +1,4 @@
-//! `windrow task show`.
+//! Implementation of `windrow task show`.
 
 use api::{Task, TaskShard};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use crate::task::words;
 use windrow_core::ids::WallMs;
 use windrow_core::task::CanaryThen;
 
-/// Settings, in the order of `config.toml`.
+/// Settings shown, in the order of `config.toml`.
 const SETTINGS: [&str; 10] = [
     "rate",
     "burst",
@@ -31,19 +31,19 @@ const SETTINGS: [&str; 10] = [
     "max_attempts",
     "backoff",
 ];
-/// Shards on lines of their own.
+/// Largest number of shards shown on separate lines.
 const SHARDS_SHOWN: usize = 16;
-/// Failures, by code, that are named.
+/// Largest number of failure codes shown.
 const FAILURES_SHOWN: usize = 5;
-/// Characters of the items that people want skipped.
+/// Maximum length of the list of items to skip. Unit: characters.
 const INDEXES_SHOWN: usize = 60;
-/// Cells of the bar.
+/// Width of the progress bar. Unit: terminal cells.
 const BAR_CELLS: usize = 40;
 
-/// Shows a task.
+/// Shows a task with its failures.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
@@ -69,7 +69,7 @@ pub(crate) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
     })
 }
 
-/// A task for people.
+/// Formats a task as a card.
 pub(crate) fn card(task: &Task, times: &Times) -> Card {
     let (status, tone) = words::status_at(task, times);
     let bar = words::bar(task, BAR_CELLS);
@@ -118,7 +118,7 @@ pub(crate) fn card(task: &Task, times: &Times) -> Card {
     warnings.fold(card, |card, warning| card.line("warning", warning))
 }
 
-/// `generation 3 of board`, and that it came to nothing.
+/// Formats the publication as `generation 3 of board`, with a note if it was withheld.
 fn publishes(task: &Task) -> Option<String> {
     let publish = task.publish.as_ref()?;
     let dataset = &publish.dataset;
@@ -129,13 +129,13 @@ fn publishes(task: &Task) -> Option<String> {
     })
 }
 
-/// `s7 for 2026-11-20T17:00:00.000Z`: the fire that made it.
+/// Formats the fire that created the task: `s7 for 2026-11-20T17:00:00.000Z`.
 fn fire(task: &Task) -> Option<String> {
     let (schedule, time) = (task.schedule.as_ref()?, task.fire_time.as_ref()?);
     Some(format!("{schedule} for {time}"))
 }
 
-/// `20 items, then continue`
+/// Formats the canary, such as `20 items first, then continue`.
 fn canary(task: &Task) -> Option<String> {
     let canary = task.spec.canary.as_ref()?;
     let items = human::counted(canary.items.get(), "item");
@@ -146,14 +146,14 @@ fn canary(task: &Task) -> Option<String> {
     Some(format!("{items} first, then {then}"))
 }
 
-/// `5-9,12: 6 items, as people asked`
+/// Formats the items that people asked to skip, with their number and indexes.
 fn skips(task: &Task) -> Option<String> {
     let skips = task.skips.as_ref()?;
     let items = human::counted(skips.items, "item");
     Some(format!("{items} as people asked: {}", shortened(&skips.indexes)))
 }
 
-/// As many of the ranges as a line takes.
+/// Cuts the list of ranges to fit a line.
 fn shortened(indexes: &str) -> String {
     match indexes.char_indices().nth(INDEXES_SHOWN) {
         None => indexes.to_owned(),
@@ -166,7 +166,7 @@ fn because(task: &Task, times: &Times) -> Option<String> {
     text.map(|text| times.style.within(text))
 }
 
-/// Each shard on a line of its own; a task of one has nothing to say here.
+/// Formats each shard on a line of its own. Empty for a task with a single shard.
 fn shards(task: &Task, times: &Times) -> Vec<(&'static str, String)> {
     let list = &task.shard_list;
     if list.len() < 2 {
@@ -226,7 +226,7 @@ fn pace(task: &Task, rate: &str) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
-/// The nodes that run it, and those that can't be asked.
+/// Formats the nodes that run the task, and those that can't be reached.
 fn nodes(task: &Task) -> Option<String> {
     let live = task.live.as_ref()?;
     let asked = joined(&live.nodes, ", ");

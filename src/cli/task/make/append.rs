@@ -1,7 +1,9 @@
-//! `windrow task append`: adds the lines of a file or of a pipe to an open task, block by block, as they come.
+//! Implementation of `windrow task append`: adds the lines of a file or a pipe to an open task in blocks, as they
+//! arrive.
 //!
-//! Each block has a key, so that one whose answer was lost is sent again and added once. With `--key` the keys follow from
-//! it and from the blocks' numbers: the same input, cut in the same way, can be sent once more after anything.
+//! Each block has a key, so that one whose answer was lost is sent again but added once. With `--key`, the keys are
+//! derived from it and from the block numbers: the same input, divided in the same way, can be sent again after any
+//! failure.
 
 use std::time::Duration;
 
@@ -20,15 +22,15 @@ use crate::shell::Shell;
 use crate::task::args::make::AppendArgs;
 use windrow_client::{Answer, Request};
 
-/// Items of one block.
+/// Maximum number of items in a block.
 const BLOCK_ITEMS: usize = 1_000;
-/// Bytes of one block, at most; a longer line is a block of its own.
+/// Maximum size of a block; a longer line is a block by itself. Unit: bytes.
 const BLOCK_BYTES: usize = 512 * 1024;
-/// A line that comes alone waits so long for others. With `--key` it waits until its block is full: what is cut by the clock
-/// can't be cut again.
+/// Time that a single line waits for others. With `--key` it waits until the block is full: blocks divided by time
+/// couldn't be reproduced.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// Lines of JSON on their way.
+/// Block of JSON lines to send.
 #[derive(Default)]
 struct Block {
     rows: Vec<Box<RawValue>>,
@@ -41,20 +43,20 @@ impl Block {
     }
 }
 
-/// What is read, and how far it is.
+/// Input with the present position.
 struct Input {
     lines: Lines<Box<dyn AsyncBufRead + Unpin + Send>>,
     line: u64,
     name: String,
-    /// How long a block waits for more lines.
+    /// Time that a block waits for more lines; `None` waits until it is full.
     linger: Option<Duration>,
 }
 
-/// Appends.
+/// Appends lines to a task.
 ///
 /// # Errors
-/// A line that isn't JSON, or what the node refused; the blocks before it are added, and it is said how many items they
-/// were.
+/// Fails on a line that isn't JSON, or if the node refuses. Blocks before it have been added, and the fault has their
+/// number of items.
 pub(crate) async fn append(args: &AppendArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
@@ -65,7 +67,7 @@ pub(crate) async fn append(args: &AppendArgs, shell: &Shell) -> Result<Exit, Fau
         ..Appended::default()
     };
     while let Some(block) = input.block().await.map_err(|fault| so_far(fault, &appended))? {
-        // Without a name each has a key of its own.
+        // Without `--key`, each request has a random key.
         let request = Request::post(&format!("/v1/tasks/{id}/items")).body("application/json", body(&block)?);
         let request = match &args.key {
             Some(key) => request.header("Idempotency-Key", &format!("{key}-{blocks}")),
@@ -79,7 +81,7 @@ pub(crate) async fn append(args: &AppendArgs, shell: &Shell) -> Result<Exit, Fau
         if blocks == 0 {
             appended.first_index = added.first_index;
         }
-        // Without a name only an answer that was lost makes a repeat, and that was of this command.
+        // Without `--key`, only a retry after a lost answer is repeated, and it belongs to this command.
         if args.key.is_some() && added.repeated {
             appended.repeated += block.rows.len() as u64;
         }
@@ -90,12 +92,12 @@ pub(crate) async fn append(args: &AppendArgs, shell: &Shell) -> Result<Exit, Fau
     told(&link, appended, last.as_ref())
 }
 
-/// What was appended, taken together.
+/// Totals of all appended blocks.
 #[derive(Default, Serialize)]
 struct Appended {
     first_index: u64,
     items: u64,
-    /// Of them those that had been before.
+    /// Items among them that had been appended before.
     repeated: u64,
     task: String,
     total: u64,
@@ -115,7 +117,7 @@ const APPENDED: Listing<Appended> = Listing {
     none: "nothing was appended",
 };
 
-/// Tells of all blocks, as the answer to the last one leaves them.
+/// Prints the totals, as of the answer to the last block.
 fn told(link: &Link<'_>, appended: Appended, last: Option<&Answer>) -> Result<Exit, Fault> {
     let Some(last) = last else {
         link.say("there is no line: nothing was appended");
@@ -137,7 +139,7 @@ fn told(link: &Link<'_>, appended: Appended, last: Option<&Answer>) -> Result<Ex
     screen::put(&said).map(|()| Exit::Ok)
 }
 
-/// How many were added, and how many had been.
+/// Returns the numbers of items added now and before.
 fn sentence(items: u64, repeated: u64) -> String {
     let (new, old) = (
         human::counted(items - repeated, "item"),
@@ -150,7 +152,7 @@ fn sentence(items: u64, repeated: u64) -> String {
     }
 }
 
-/// The body of a block: its lines as they were written.
+/// Returns the body of a block, with its lines as written.
 fn body(block: &Block) -> Result<String, Fault> {
     let rows = serde_json::to_string(&block.rows).map_err(|error| Fault::bug(error.to_string()))?;
     Ok(format!("{{\"items\":{rows}}}"))
@@ -185,7 +187,7 @@ impl Input {
         })
     }
 
-    /// The next lines; none at the end.
+    /// Reads the next block, or returns `None` at the end.
     async fn block(&mut self) -> Result<Option<Block>, Fault> {
         let mut block = Block::default();
         while !block.is_full() {

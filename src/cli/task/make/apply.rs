@@ -1,4 +1,4 @@
-//! `windrow task apply`: a task as a file says it is.
+//! Implementation of `windrow task apply`: creates or updates a task from a file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,17 +24,17 @@ use windrow_core::settings::json::{tree, trees};
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::spec::{Attribute, Request};
 
-/// Members that only the making of a task knows; they say nothing of one that is there.
+/// Members used only when a task is created. They are ignored for an existing one.
 const OF_THE_MAKING: [&str; 3] = ["start", "canary", "if_empty"];
-/// Members that name the task.
+/// Members that identify the task.
 const OF_THE_NAME: [&str; 2] = ["business", "name"];
 
 type Members = BTreeMap<String, Box<RawValue>>;
 
-/// Makes the task, or changes what differs.
+/// Creates the task, or changes the members that differ.
 ///
 /// # Errors
-/// `Rejected` when the file can't be read, `Conflict` when it wants what can't be changed; what the node refused.
+/// `Rejected` if the file can't be read, `Conflict` if it changes what can't be changed; also the node's refusal.
 pub(crate) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault> {
     let wanted = read(&args.file)?;
     let named = |name: &str| {
@@ -96,13 +96,13 @@ fn unusable(path: &Path, why: &str) -> Fault {
         .hint("`windrow help task apply` shows one")
 }
 
-/// The members of the file; those of JSON as they are written.
+/// Reads the members of the file. JSON values stay as written.
 fn read(path: &Path) -> Result<Members, Fault> {
     let json = document::json(path).map_err(|why| unusable(path, &why))?;
     serde_json::from_str(&json).map_err(|error| unusable(path, &format!("not a JSON object: {error}")))
 }
 
-/// What of the file isn't so.
+/// Returns the members of the file that differ from the task.
 fn change(wanted: &Members, task: &api::Task) -> Result<Draft, Fault> {
     let is = trees(task).map_err(|error| Fault::bug(error.to_string()))?;
     let mut draft = Draft::default();
@@ -137,7 +137,7 @@ fn change(wanted: &Members, task: &api::Task) -> Result<Draft, Fault> {
     Ok(draft)
 }
 
-/// A time is the same however its zone is written.
+/// True if two values are equal. A time is the same in any zone.
 fn is_same(name: &str, wanted: &Value, is: &Value) -> bool {
     let time = |value: &Value| parsed(value.as_str()?);
     match name {
@@ -146,8 +146,8 @@ fn is_same(name: &str, wanted: &Value, is: &Value) -> bool {
     }
 }
 
-/// A source is compared by what a task shows of its own: its total, upload or address. Items in the file itself aren't
-/// shown; they are of the making only.
+/// Compares the source with what the task shows of it: total, upload or address. Inline items aren't shown and only
+/// count when the task is created.
 fn source(draft: &mut Draft, raw: &RawValue, task: &api::Task) -> Result<(), Fault> {
     #[derive(Deserialize)]
     struct Wanted {
@@ -156,7 +156,7 @@ fn source(draft: &mut Draft, raw: &RawValue, task: &api::Task) -> Result<(), Fau
         total: Option<u64>,
     }
     let has = &task.source;
-    // The node says what is wrong with one that can't be read.
+    // Leave the error in a malformed source to the node.
     let Ok(Wanted { source, total }) = serde_json::from_str(raw.get()) else {
         return draft.put("source", raw);
     };
@@ -170,7 +170,7 @@ fn source(draft: &mut Draft, raw: &RawValue, task: &api::Task) -> Result<(), Fau
     }
 }
 
-/// Settings as the API writes them; none where they can't be read, which the node then says.
+/// Normalizes settings as the API writes them. Returns `None` if they are invalid, which the node then reports.
 fn canonical(settings: &Map<String, Value>) -> Option<Map<String, Value>> {
     let mut flat = settings.clone();
     if let Some(Value::Object(retry)) = flat.remove("retry") {

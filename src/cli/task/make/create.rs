@@ -1,4 +1,4 @@
-//! `windrow task create` and `clone`.
+//! Implementation of `windrow task create` and `clone`.
 
 use serde_json::json as object;
 
@@ -16,12 +16,12 @@ use crate::task::words;
 use windrow_client::{Answer, Request};
 use windrow_server::service::failures::item_data::Members;
 
-/// Makes a task.
+/// Creates a task.
 ///
 /// # Errors
-/// When the items can't be read or uploaded, or what the node refused; an upload that no task took is removed.
+/// Fails if the items can't be read or uploaded, or if the node refuses. An unused upload is removed.
 pub(crate) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
-    // What is wrong in the flags is told before anything is uploaded.
+    // Report errors in the flags before anything is uploaded.
     let mut draft = Draft::new_task(&args.new)?;
     draft.put("business", &args.business)?;
     draft.put_option("if_empty", (args.if_empty == IfEmpty::Error).then_some("error"))?;
@@ -41,10 +41,10 @@ pub(crate) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     created(&link, &args.new, answer, |items| format!("  {items}")).await
 }
 
-/// Makes a task like another one.
+/// Creates a task like another one.
 ///
 /// # Errors
-/// What the node refused.
+/// Same as [`Draft::send`].
 pub(crate) async fn clone(args: &CloneArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = Draft::new_task(&args.new)?;
     let link = Link::open(&args.new.write.remote, shell)?;
@@ -58,7 +58,7 @@ pub(crate) async fn clone(args: &CloneArgs, shell: &Shell) -> Result<Exit, Fault
     created(&link, &args.new, answer, what).await
 }
 
-/// Tells of a new task, and follows it as far as that is wanted.
+/// Prints a new task, and follows it as far as requested.
 async fn created(
     link: &Link<'_>,
     new: &NewTask,
@@ -78,7 +78,7 @@ async fn created(
     follow(link, created).await.map(|followed| followed.exit)
 }
 
-/// Adds the source; uploads it if it is a file.
+/// Adds the source. Uploads it if it is a file.
 async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result<Option<String>, Fault> {
     if args.open {
         draft.put("open", true)?;
@@ -97,7 +97,7 @@ async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result
     Ok(Some(upload))
 }
 
-/// Whether rows have the columns that are to say who they are about; lines of JSON may differ.
+/// Checks that rows have the columns that identify them. Lines of JSON may differ.
 fn check_key_column(wanted: Option<&str>, columns: &[String]) -> Result<(), Fault> {
     let unknown = wanted.and_then(|wanted| Members::parse(wanted).unknown(true, columns));
     match unknown {
@@ -108,8 +108,7 @@ fn check_key_column(wanted: Option<&str>, columns: &[String]) -> Result<(), Faul
     }
 }
 
-/// That the business is there and the name is free: better said before a large file goes over the wire. The node has the
-/// last word.
+/// Checks that the business exists and the name is free, before a large file is uploaded. The node still decides.
 async fn is_free(args: &CreateArgs, link: &Link<'_>) -> Result<(), Fault> {
     link.is_business(Some(&args.business)).await?;
     let Some(name) = &args.new.identity.name else {

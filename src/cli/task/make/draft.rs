@@ -1,4 +1,4 @@
-//! A change before it is sent: its body, member by member, and the wish only to see what it would do.
+//! Draft of a change: its body, built member by member, and support for dry runs.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,10 @@ use crate::task::wait::until;
 use windrow_client::{Answer, ClientError, Request};
 use windrow_server::service::failures::item_data::KEY_COLUMN;
 
-/// What takes a deadline away.
+/// Word that removes a deadline.
 const NO_DEADLINE: &str = "none";
 
-/// Members that change by themselves, which a plan doesn't tell; those of `retry` stand beside it.
+/// Members that change by themselves and are left out of a plan. The settings in `retry` are also separate members.
 const PASSING: [&str; 15] = [
     "retry",
     "since",
@@ -47,81 +47,81 @@ const PASSING: [&str; 15] = [
     "shard_list",
 ];
 
-/// The body of a change. What a person wrote as JSON is sent as they wrote it, whatever the size of its numbers.
+/// Body of a change. JSON written by a user is sent unchanged, however large its numbers are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
     members: BTreeMap<String, Box<RawValue>>,
-    /// Whether the node refuses what it would only warn of.
+    /// True if the node is to treat warnings as errors.
     strict: bool,
 }
 
 impl Draft {
-    /// A body with these members.
+    /// Creates a draft with these members.
     pub(crate) fn of(members: BTreeMap<String, Box<RawValue>>) -> Draft {
         let strict = false;
         Draft { members, strict }
     }
 
-    /// The same, refused where it would only be warned of.
+    /// Makes the node treat warnings as errors, if the flag is set.
     pub(crate) fn strictly(self, strict: Strict) -> Draft {
         let strict = strict.strict;
         Draft { strict, ..self }
     }
 
-    /// Its members, as a member of another body.
+    /// Returns the members as one value, for a member of another body.
     ///
     /// # Errors
-    /// As [`Draft::put`].
+    /// Same as [`Draft::put`].
     pub(crate) fn raw(&self) -> Result<Box<RawValue>, Fault> {
         to_raw_value(&self.members).map_err(|error| Fault::bug(error.to_string()))
     }
 
-    /// Whether it says nothing.
+    /// True if there are no members.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Adds a member.
+    /// Adds a member to the body.
     ///
     /// # Errors
-    /// A bug: what is given can be written as JSON.
+    /// Only an internal error: every given value can be written as JSON.
     pub(crate) fn put(&mut self, name: &str, value: impl Serialize) -> Result<(), Fault> {
         let raw = to_raw_value(&value).map_err(|error| Fault::bug(error.to_string()))?;
         self.members.insert(name.to_owned(), raw);
         Ok(())
     }
 
-    /// Adds a member, if there is one.
+    /// Adds a member if it has a value.
     ///
     /// # Errors
-    /// As [`Draft::put`].
+    /// Same as [`Draft::put`].
     pub(crate) fn put_option(&mut self, name: &str, value: Option<impl Serialize>) -> Result<(), Fault> {
         value.map_or(Ok(()), |value| self.put(name, value))
     }
 
-    /// Adds the settings that are named.
+    /// Adds the given settings.
     ///
     /// # Errors
-    /// As [`Draft::put`].
+    /// Same as [`Draft::put`].
     pub(crate) fn settings(&mut self, settings: &Settings) -> Result<(), Fault> {
         let value = serde_json::to_value(&settings.0).map_err(|error| Fault::bug(error.to_string()))?;
         let mut members = value.as_object().into_iter().flatten();
         members.try_for_each(|(name, value)| self.put(name, value))
     }
 
-    /// Adds the attributes that are named.
+    /// Adds the given attributes.
     ///
     /// # Errors
-    /// As [`Draft::put`].
+    /// Same as [`Draft::put`].
     pub(crate) fn attributes<R>(&mut self, attributes: &Attributes<R>) -> Result<(), Fault> {
         let mut named = attributes.0.iter();
         named.try_for_each(|(name, value)| self.put(name, value))
     }
 
-    /// Adds what a new task becomes, but for its times.
+    /// Creates the draft of a new task from its flags, except for the times.
     ///
     /// # Errors
-    /// When the params aren't JSON.
+    /// Fails if the params aren't JSON.
     pub(crate) fn new_task(new: &NewTask) -> Result<Draft, Fault> {
         let mut draft = Draft::default().strictly(new.strict);
         draft.identity(&new.identity)?;
@@ -132,7 +132,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Adds what its results become.
+    /// Adds the flags for publishing the results.
     ///
     /// # Errors
     /// None that a caller can cause.
@@ -143,20 +143,21 @@ impl Draft {
         self.put_option("reduce", publish.reduce.as_ref())
     }
 
-    /// Adds what is given to the handler.
+    /// Adds the data given to the handler.
     ///
     /// # Errors
-    /// When the params aren't JSON.
+    /// Fails if the params aren't JSON.
     pub(crate) fn content(&mut self, content: &Content) -> Result<(), Fault> {
         self.params(content.params.as_deref())?;
         self.put_option("limits", (!content.limits.is_empty()).then_some(&content.limits))?;
         self.attributes(&content.attributes)
     }
 
-    /// Adds a source that the node has by itself, if one is named; `csv` says what is special about a CSV at a URL.
+    /// Adds a source that the node gets itself, and returns true if there is one. `csv` has the options for a CSV at
+    /// a URL.
     ///
     /// # Errors
-    /// When inline items aren't JSON.
+    /// Fails if inline items aren't JSON.
     pub(crate) fn named_items(&mut self, items: &NamedItems, csv: Option<&Items>) -> Result<bool, Fault> {
         if let Some(total) = items.total {
             self.put("source", object!({"type": "range", "total": total}))?;
@@ -180,10 +181,10 @@ impl Draft {
         Ok(true)
     }
 
-    /// Adds what a task is found by.
+    /// Adds name, labels and key column.
     ///
     /// # Errors
-    /// As [`Draft::put`].
+    /// Same as [`Draft::put`].
     pub(crate) fn identity(&mut self, identity: &Identity) -> Result<(), Fault> {
         self.put_option("name", identity.name.as_ref())?;
         let mut labels: BTreeMap<_, _> = identity.labels.iter().cloned().collect();
@@ -192,38 +193,38 @@ impl Draft {
         self.put_option("labels", (!labels.is_empty()).then_some(labels))
     }
 
-    /// Adds what the handler is given.
+    /// Adds the parameters for the handler.
     ///
     /// # Errors
-    /// When it isn't JSON.
+    /// Fails if they aren't JSON.
     pub(crate) fn params(&mut self, params: Option<&str>) -> Result<(), Fault> {
         let params = params.map(|params| json("--params", params)).transpose()?;
         self.put_option("params", params)
     }
 
-    /// Adds a time that a person gave, and says as what it was understood.
+    /// Adds a time given by the user, and prints how it was understood.
     ///
     /// # Errors
-    /// `Usage` when it is none.
+    /// `Usage` if it isn't a time.
     pub(crate) fn time(&mut self, name: &str, text: Option<&String>, link: &Link<'_>) -> Result<(), Fault> {
         let flag = format!("--{}", name.replace('_', "-"));
         let at = moment::given_option(&flag, text, Lean::Ahead, link)?;
         self.put_option(name, at.map(|at| at.exact))
     }
 
-    /// Adds when it may begin, and when it is stopped.
+    /// Adds the earliest start and the deadline.
     ///
     /// # Errors
-    /// As [`Draft::time`].
+    /// Same as [`Draft::time`].
     pub(crate) fn times(&mut self, times: &Times, link: &Link<'_>) -> Result<(), Fault> {
         self.time("start_at", times.start_at.as_ref(), link)?;
         self.deadline(times.deadline.as_ref(), link)
     }
 
-    /// Adds when it is stopped; `none` takes that away.
+    /// Adds the deadline; `none` removes it.
     ///
     /// # Errors
-    /// As [`Draft::time`].
+    /// Same as [`Draft::time`].
     pub(crate) fn deadline(&mut self, text: Option<&String>, link: &Link<'_>) -> Result<(), Fault> {
         match text {
             Some(text) if text == NO_DEADLINE => self.put("deadline", Value::Null),
@@ -231,13 +232,13 @@ impl Draft {
         }
     }
 
-    /// Adds the canary, and whether it starts.
+    /// Adds the canary and the start.
     ///
     /// # Errors
-    /// As [`Draft::put`].
+    /// Same as [`Draft::put`].
     pub(crate) fn begin(&mut self, canary: CanaryArgs, begin: Begin) -> Result<(), Fault> {
         if let (Some(items), Some(then)) = (canary.canary, canary.then()) {
-            // The API asks nobody: it stops, and we ask.
+            // The API can't ask anybody: for `ask` the task stops, and this program asks.
             let is_plain = then == Then::Continue;
             let then = if is_plain { "continue" } else { "stop" };
             self.put("canary", serde_json::json!({"items": items.get(), "then": then}))?;
@@ -245,10 +246,10 @@ impl Draft {
         self.put_option("start", begin.starts().then_some(true))
     }
 
-    /// Sends it; none when it was a dry run, whose plan is printed.
+    /// Sends the change. Returns `None` for a dry run, whose plan is printed.
     ///
     /// # Errors
-    /// What the node refused; `Conflict` where it has no dry runs.
+    /// The node's refusal; `Conflict` if it has no dry run of this change.
     pub(crate) async fn send(
         &self,
         link: &Link<'_>,
@@ -267,10 +268,10 @@ impl Draft {
         Ok(Some(answer))
     }
 
-    /// With its body, and the reason in it.
+    /// Adds the body and the reason to a request.
     ///
     /// # Errors
-    /// As [`Draft::put`].
+    /// Same as [`Draft::put`].
     pub(crate) fn request(&self, write: &Write, request: Request) -> Result<Request, Fault> {
         let mut draft = self.clone();
         draft.put_option("reason", write.reason.as_ref())?;
@@ -280,10 +281,10 @@ impl Draft {
     }
 }
 
-/// Asks what a change of this task would do, and prints that: people see what would be different.
+/// Requests the dry run of a change to this task and prints it. People see the differences.
 ///
 /// # Errors
-/// As [`Link::try_out`].
+/// Same as [`Link::try_out`].
 pub(crate) async fn plan(link: &Link<'_>, task: &str, request: Request) -> Result<(), Fault> {
     let is_delete = request.method() == "DELETE";
     let path = request.path();
@@ -300,13 +301,13 @@ pub(crate) async fn plan(link: &Link<'_>, task: &str, request: Request) -> Resul
         let card = show::card(&would(&answer)?, &link.times(&answer));
         return screen::put(&card.text(link.look.paper));
     }
-    // As they were sent: some answers say more than a task.
+    // Compare the JSON as sent: some answers contain more than a task.
     let before: Box<RawValue> = until::look(link, task).await?.answer.read()?;
     let change = difference_of(&before, &tried.would, &PASSING);
     screen::put(&link.look.style.within(&format!("{task}  {change}")))
 }
 
-/// What would be, of the answer to a dry run.
+/// Returns the future state in the answer to a dry run.
 fn would<T: DeserializeOwned>(answer: &Answer) -> Result<T, ClientError> {
     #[derive(Deserialize)]
     struct Plan<T> {
@@ -315,10 +316,10 @@ fn would<T: DeserializeOwned>(answer: &Answer) -> Result<T, ClientError> {
     answer.read().map(|Plan { would }| would)
 }
 
-/// JSON as a person gives it: itself, or `@FILE`.
+/// Returns JSON given directly or as `@FILE`.
 ///
 /// # Errors
-/// `Rejected` when the file can't be read or it isn't JSON.
+/// `Rejected` if the file can't be read, or if the text isn't JSON.
 pub(crate) fn json(flag: &str, text: &str) -> Result<Box<RawValue>, Fault> {
     let wrong = |because: String| {
         Fault::new(Exit::Rejected, format!("{flag} can't be used"), because)
@@ -333,7 +334,7 @@ pub(crate) fn json(flag: &str, text: &str) -> Result<Box<RawValue>, Fault> {
     serde_json::from_str(text.trim()).map_err(|error| wrong(format!("not JSON: {error}")))
 }
 
-/// What a flag that takes JSON could be given.
+/// Returns an example value for a flag that takes JSON.
 fn example(flag: &str) -> &'static str {
     match flag {
         "--items" => r#"[{"key":1}]"#,

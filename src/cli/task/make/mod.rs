@@ -1,4 +1,4 @@
-//! Tasks that are made: from flags, from a file, again, over failures.
+//! Creation of tasks: from flags, from a file, as clones, and as redrives.
 
 pub(crate) mod append;
 pub(crate) mod apply;

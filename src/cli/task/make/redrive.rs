@@ -1,4 +1,4 @@
-//! `windrow task redrive`.
+//! Implementation of `windrow task redrive`.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use crate::task::steer::tell;
 use crate::task::words;
 use windrow_client::{Answer, Request};
 
-/// Does failures again.
+/// Creates a task that redoes failed items.
 ///
 /// # Errors
-/// What the node refused.
+/// Same as [`Draft::send`].
 pub(crate) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, Fault> {
     let draft = draft(args)?;
     let link = Link::open(&args.write.remote, shell)?;
@@ -57,7 +57,7 @@ pub(crate) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, F
     Ok(followed.exit)
 }
 
-/// Says why no task was made. Scripts that want JSON get the answer, those that want a name get none.
+/// Reports why no task was created. Scripts that want JSON get the answer, those that want a name get nothing.
 fn nothing(link: &Link<'_>, answer: &Answer, told: &api::NothingToDo) -> Result<Exit, Fault> {
     if matches!(link.look.form, Form::Json | Form::Ndjson) {
         return link.put(answer.line().as_bytes());
@@ -87,8 +87,8 @@ fn draft(args: &RedriveArgs) -> Result<Draft, Fault> {
     Ok(draft)
 }
 
-/// How many failures of the origin the redrive doesn't have, and who has them without working on them; nothing where it has
-/// all.
+/// Returns the number of the origin's failures that the redrive leaves out, and the idle redrives that have them.
+/// Empty if none are left out.
 async fn left_out(link: &Link<'_>, origin: &str, redrive: &api::Task) -> Result<String, Fault> {
     let report = report(link, origin).await?;
     let left_out = match report.counts.terms.failed.saturating_sub(redrive.total) {
@@ -113,7 +113,7 @@ async fn report(link: &Link<'_>, task: &str) -> Result<api::Report, Fault> {
     Ok(link.get(&format!("/v1/tasks/{task}/report")).await?.read()?)
 }
 
-/// Tells what is left of the origin's failures. The exit code is the redrive's: it may never have been about the others.
+/// Reports the remaining failures of the origin. They don't affect the exit code, which is the redrive's.
 async fn tell_net(link: &Link<'_>, origin: &str) -> Result<(), Fault> {
     let api::Report { net, counts, .. } = report(link, origin).await?;
     tell(
@@ -129,7 +129,7 @@ async fn tell_net(link: &Link<'_>, origin: &str) -> Result<(), Fault> {
     )
 }
 
-/// The report says so when redrives may share items and are too many to look at each.
+/// Returns the prefix for a lower bound: redrives may share items, and there are too many to check each.
 pub(crate) fn at_least(net: &api::ReportNet) -> &'static str {
     match net.exact {
         true => "",

@@ -1,4 +1,4 @@
-//! What a node warns of beside a task, on standard error, also when hints are not wanted.
+//! Warnings of a node about a task, printed on standard error even with `--quiet`.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use crate::link::Link;
 use crate::output::table::clean;
 use crate::output::table::times::TimeStyle;
 
-/// An answer to a change, as far as it warns.
+/// Warnings in the answer to a change.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Warned {
     id: Option<String>,
@@ -14,7 +14,7 @@ pub(crate) struct Warned {
     warnings: Vec<api::TaskWarning>,
 }
 
-/// Says them, in an answer about this task; of one that isn't there yet it has its own number.
+/// Prints the warnings about this task. A new task is identified by the number in the answer.
 pub(crate) fn tell(link: &Link<'_>, answer: &Warned, task: &str) {
     let id = answer.id.as_deref().unwrap_or(task);
     let gap = if id.is_empty() { "" } else { "  " };
@@ -23,19 +23,19 @@ pub(crate) fn tell(link: &Link<'_>, answer: &Warned, task: &str) {
     }
 }
 
-/// Whether a node warned of this.
+/// True if a node gave this warning.
 pub(crate) fn has(task: &api::Task, code: &str) -> bool {
     let warnings = &task.beside.warnings;
     warnings.iter().any(|warning| warning.code == code)
 }
 
-/// Each with what to do about it.
+/// Formats the warnings with advice, one per line.
 pub(crate) fn lines(warnings: &[api::TaskWarning], id: &str, style: TimeStyle) -> Vec<String> {
     let line = |warning: &api::TaskWarning| {
         let member = clean(&warning.pointer);
         let member = member.trim_start_matches('/').replace('_', " ");
         let advice = match (warning.code.as_str(), id) {
-            // A command is more than words.
+            // Advise the exact command instead of a description.
             ("not_started", "") => "--start, and it waits until then".to_owned(),
             ("not_started", id) => format!("windrow task start {id}, and it waits until then"),
             _ => warning.advice.as_deref().map(clean).unwrap_or_default(),

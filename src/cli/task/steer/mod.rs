@@ -1,4 +1,5 @@
-//! `windrow task start`, `stop`, `cancel`, `finish`, `seal`, `fail`, `skip`, `recover` and `delete`.
+//! Commands that control tasks: start, stop, cancel, finish, seal, mark items as failed, skip items, recover and
+//! delete.
 
 pub(crate) mod relocate;
 pub(crate) mod set;
@@ -25,7 +26,7 @@ use windrow_core::ids::ItemIndex;
 use windrow_core::items::run::IndexRun;
 use windrow_core::task::lifecycle::CutOff;
 
-/// The statuses of tasks to which something can be done; empty where any will do.
+/// Returns the statuses of tasks to which the verb applies, empty for all.
 pub(crate) fn usual(verb: &str) -> &'static str {
     match verb {
         "start" => "created,stopped",
@@ -40,7 +41,7 @@ pub(crate) fn usual(verb: &str) -> &'static str {
     }
 }
 
-/// Something that can be undone, or done again.
+/// Creates an action that can be undone or repeated.
 fn ordinary(verb: &'static str) -> Action {
     Action {
         verb,
@@ -50,7 +51,7 @@ fn ordinary(verb: &'static str) -> Action {
     }
 }
 
-/// Something that can't be undone.
+/// Creates an action that can't be undone.
 fn irreversible(verb: &'static str) -> Action {
     Action {
         danger: Danger::Final,
@@ -58,15 +59,15 @@ fn irreversible(verb: &'static str) -> Action {
     }
 }
 
-/// The path of something that is done to a task.
+/// Returns the request for an action on a task.
 fn post(id: &str, verb: &str) -> Request {
     Request::post(&format!("/v1/tasks/{id}/{verb}"))
 }
 
-/// Starts.
+/// Starts tasks.
 ///
 /// # Errors
-/// What the node refused.
+/// Same as [`Draft::send`].
 pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let action = ordinary("start");
@@ -94,7 +95,7 @@ pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault
     each(&link, &ids, send, became).await
 }
 
-/// Says a line to people on standard output, before the last one.
+/// Prints a line for people on standard output, before the final one.
 pub(super) fn tell(link: &Link<'_>, line: &str) -> Result<(), Fault> {
     match link.look.form.is_for_people() {
         true => screen::put(line),
@@ -107,10 +108,10 @@ fn because(task: &api::Task) -> String {
     text.map(|text| format!("  {text}")).unwrap_or_default()
 }
 
-/// Stops.
+/// Stops tasks.
 ///
 /// # Errors
-/// What the node refused.
+/// Same as [`Draft::send`].
 pub(super) async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let action = ordinary("stop");
@@ -148,7 +149,7 @@ fn stopping(task: &api::Task) -> String {
     format!("{}  stopping: {next}", task.id)
 }
 
-/// Where it stands, what may repeat, and how it goes on.
+/// Formats the position of a stopped task, the items that may repeat, and the command that resumes it.
 fn stopped(task: &api::Task) -> String {
     let id = &task.id;
     if task.status != "stopped" {
@@ -160,7 +161,7 @@ fn stopped(task: &api::Task) -> String {
     format!("{id}  stopped at watermark {low} ({repeats})   go on: windrow task start {id}")
 }
 
-/// Which items may repeat.
+/// Formats the items that may repeat.
 fn cut_off(cut_off: &api::CutOff) -> String {
     let runs = cut_off.runs.iter();
     let runs = runs.filter_map(|run| IndexRun::new(ItemIndex(run.first), run.items));
@@ -168,7 +169,7 @@ fn cut_off(cut_off: &api::CutOff) -> String {
     CutOff { items, runs }.to_string()
 }
 
-/// Does the same to tasks as a person says; `line` tells what became of one.
+/// Applies one action to the selected tasks. `line` formats the result for each.
 async fn steer<T: DeserializeOwned>(
     (which, write): (&Which, &Write),
     shell: &Shell,
@@ -183,10 +184,10 @@ async fn steer<T: DeserializeOwned>(
     each(&link, &ids, send, became).await
 }
 
-/// Cancels.
+/// Cancels tasks.
 ///
 /// # Errors
-/// What the node refused; `Usage` without a yes.
+/// Same as [`Draft::send`]; `Usage` without confirmation.
 pub(super) async fn cancel(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let action = irreversible("cancel");
     steer(
@@ -199,7 +200,7 @@ pub(super) async fn cancel(args: &PlainArgs, shell: &Shell) -> Result<Exit, Faul
     .await
 }
 
-/// What is left undone: also what failed and was to be tried again.
+/// Formats the number of items left undone, including retrying ones.
 fn cancelled(task: &api::Task) -> String {
     let left = task.counts.pending + task.counts.parked;
     let are = if left == 1 { "is" } else { "are" };
@@ -211,10 +212,10 @@ fn cancelled(task: &api::Task) -> String {
     )
 }
 
-/// Tries recovering tasks now, and proves again the ends that didn't add up.
+/// Retries the recovery of tasks now, and repeats final checks that didn't add up.
 ///
 /// # Errors
-/// What the node refused.
+/// Same as [`Draft::send`].
 pub(super) async fn recover(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let line = |task: &api::Task| match task.status.as_str() {
         "finished" => standing(task, "its end adds up now"),
@@ -225,15 +226,15 @@ pub(super) async fn recover(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fau
     steer((&args.which, &args.write), shell, action, Draft::default(), line).await
 }
 
-/// `t42  ◐ stopping: and what comes next`
+/// Formats the status of a task and the next step: `t42  ◐ stopping: …`.
 fn standing(task: &api::Task, next: &str) -> String {
     format!("{}  {}: {next}", task.id, words::status(task).0)
 }
 
-/// Finishes early.
+/// Finishes tasks early.
 ///
 /// # Errors
-/// What the node refused; `Usage` without a yes.
+/// Same as [`Draft::send`]; `Usage` without confirmation.
 pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = Draft::default();
     draft.put_option("total", args.total)?;
@@ -241,7 +242,7 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
     let line = |task: &api::Task| match task.finish_at.filter(|_| is_known(task)) {
         Some(cut) => {
             let left = human::counted(task.total.saturating_sub(cut), "item");
-            // A run that has not heard of it may have sent more.
+            // A run that doesn't know of it yet may have dispatched more.
             let upto = if task.status == "finished" { "" } else { "up to " };
             let cut = human::count(cut);
             standing(
@@ -249,7 +250,7 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
                 &format!("items from index {cut} on are left out, {upto}{left}"),
             )
         }
-        // Where that is is known once its runs have heard of it.
+        // The cut is known only after its runs have learned of it.
         None => {
             let left = human::counted(task.counts.pending, "item");
             standing(task, &format!("what has not left yet is left out, up to {left}"))
@@ -259,10 +260,10 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
     steer((&args.which, &args.write), shell, action, draft, line).await
 }
 
-/// Seals.
+/// Seals open tasks.
 ///
 /// # Errors
-/// What the node refused.
+/// Same as [`Draft::send`].
 pub(super) async fn seal(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let line = |task: &api::Task| {
         let total = human::counted(task.total, "item");
@@ -272,10 +273,10 @@ pub(super) async fn seal(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault>
     steer((&args.which, &args.write), shell, action, Draft::default(), line).await
 }
 
-/// Gives up items that wait with a code.
+/// Marks retrying items with a failure code as failed.
 ///
 /// # Errors
-/// What the node refused.
+/// Same as [`Draft::send`].
 pub(super) async fn fail(args: &FailArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = Draft::default();
     draft.put("code", &args.code)?;
@@ -287,7 +288,7 @@ pub(super) async fn fail(args: &FailArgs, shell: &Shell) -> Result<Exit, Fault> 
     steer((&args.which, &args.write), shell, action, draft, line).await
 }
 
-/// How many, when, and what comes next.
+/// Formats the number of items, the time at which they are marked, and the next step.
 fn marked(task: &api::Task, marked: &api::MarkedFailed) -> String {
     let (id, code) = (&task.id, &marked.code);
     let items = human::count(marked.items);
@@ -305,10 +306,10 @@ fn marked(task: &api::Task, marked: &api::MarkedFailed) -> String {
     standing(task, &format!("{what}; {next}"))
 }
 
-/// Deletes.
+/// Deletes tasks that have ended.
 ///
 /// # Errors
-/// What the node refused; `Usage` without a yes.
+/// Same as [`Draft::send`]; `Usage` without confirmation.
 pub(super) async fn delete(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let action = irreversible("delete");

@@ -1,4 +1,4 @@
-//! `windrow task move`.
+//! Implementation of `windrow task move`.
 
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -15,7 +15,7 @@ use windrow_client::{Answer, Request, segment};
 /// Moves a task to another node.
 ///
 /// # Errors
-/// What the node refused.
+/// Same as [`Draft::send`].
 pub(crate) async fn relocate(args: &MoveArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let to = args
@@ -51,7 +51,7 @@ pub(crate) async fn relocate(args: &MoveArgs, shell: &Shell) -> Result<Exit, Fau
     each(&link, &ids, send, became).await
 }
 
-/// Warns of a node that can't be asked, as one that has another key. One that isn't there is refused.
+/// Warns of a node that can't be reached, for instance because it has another key. An unknown node is refused later.
 async fn warn_of(node: &str, link: &Link<'_>) {
     let request = Request::get(&format!("/v1/nodes/{}", segment(node)));
     let found = link.send(request).await.ok();
@@ -63,7 +63,7 @@ async fn warn_of(node: &str, link: &Link<'_>) {
     }
 }
 
-/// The nodes that run a task, or the one that has this part of it.
+/// Returns the nodes that run a task, or the one that has this shard.
 fn nodes_of(task: &api::Task, part: Option<&str>) -> Vec<String> {
     match part {
         None => task.live.clone().unwrap_or_default().nodes,
@@ -74,7 +74,7 @@ fn nodes_of(task: &api::Task, part: Option<&str>) -> Vec<String> {
     }
 }
 
-/// Whether it, or this part of it, may still come to run somewhere.
+/// True if the task, or this shard of it, may still run somewhere.
 fn goes_on(task: &api::Task, part: Option<&str>) -> bool {
     let is_open = ["running", "queued", "recovering"].contains(&task.status.as_str());
     is_open

@@ -1,4 +1,4 @@
-//! `windrow task set`: what was, and what is.
+//! Implementation of `windrow task set`, which prints old and new values.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::task::wait::until::{self, TaskAnswer};
 use crate::task::which::{Action, Became, chosen, each};
 use windrow_client::{Answer, ClientError, Request};
 
-/// Members that change by themselves, or say what the others say.
+/// Members that change by themselves, or repeat other members.
 const MOVING: [&str; 17] = [
     "retry", // its members stand beside it
     "warnings",
@@ -37,13 +37,13 @@ const MOVING: [&str; 17] = [
     "started_at",
     "shard_list",
 ];
-/// So often a change is made anew that met another one.
+/// Largest number of retries of a change that collided with another one.
 const MEETINGS_MAX: u32 = 5;
 
 /// Changes tasks.
 ///
 /// # Errors
-/// What the node refused; `Usage` when nothing is to be changed.
+/// Same as [`Draft::send`]; `Usage` if no flag changes anything.
 pub(crate) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = draft(args)?.strictly(args.strict);
     let touches_labels = !args.labels.is_empty() || !args.unlabels.is_empty();
@@ -83,7 +83,7 @@ fn draft(args: &SetArgs) -> Result<Draft, Fault> {
     Ok(draft)
 }
 
-/// Sends it. The API takes all labels at once, so labels are changed only as they were looked at.
+/// Sends a change. The API replaces all labels at once, so they are only changed if they are still as read.
 async fn change(
     link: &Link<'_>,
     args: &SetArgs,
@@ -126,7 +126,7 @@ fn labels(task: &api::Task, args: &SetArgs) -> BTreeMap<String, String> {
     labels
 }
 
-/// `rate 500/s → 1000/s  window auto → 1500` of a task.
+/// Formats the changes to a task as `rate 500/s → 1000/s  window auto → 1500`.
 pub(crate) fn difference(before: &api::Task, after: &api::Task) -> String {
     difference_of(before, after, &MOVING)
 }

@@ -1,4 +1,4 @@
-//! `windrow task skip`.
+//! Implementation of `windrow task skip`.
 
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -14,7 +14,7 @@ use windrow_client::Answer;
 /// Skips items of a task.
 ///
 /// # Errors
-/// What the node refused.
+/// Same as [`Draft::send`].
 pub(in crate::task) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let ids = [link.task(&args.task).await?];
@@ -25,7 +25,7 @@ pub(in crate::task) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit
     each(&link, &ids, send, became).await
 }
 
-/// How many, what stays as it is, and when.
+/// Formats the number of skipped items, those that stay as they are, and the time at which it takes effect.
 fn skipped(api::SkippingTask { task, skipping }: &api::SkippingTask) -> String {
     let mut parts = vec![format!("{} skipped", human::counted(skipping.skipped, "item"))];
     let others = [

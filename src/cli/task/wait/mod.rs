@@ -1,4 +1,4 @@
-//! `windrow task wait`: until tasks are over, for scripts.
+//! Implementation of `windrow task wait`, which lets scripts wait for the end of tasks.
 
 mod told;
 pub(crate) mod until;
@@ -22,7 +22,7 @@ use crate::shell::Shell;
 use crate::signals::Signals;
 use windrow_core::settings::text::parse_span;
 
-/// Examples under `--help`.
+/// Examples of `wait`, for the help.
 pub const EXAMPLES: &str = "\
 Examples:
   windrow task wait t42 --timeout 2h && ./next-step.sh
@@ -30,21 +30,21 @@ Examples:
 
 Exit codes: 0 finished (also once redrives made all failures good), 8 with failures, 9 stopped or cancelled, 10 it was waited long enough; of several tasks the worst.";
 
-/// Tasks that are asked after at the same time.
+/// Number of tasks polled concurrently.
 const AT_ONCE: usize = 16;
-/// `windrow task wait`
+/// Arguments of `windrow task wait`.
 #[derive(Debug, Args)]
 pub struct WaitArgs {
-    /// The tasks: t42, or business/name
+    /// Tasks to wait for: t42, or business/name
     #[arg(required = true, value_name = "TASK")]
     pub tasks: Vec<String>,
-    /// Wait no longer than this; 0s looks once
+    /// Wait no longer than this; 0s checks once
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     pub timeout: Option<Duration>,
-    /// What is waited for
+    /// State to wait for
     #[arg(long = "for", value_enum, value_name = "GOAL", default_value_t = Goal::Finished)]
     pub goal: Goal,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
@@ -52,7 +52,7 @@ pub struct WaitArgs {
 /// Waits for tasks and prints a line for each.
 ///
 /// # Errors
-/// As [`Link::send`]; `Unreachable` only when the node is away for longer than a request may take.
+/// Same as [`Link::send`]; `Unreachable` only if the node is away for longer than a request may take.
 pub(super) async fn wait(args: &WaitArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let link = Link::open(&args.remote, shell)?;
@@ -89,7 +89,7 @@ async fn wait_for_all(args: &WaitArgs, link: &Link<'_>) -> Result<Exit, Fault> {
     Ok(worst)
 }
 
-/// The task as it was when the wait for it ended, and how.
+/// Returns the task at the end of the wait, and the exit code.
 async fn end(
     args: &WaitArgs,
     link: &Link<'_>,
@@ -105,7 +105,7 @@ async fn end(
         seen: None,
         lost: None,
     };
-    // The code with which its calls fail.
+    // Code with which the calls of the task fail.
     let mut failing: Option<String> = None;
     let mut is_start_told = false;
     loop {
@@ -114,7 +114,7 @@ async fn end(
         if let Some(exit) = args.goal.reached(task) {
             return Ok((seen, exit));
         }
-        // That calls fail, once a code, and that they succeed again.
+        // Report failing calls once per code, and their recovery.
         let said = task.status_text.as_deref().filter(|_| task.status == "running");
         let code = |error: &api::LastError| error.code.clone();
         let code = said.map(|_| task.last_error.as_ref().map(code).unwrap_or_default());
@@ -122,7 +122,7 @@ async fn end(
             link.say(&format!("{id}: {}", said.unwrap_or("its calls succeed again")));
             failing = code;
         }
-        // By itself it never ends.
+        // A task that isn't started never ends by itself.
         if task.status == "created" && !std::mem::replace(&mut is_start_told, true) {
             link.say(&words::not_started(&id));
         }

@@ -1,4 +1,4 @@
-//! How far a task is that is waited for: in place on a terminal, elsewhere a line now and then.
+//! Progress of a task during a wait: in place on a terminal, elsewhere as an occasional line.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use crate::output::screen::Meter;
 use crate::output::table::clean;
 use crate::task::words;
 
-/// How long a node may hold an answer back where somebody watches.
+/// Longest time that a node may hold back an answer while a user watches.
 const HOLD_SHOWN: Duration = Duration::from_secs(1);
-/// So long nothing is said: most waits are over by then.
+/// Time before the first line, since most waits are over by then.
 const FIRST_AFTER: Duration = Duration::from_secs(5);
-/// The wait between two lines grows up to this.
+/// Upper bound of the growing interval between two lines.
 const LINE_EVERY_MAX: Duration = Duration::from_secs(300);
-/// Cells of the bar.
+/// Width of the progress bar. Unit: terminal cells.
 const BAR_CELLS: usize = 24;
 
-/// What is told of a wait.
+/// Progress display of a wait.
 pub(crate) struct Told<'a> {
     link: &'a Link<'a>,
     meter: Meter,
-    /// Until the next line, and from that to the one after it.
+    /// Time of the next line; `every` is the interval from it to the one after.
     next: Instant,
     every: Duration,
 }
 
 impl<'a> Told<'a> {
-    /// Of a wait that begins now.
+    /// Creates the display of a wait that begins now.
     pub(crate) fn new(link: &'a Link<'a>) -> Told<'a> {
         Told {
             link,
@@ -39,7 +39,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// How long a node may hold its next answer back.
+    /// Returns the time that a node may hold back its next answer.
     pub(crate) fn hold(&self) -> Duration {
         if self.meter.is_live() {
             return HOLD_SHOWN;
@@ -48,7 +48,7 @@ impl<'a> Told<'a> {
         left.clamp(HOLD_SHOWN, HOLD_MAX)
     }
 
-    /// Shows a task that isn't there yet.
+    /// Shows a task that hasn't reached the wanted state.
     pub(crate) fn show(&mut self, task: &api::Task) {
         if self.meter.is_live() {
             self.meter.show(&progress(task, Some(BAR_CELLS)));
@@ -60,7 +60,8 @@ impl<'a> Told<'a> {
     }
 }
 
-/// `t1  ▶ running  39.0%  389,939 / 1,000,000  498.7/500  ETA 21m`; of what doesn't run, why.
+/// Formats the progress as `t1  ▶ running  39.0%  389,939 / 1,000,000  498.7/500  ETA 21m`, with the reason for a
+/// task that isn't running.
 fn progress(task: &api::Task, bar: Option<usize>) -> String {
     let share = words::percent(task);
     let share = match bar {

@@ -1,4 +1,4 @@
-//! Waiting for what becomes of a task, and how that is told.
+//! Waiting for a change of a task, with a progress display.
 
 use std::time::Duration;
 
@@ -13,49 +13,49 @@ use crate::output::table::times::parsed;
 use crate::task::words;
 use windrow_client::{Answer, Request};
 
-/// The longest time that a node is asked to hold an answer back.
+/// Longest time that a node is asked to hold back an answer.
 pub(crate) const HOLD_MAX: Duration = Duration::from_secs(10);
-/// Between two attempts to find a node that is away.
+/// Interval between attempts to reach a node that is away.
 const AGAIN_EVERY: Duration = Duration::from_secs(1);
 
-/// A task as it was when the wait was over.
+/// Task at the end of a wait.
 #[derive(Debug)]
 pub(crate) struct TaskAnswer {
-    /// The API's body, verbatim.
+    /// Body of the API, verbatim.
     pub(crate) answer: Answer,
-    /// The same, read.
+    /// Task parsed from the body.
     pub(crate) task: api::Task,
 }
 
-/// Looks at a task.
+/// Fetches a task.
 ///
 /// # Errors
-/// As [`Link::send`].
+/// Same as [`Link::send`].
 pub(crate) async fn look(link: &Link<'_>, id: &str) -> Result<TaskAnswer, Fault> {
     let answer = link.get(&format!("/v1/tasks/{id}")).await?;
     let task = answer.read()?;
     Ok(TaskAnswer { answer, task })
 }
 
-/// A wait for what becomes of a task. A node that was there a moment ago may be away for as long as a request may take.
+/// Long polling of a task. A node that answered before may be away for as long as a request may take.
 pub(crate) struct Wait<'a> {
     pub(crate) link: &'a Link<'a>,
     pub(crate) id: &'a str,
-    /// How long a node is asked to hold an answer back at the most.
+    /// Longest time that a node is asked to hold back an answer.
     pub(crate) hold: Duration,
-    /// When the wait ends whatever became of the task.
+    /// Time at which the wait ends, whatever the state of the task.
     pub(crate) deadline: Option<Instant>,
-    /// The version that was seen last.
+    /// Version of the task in the last answer.
     pub(crate) seen: Option<u64>,
-    /// Since when the node is away.
+    /// Time since which the node is away; `None` while it answers.
     pub(crate) lost: Option<Instant>,
 }
 
 impl Wait<'_> {
-    /// The task: at first as it is, then once it is another or a while has passed.
+    /// Returns the task: at first immediately, later when it has changed or some time has passed.
     ///
     /// # Errors
-    /// As [`Link::send`]; `Unreachable` at once for a node that never was there.
+    /// Same as [`Link::send`]; `Unreachable` immediately for a node that never answered.
     pub(crate) async fn next(&mut self) -> Result<TaskAnswer, Fault> {
         loop {
             match self.link.client.send(self.request()).await {
@@ -89,13 +89,13 @@ impl Wait<'_> {
             .query("unless", version)
     }
 
-    /// How long it may still last; none is for ever.
+    /// Returns the remaining time, or `None` if the wait is unlimited.
     pub(crate) fn left(&self) -> Option<Duration> {
         let deadline = self.deadline;
         deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Whether the node is worth another attempt.
+    /// True if the node may be asked again.
     fn has_hope(&mut self) -> bool {
         let since = *self.lost.get_or_insert_with(|| {
             self.link.say("the node is away; it is asked again every second");
@@ -105,10 +105,10 @@ impl Wait<'_> {
     }
 }
 
-/// Waits until the task fits, and tells how far it is.
+/// Waits until the task satisfies `fits`, and shows the progress.
 ///
 /// # Errors
-/// `Interrupted` at Ctrl-C: the task goes on. Else as [`Wait::next`].
+/// `Interrupted` on Ctrl-C, while the task goes on; otherwise same as [`Wait::next`].
 pub(crate) async fn until(
     link: &Link<'_>,
     id: &str,
@@ -143,7 +143,7 @@ pub(crate) async fn until(
     }
 }
 
-/// `✓ finished  1,000 / 1,000 in 2.1 s   succeeded 997  skipped 2  failed 1`, and what to do about it.
+/// Formats the outcome, such as `✓ finished  1,000 / 1,000 in 2.1 s   succeeded 997  …`, with the next command.
 pub(crate) fn outcome(task: &api::Task) -> String {
     let id = &task.id;
     let took = took(task).map(|took| format!(" in {took}")).unwrap_or_default();
@@ -170,12 +170,12 @@ pub(crate) fn outcome(task: &api::Task) -> String {
     told
 }
 
-/// `succeeded 997  skipped 2  failed 1`
+/// Formats the counts of succeeded, skipped and failed items.
 pub(crate) fn counts(task: &api::Task) -> String {
     words::counts(&task.counts, &words::TERMS[..3], &[])
 }
 
-/// From its first start to its end.
+/// Returns the time from the first start to the end.
 fn took(task: &api::Task) -> Option<String> {
     let took = parsed(task.finished_at.as_ref()?)? - parsed(task.started_at.as_ref()?)?;
     took.to_std().ok().map(seconds)

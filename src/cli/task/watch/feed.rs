@@ -1,4 +1,5 @@
-//! What comes from the node: the stream of events, what is asked once a second, and what keys order.
+//! Connection of the watch to the node: the event stream, values polled once a second, and execution of the orders
+//! from keys.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -20,16 +21,16 @@ use crate::output::table::times::written;
 use crate::task::words;
 use windrow_client::{Answer, ClientError, Event, Request, StreamNews};
 
-/// Batches of events a second.
+/// Number of event batches per second.
 const HZ: u32 = 4;
-/// Between two looks at the window and the series.
+/// Interval between two requests for the window and the series.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Of how long the series are.
+/// Time range of the series.
 const SERIES: Duration = Duration::from_secs(60);
-/// The reason that the audit has of what is done here.
+/// Reason recorded in the audit log for changes made from the watch.
 const REASON: &str = "watch";
 
-/// The node's time, from what it said at first.
+/// Clock that follows the node's time, set by its first answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeTime {
     at_ms: i64,
@@ -44,25 +45,25 @@ impl NodeTime {
         }
     }
 
-    /// Unit: milliseconds since 1970.
+    /// Returns the node's time. Unit: milliseconds since 1970.
     pub(super) fn now_ms(&self) -> i64 {
         let passed = i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX);
         self.at_ms.saturating_add(passed)
     }
 }
 
-/// One task of a node.
+/// Data source of the watch for one task of a node.
 #[derive(Clone, Copy)]
 pub(super) struct Feed<'a> {
     pub(super) link: &'a Link<'a>,
     pub(super) id: &'a str,
     pub(super) time: NodeTime,
     pub(super) changes: &'a Changes,
-    /// What is shown of items; none is all that the task shows.
+    /// Columns of items to show; `None` means all that the task shows.
     pub(super) columns: Option<&'a str>,
 }
 
-/// What was changed from here. An order whose answer is still to come may have been obeyed, so it counts.
+/// Changes made from this watch. An order that wasn't answered yet may have been executed, so it counts.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     rates: Cell<u32>,
@@ -81,12 +82,12 @@ impl Changes {
         }
     }
 
-    /// How the task was seen last.
+    /// Records the latest status of the task.
     pub(super) fn on_task(&self, task: &api::Task) {
         self.status.replace(task.status.clone());
     }
 
-    /// What is said to whoever leaves while the task isn't over.
+    /// Returns the message for a user who leaves before the task is over.
     pub(super) fn parting(&self, id: &str) -> String {
         let again = format!("windrow task watch {id} shows it again");
         match self.status.borrow().as_str() {
@@ -102,10 +103,10 @@ impl Changes {
 }
 
 impl Feed<'_> {
-    /// Tells of every event, for as long as the node is there.
+    /// Forwards every event while the node is there.
     ///
     /// # Errors
-    /// When the node refuses, or is away for longer than a request may take.
+    /// Fails if the node refuses, or is away for longer than a request may take.
     pub(super) async fn follow(&self, news: &mpsc::Sender<News>) -> Result<Infallible, Fault> {
         let mut events = self.link.client.events(&format!("task:{}", self.id), HZ);
         loop {
@@ -121,7 +122,7 @@ impl Feed<'_> {
         }
     }
 
-    /// Looks at the window and the series again and again. That the node is away, the stream tells.
+    /// Polls the window and the series. Errors are ignored, since the stream reports that the node is away.
     pub(super) async fn look(&self, news: &mpsc::Sender<News>) -> Infallible {
         let mut ticks = interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -138,7 +139,7 @@ impl Feed<'_> {
         }
     }
 
-    /// Does what is ordered, one thing after the other.
+    /// Executes orders one after the other.
     pub(super) async fn obey(
         &self,
         mut orders: mpsc::Receiver<Order>,
@@ -154,7 +155,7 @@ impl Feed<'_> {
                     }
                 }
                 Err(error) => {
-                    // Only what a node says that it refused was not done for sure.
+                    // Only an explicit refusal by the node proves that nothing was done.
                     if let (Some(count), ClientError::Problem(_)) = (changes, &error) {
                         count.set(count.get() - 1);
                     }
@@ -226,10 +227,10 @@ impl Feed<'_> {
     }
 }
 
-/// The members of an object, each as it is written.
+/// Members of an object, each as written.
 type Members = BTreeMap<String, Box<RawValue>>;
 
-/// An event with these columns only of what an item carries, in their order.
+/// Reduces the item data in an event to these columns, in their order.
 fn narrowed(event: Event, columns: &str) -> Event {
     match narrowed_text(&event.data, columns) {
         Some(data) => Event { data, ..event },
@@ -262,19 +263,19 @@ fn narrowed_text(text: &str, columns: &str) -> Option<String> {
     serde_json::to_string(&whole).ok()
 }
 
-/// The task after it was changed, and what to say of it.
+/// Returns the changed task, and a message about it.
 fn said(task: &Answer, text: &str) -> Result<Vec<News>, ClientError> {
     Ok(vec![News::Task(task.read()?), News::Said(text.to_owned())])
 }
 
-/// What was refused, in one line.
+/// Formats a refusal as one line.
 fn refusal(error: ClientError) -> String {
     let fault = Fault::from(error);
     let hint = fault.hint.map(|hint| format!("; try {hint}")).unwrap_or_default();
     format!("not done: {}: {}{hint}", fault.what, fault.because.join("; "))
 }
 
-/// Whoever listens has ended: nothing is to be told any more.
+/// Sends news. If the receiver is gone, waits for ever, because there is nothing left to report.
 async fn tell(news: &mpsc::Sender<News>, found: News) {
     if news.send(found).await.is_err() {
         std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! What keys do: a pure step from a state and a key to the next state and what is to be done.
+//! Meaning of keys: a pure step from a state and a key to the next state and an order.
 
 use std::time::Duration;
 
@@ -6,31 +6,32 @@ use super::state::{Panel, State};
 use windrow_core::settings::{Rate, RateLimit};
 
 const ESCAPE: u8 = 0x1b;
-/// The longest rate that is typed. Unit: bytes.
+/// Maximum length of a typed rate. Unit: bytes.
 const TYPED_MAX: usize = 20;
 
-/// What is to be done.
+/// Order that a key gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Nothing more; the task goes on.
+    /// Leave the watch; the task goes on.
     Quit,
-    /// Stop the task.
+    /// Stop the task, after confirmation.
     Stop,
-    /// Start it, again.
+    /// Start the task, for the first time or again.
     Start,
-    /// Give the task this rate.
+    /// Change the rate of the task.
     Rate(RateLimit),
-    /// Look the failures up.
+    /// Fetch the failures by code.
     Failures,
-    /// Have it explained.
+    /// Fetch the explanation of its speed.
     Explain,
-    /// Look whether its nodes give a sign.
+    /// Check whether the task's nodes are alive.
     Silence,
-    /// Look at the whole task.
+    /// Fetch the whole task.
     Look,
 }
 
-/// The bytes of keys in what a terminal sent. What begins with an escape, an arrow for instance, is one key.
+/// Returns the keys in the bytes from a terminal. A sequence that starts with an escape, such as an arrow, counts as
+/// one key.
 pub(super) fn read(bytes: &[u8]) -> Vec<u8> {
     match bytes.first() {
         Some(&ESCAPE) => vec![ESCAPE],
@@ -39,7 +40,7 @@ pub(super) fn read(bytes: &[u8]) -> Vec<u8> {
 }
 
 impl State {
-    /// A key was pressed: a letter of a rate while one is typed.
+    /// Handles a key: part of a rate while one is typed, otherwise a command.
     pub(super) fn press(&mut self, byte: u8) -> Option<Order> {
         let Some(mut typed) = self.typed.take() else {
             return self.command(byte);
@@ -57,7 +58,7 @@ impl State {
 
     fn set_typed(&mut self, typed: &str) -> Option<Order> {
         let typed = typed.trim();
-        // A number alone is one a second: nothing else has no unit here.
+        // A bare number means per second; everything else has a unit.
         match typed
             .parse::<RateLimit>()
             .or_else(|error| format!("{typed}/s").parse().map_err(|_| error))
@@ -74,7 +75,7 @@ impl State {
         }
     }
 
-    /// What a key means while nothing is typed.
+    /// Handles a key while no rate is typed.
     fn command(&mut self, byte: u8) -> Option<Order> {
         self.note = None;
         if std::mem::take(&mut self.asks) {
@@ -114,7 +115,7 @@ impl State {
         Some(order)
     }
 
-    /// Ten percent faster or slower than what was asked for last.
+    /// Raises or lowers the last requested rate by ten percent.
     fn step(&mut self, is_up: bool) -> Option<Order> {
         let present = self.wanted.unwrap_or(self.task.settings.tuning.rate);
         let Some(next) = stepped(present, is_up) else {
@@ -129,8 +130,8 @@ impl State {
     }
 }
 
-/// Ten percent more or less, at least one item. A rate of a few items is first written over ten times its period, so
-/// that a step is never more than ten percent.
+/// Changes a rate by ten percent, at least by one item. A rate of few items is first expressed over ten times its
+/// period, so that a step is never more than ten percent.
 fn stepped(rate: RateLimit, is_up: bool) -> Option<RateLimit> {
     let RateLimit::Limited(rate) = rate else {
         return None;

@@ -1,4 +1,4 @@
-//! The live picture on a terminal.
+//! Live picture of a task on a terminal.
 
 use std::io;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::fault::Fault;
 use crate::shell::Shell;
 use crate::task::ending::ended;
 
-/// Between two pictures; keys are answered at once.
+/// Interval between two pictures; keys are answered immediately.
 const DRAW_EVERY: Duration = Duration::from_millis(250);
-/// News that wait to be taken in.
+/// Largest number of queued news.
 const NEWS_MAX: usize = 256;
-/// Keys and orders that wait.
+/// Largest number of queued keys and of queued orders.
 const KEYS_MAX: usize = 64;
 
-/// Watches until the task is over, or somebody quits; none then.
+/// Watches until the task is over, or until the user quits, which returns `None`.
 ///
 /// # Errors
-/// When the node is away for too long or refuses, or the terminal is gone.
+/// Fails if the node is away for too long or refuses, or if the terminal is gone.
 pub(super) async fn live(feed: Feed<'_>, mut state: State, shell: &Shell) -> Result<Option<Exit>, Fault> {
     let mut terminal = Terminal::take(feed.link.look.paper.colours, shell).map_err(lost)?;
     state.has_keys = terminal.has_keys();
@@ -50,7 +50,7 @@ pub(super) async fn live(feed: Feed<'_>, mut state: State, shell: &Shell) -> Res
         let Err(fault) = feed.follow(&news).await;
         fault
     };
-    // Each of them goes on for as long as the picture does.
+    // Each of these runs as long as the picture does.
     let exit = tokio::select! {
         exit = picture.show(heard, pressed) => exit,
         fault = followed => Err(fault),
@@ -104,11 +104,11 @@ impl Picture<'_> {
         }
     }
 
-    /// Takes news in; the exit code when the task is over.
+    /// Processes news. Returns the exit code if the task is over.
     fn hear(&mut self, news: News) -> Result<Option<Exit>, Fault> {
-        // Numbers of a task that is over are those that the node shows of it, not those on their way before.
+        // For the end, only the numbers in the node's own task count, not events that are still arriving.
         let is_whole = matches!(news, News::Task(_));
-        // What lies open is looked at as often as the window.
+        // An open list of failures is refreshed as often as the window.
         if matches!(news, News::Window(_)) && self.state.shows_failures() {
             self.order(Order::Failures);
         }
@@ -120,11 +120,11 @@ impl Picture<'_> {
         }
         let rests = self.state.task.status == "stopped";
         self.feed.changes.on_task(&self.state.task);
-        // Who watches may start it again.
+        // The user may start it again.
         Ok(ended(&self.state.task).filter(|_| is_whole && !rests))
     }
 
-    /// The last picture: nothing on it is from before the end.
+    /// Draws the last picture, which shows nothing from before the end.
     async fn finish(&mut self) -> Result<(), Fault> {
         self.state.has_keys = false;
         self.state.windows.clear();
@@ -141,7 +141,8 @@ impl Picture<'_> {
         self.draw()
     }
 
-    /// Who presses keys faster than a node answers loses some. Of that many looks one more sees nothing else.
+    /// Queues an order. Keys pressed faster than the node answers are lost. A lost refresh does no harm, since a
+    /// queued one shows the same.
     fn order(&mut self, order: Order) {
         let is_look = matches!(order, Order::Look | Order::Failures);
         if self.orders.try_send(order).is_err() && !is_look {

@@ -1,7 +1,7 @@
-//! `windrow task watch`: a task as it goes on.
+//! Implementation of `windrow task watch`, which follows a task.
 //!
-//! `state` takes in what `feed` brings from the node, `frame` draws it, `keys` says what keys do: three pure parts.
-//! `live` puts them on a `terminal`; `plain` does without one.
+//! `state` processes what `feed` brings from the node, `frame` draws it, `keys` interprets keys: these three are
+//! pure. `live` puts them on a `terminal`; `plain` works without one.
 
 mod feed;
 mod frame;
@@ -29,7 +29,7 @@ use crate::signals::Signals;
 use windrow_client::Request;
 use windrow_core::settings::text::parse_span;
 
-/// Examples under `--help`.
+/// Examples of `watch`, for the help.
 pub const EXAMPLES: &str = "\
 Examples:
   windrow task watch t42
@@ -40,18 +40,18 @@ Keys: q quit, s stop, g start, r rate, f failures, e explain, ? help.
 It ends with the task; a live picture stays while the task is stopped. Exit codes: 0 finished (also once redrives made all failures good), or q; 8 with failures; 9 stopped or cancelled; 130 Ctrl-C. Neither q nor
 Ctrl-C touches the task.";
 
-/// `windrow task watch`
+/// Arguments of `windrow task watch`.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// The task: t42, or business/name
+    /// Task to watch: t42, or business/name
     pub task: String,
-    /// Without a terminal: how often a line is printed
+    /// Interval between printed lines, if there is no terminal
     #[arg(long, value_name = "SPAN", value_parser = every, default_value = "5s")]
     pub every: Duration,
-    /// Of what failed items carry show these columns only, separated by commas
+    /// Columns of failed items to show, separated by commas
     #[arg(long, value_name = "COLUMNS")]
     pub key_column: Option<String>,
-    /// How the node is reached.
+    /// Flags for the connection and the output.
     #[command(flatten)]
     pub remote: Remote,
 }
@@ -67,7 +67,7 @@ fn every(text: &str) -> Result<Duration, String> {
 /// Watches a task until it is over.
 ///
 /// # Errors
-/// As [`Link::send`]; `Unreachable` only when the node is away for longer than a request may take.
+/// Same as [`Link::send`]; `Unreachable` only if the node is away for longer than a request may take.
 pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault> {
     refuse_form(args.remote.view.output)?;
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
@@ -75,7 +75,7 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
     let id = link.task(&args.task).await?;
     let columns = args.key_column.as_deref();
     if let Some(columns) = columns {
-        // A column that isn't there is told before anything is drawn.
+        // Report an unknown column before anything is drawn.
         let one = Request::get(&format!("/v1/tasks/{id}/failures")).query("limit", 1);
         link.send(one.query("data", columns)).await?;
     }
@@ -116,7 +116,7 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
     }
 }
 
-/// Events have no columns.
+/// Refuses CSV, since events have no columns.
 fn refuse_form(form: Form) -> Result<(), Fault> {
     if form != Form::Csv {
         return Ok(());
@@ -126,15 +126,15 @@ fn refuse_form(form: Form) -> Result<(), Fault> {
         .hint("-o ndjson, an event a line; or windrow task list -o csv for one look"))
 }
 
-/// Whether there is a terminal for a live picture, and nothing else is wanted of it.
+/// True if there is a terminal for a live picture and no flag asks for other output.
 fn is_live(args: &WatchArgs, link: &Link<'_>, shell: &Shell) -> bool {
     let is_terminal = io::stdout().is_terminal() && io::stderr().is_terminal();
-    // Lines of -v would tear the picture.
+    // Lines of -v would break up the picture.
     let is_wanted = link.look.form == Form::Table && !link.look.is_quiet && args.remote.verbose == 0;
     is_terminal && is_wanted && shell.var("TERM") != Some("dumb")
 }
 
-/// The task was deleted meanwhile.
+/// Creates the fault for a task that was deleted in the meantime.
 fn gone(id: &str) -> Fault {
     let because = format!("{id} was deleted");
     Fault::new(Exit::NotFound, "the task is gone", because).hint("windrow task list")

@@ -1,4 +1,4 @@
-//! The watch without a terminal: a line now and then, a line for each change of the status; or the events as they are.
+//! Watch without a terminal: an occasional line, and one for each change of status; or the events as JSON.
 
 use std::time::Duration;
 
@@ -22,17 +22,17 @@ use crate::task::words;
 use windrow_client::Event;
 use windrow_core::settings::RateLimit;
 
-/// Failures that are told between two lines of how far it is.
+/// Largest number of failures printed between two progress lines.
 const FAILURES_MAX: u32 = 5;
-/// News that wait to be taken in.
+/// Largest number of queued news.
 const NEWS_MAX: usize = 64;
-/// Between two looks at whether the nodes that run it give a sign: no event tells it.
+/// Interval between two checks that the task's nodes are alive, which no event reports.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Watches until the task is over.
 ///
 /// # Errors
-/// When the node is away for too long or refuses, or standard output can't be written.
+/// Fails if the node is away for too long or refuses, or if standard output can't be written.
 pub(super) async fn plain(feed: Feed<'_>, state: State, every: Duration) -> Result<Exit, Fault> {
     let (news, heard) = mpsc::channel(NEWS_MAX);
     let (orders, ordered) = mpsc::channel(NEWS_MAX);
@@ -60,13 +60,13 @@ struct Lines<'a> {
     feed: Feed<'a>,
     state: State,
     orders: mpsc::Sender<Order>,
-    /// The status that was told last.
+    /// Status in the last printed line.
     status: String,
-    /// Whether an event came.
+    /// True once an event has arrived.
     has_begun: bool,
-    /// Failures since the last line of how far it is.
+    /// Number of failures since the last progress line.
     failures: u32,
-    /// Nodes of which it was told that they give no sign.
+    /// Nodes already reported as silent.
     silent: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ impl Lines<'_> {
         let [mut ticks, mut looks] = [every, LOOK_EVERY].map(interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The first tick is at once, and would tell what the first line tells.
+        // The first tick is immediate and would repeat the first line.
         ticks.tick().await;
         let wants_events = self.feed.link.look.form == Form::Ndjson;
         if let Some(exit) = ended(&self.state.task).filter(|_| !wants_events) {
@@ -132,7 +132,7 @@ impl Lines<'_> {
         Ok(None)
     }
 
-    /// How each line begins.
+    /// Returns the beginning of each line.
     fn who(&self) -> String {
         format!("{}  {}", words::address(&self.state.task), self.state.id())
     }
@@ -142,7 +142,7 @@ impl Lines<'_> {
         !look.is_quiet && look.form.is_for_people()
     }
 
-    /// A line for each item that failed, with what it carries; the first few of many.
+    /// Prints a line for each failed item with its data, up to `FAILURES_MAX`.
     fn tell_failures(&mut self) -> Result<(), Fault> {
         while let Some(entry) = self.state.tail.pop_front() {
             if entry.tone != Tone::Bad || !self.is_for_people() {
@@ -157,7 +157,7 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// Says once that the node can't reach its database, and once that it can again.
+    /// Reports once that the node can't reach its database, and once that it can again.
     fn tell_store(&mut self, was_lost: bool) -> Result<(), Fault> {
         let said = match (was_lost, self.state.is_stale) {
             (false, true) => "the node can't reach its database; the numbers are old",
@@ -168,11 +168,11 @@ impl Lines<'_> {
         self.say()
     }
 
-    /// Says once that a node with a part of it gives no sign, and once that all of it runs again.
+    /// Reports once that a node with a shard of the task is silent, and once that all shards run again.
     fn tell_silence(&mut self, task: &api::Task, why: &str) -> Result<(), Fault> {
         let silent = words::silent(task);
         let runs = task.live.as_ref().and_then(|live| joined(&live.nodes, ", "));
-        // One that runs nowhere waits to be taken over.
+        // A task that runs on no node waits for a takeover.
         if silent == self.silent || (task.status == "running" && silent.is_empty() && runs.is_none()) {
             return Ok(());
         }
@@ -189,7 +189,7 @@ impl Lines<'_> {
         self.say()
     }
 
-    /// The line of now.
+    /// Prints the current progress line.
     fn say(&mut self) -> Result<(), Fault> {
         self.status = words::standing(&self.state.task).0;
         if !self.is_for_people() {
@@ -222,7 +222,7 @@ impl Lines<'_> {
         screen::put(&format!("{}{}{stale}", line(task), rate.unwrap_or_default()))
     }
 
-    /// The line of the end.
+    /// Prints the final line of the task.
     fn last(&mut self) -> Result<(), Fault> {
         match self.feed.link.look.form {
             Form::Table | Form::Wide | Form::Csv => screen::put(&line(&self.state.task)),
@@ -239,13 +239,13 @@ impl Lines<'_> {
         self.order(Order::Look);
     }
 
-    /// With that many looks on their way, one of them sees it.
+    /// Queues an order. If the queue is full, a queued one shows the same.
     fn order(&mut self, order: Order) {
         self.orders.try_send(order).ok();
     }
 }
 
-/// An event as one object, with what it says as the node wrote it.
+/// Formats an event as one object, with its data as the node wrote it.
 fn object(event: &Event) -> String {
     #[derive(Default, Deserialize)]
     struct Whole<'a> {

@@ -1,4 +1,5 @@
-//! What the watch knows, as values: fed by news, drawn by `frame`, steered by `keys`. No terminal, no network, no clock.
+//! State of the watch, as plain values: updated by news, drawn by `frame`, changed by `keys`. No terminal, no
+//! network, no clock.
 
 use std::collections::VecDeque;
 
@@ -10,116 +11,116 @@ use crate::output::table::times::TimeStyle;
 use windrow_client::Event;
 use windrow_core::settings::RateLimit;
 
-/// Lines of what happened that are kept; a high terminal shows no more.
+/// Largest number of events kept; even a tall terminal shows no more.
 const TAIL_MAX: usize = 50;
-/// Cells of a window that are looked at; a node sends no more.
+/// Largest number of window cells read; a node sends no more.
 const CELLS_MAX: usize = 20_000;
-/// Points that errors are averaged over: about the window of an error budget. Unit: seconds.
+/// Number of points that errors are averaged over, about the window of an error budget. Unit: seconds.
 const ERRORS_OVER: usize = 10;
 
-/// What came in.
+/// News for the state of the watch.
 #[derive(Clone, Debug)]
 pub(super) enum News {
-    /// An event of the stream.
+    /// Event of the stream.
     Event(Event),
-    /// The stream broke off.
+    /// Loss of the event stream.
     Lost,
-    /// The stream goes on.
+    /// Return of the event stream.
     Back,
-    /// The task as the node shows it.
+    /// Task as the node shows it.
     Task(Box<api::Task>),
-    /// The task, looked at for which of its nodes give a sign; and of those that don't, what happens next.
+    /// Task, fetched to check whether its nodes are alive, and the next step for those that are silent.
     Sign(Box<api::Task>, String),
-    /// Its newest run, if it had one.
+    /// Newest run of the task, if it has one.
     Run(Option<api::Run>),
-    /// What it did in the last minute.
+    /// Statistics of the last minute.
     Stats(Box<api::TaskStats>),
-    /// Where the items of its window stand.
+    /// States of the items in the window.
     Window(api::TaskWindow),
-    /// Its failures, by code.
+    /// Failures of the task, by code.
     Failures(Vec<api::FailureGroup>),
-    /// Why it is as fast as it is.
+    /// Explanation of the task's speed.
     Explained(String),
-    /// Something was done: what to say.
+    /// Message about an executed order.
     Said(String),
-    /// Something was refused: what to say.
+    /// Message about a refused order.
     Refused(String),
 }
 
-/// What lies open below the numbers.
+/// Panel that is open below the numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Panel {
-    /// Nothing.
+    /// Closed: no panel is shown.
     #[default]
     Closed,
-    /// The keys.
+    /// List of the keys.
     Help,
-    /// The failures by code; none while they are on their way.
+    /// Failures by code; `None` until they arrive.
     Failures(Option<Vec<api::FailureGroup>>),
-    /// The explanation; none while it is on its way.
+    /// Explanation; `None` until it arrives.
     Explain(Option<String>),
 }
 
-/// How fast it went recently.
+/// Recent speed of the task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {
-    /// Attempts sent per second, a point a second, oldest first.
+    /// Attempts sent per second, one point per second, oldest first.
     pub(super) points: Vec<f64>,
-    /// What the rate gave in the last of them.
+    /// Target rate at the last of these points.
     pub(super) target: Option<f64>,
-    /// How long calls took. Unit: seconds.
+    /// Median duration of calls. Unit: seconds.
     pub(super) p50: Option<f64>,
-    /// The same of 95 of 100.
+    /// 95th percentile of call durations. Unit: seconds.
     pub(super) p95: Option<f64>,
     /// Failed attempts per second.
     pub(super) errors: Option<f64>,
 }
 
-/// The window of a shard.
+/// Window of one shard.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Window {
     pub(super) watermark: u64,
     pub(super) high_water: u64,
-    /// A letter a cell: S, P, F, R, A.
+    /// Letter of the state of each cell: S, P, F, K, R, A.
     pub(super) cells: Vec<char>,
     pub(super) head: Option<api::WindowHead>,
 }
 
-/// What the watch knows.
+/// Everything the watch knows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// The task as the node shows it, with what events said since.
+    /// Task as the node shows it, updated by later events.
     pub(super) task: api::Task,
-    /// Set by a snapshot in which the task isn't there any more.
+    /// Set by a snapshot that no longer contains the task.
     pub(super) is_gone: bool,
-    /// Set by numbers of a node that can't reach its database, reset by newer ones and by a look at the task.
+    /// Set by numbers of a node that can't reach its database, reset by newer ones and by a fetched task.
     pub(super) is_stale: bool,
-    /// Its newest run, while that lasts: the number and the node.
+    /// Number and node of the newest run, while it lasts.
     pub(super) run: Option<(u32, String)>,
     pub(super) pace: Pace,
     pub(super) windows: Vec<Window>,
-    /// What happened, newest last.
+    /// Recent events, newest last.
     pub(super) tail: VecDeque<Entry>,
-    /// Since when nothing is heard. Unit: milliseconds since 1970.
+    /// Time since which the stream is lost. Unit: milliseconds since 1970.
     pub(super) lost_at_ms: Option<i64>,
-    /// The node's time. Unit: milliseconds since 1970.
+    /// Node's time. Unit: milliseconds since 1970.
     pub(super) now_ms: i64,
     pub(super) style: TimeStyle,
-    /// The answer to the last key.
+    /// Answer to the last key.
     pub(super) note: Option<String>,
-    /// Whether it was asked if the task shall stop.
+    /// Set while the user is asked whether to stop the task.
     pub(super) asks: bool,
     pub(super) panel: Panel,
-    /// The rate that was asked for and isn't confirmed yet.
+    /// Requested rate that isn't confirmed yet.
     pub(super) wanted: Option<RateLimit>,
-    /// A rate that is being typed.
+    /// Rate that is being typed.
     pub(super) typed: Option<String>,
-    /// Whether keys can be pressed.
+    /// True if keys can be pressed.
     pub(super) has_keys: bool,
 }
 
 impl State {
-    /// What is known at first.
+    /// Creates the initial state.
     pub(super) fn new(task: api::Task, now_ms: i64, style: TimeStyle) -> State {
         State {
             task,
@@ -129,17 +130,18 @@ impl State {
         }
     }
 
-    /// The task's number.
+    /// Returns the number of the task.
     pub(super) fn id(&self) -> &str {
         &self.task.id
     }
 
-    /// Whether the failures lie open.
+    /// True if the list of failures is open.
     pub(super) fn shows_failures(&self) -> bool {
         matches!(self.panel, Panel::Failures(_))
     }
 
-    /// Takes in what came; true when the task should be looked at as a whole. What was explained of a run is over with it.
+    /// Processes news. Returns true if the whole task should be fetched. An open explanation is closed when its run
+    /// ends.
     pub(super) fn hear(&mut self, news: News) -> bool {
         let before = self.task.status.clone();
         let looks = self.take_in(news);
@@ -189,7 +191,7 @@ impl State {
         false
     }
 
-    /// The task as a whole.
+    /// Replaces the whole task.
     fn show(&mut self, task: api::Task) {
         self.task = task;
         self.is_stale = false;
@@ -243,8 +245,8 @@ impl State {
     }
 
     fn hear_numbers(&mut self, told: api::StatsEvent) {
-        // The rate isn't taken from here: it may be older than the answer to a change. Each change is told by an
-        // `audit`, and then the whole task is looked at.
+        // Don't take the rate from here: it may be older than the answer to a change. Each change also arrives as an
+        // `audit` event, after which the whole task is fetched.
         let task = &mut self.task;
         task.total = told.total;
         task.counts = told.counts;
@@ -263,7 +265,7 @@ impl State {
     }
 }
 
-/// What an event tells; none where it can't be read.
+/// Parses the data of an event, or returns `None` if it is unreadable.
 pub(super) fn told<T: DeserializeOwned>(event: &Event) -> Option<T> {
     #[derive(Deserialize)]
     struct Told<T> {
@@ -295,7 +297,7 @@ fn read_window(shard: api::ShardWindow) -> Window {
     }
 }
 
-/// `F1S2` to F, S, S.
+/// Expands `F1S2` to F, S, S.
 fn cells(text: &str) -> Vec<char> {
     let mut cells = Vec::new();
     let mut rest = text;

@@ -1,7 +1,7 @@
-//! What happened to the task, a line each: lines of its log, changes that somebody made.
+//! Recent events of the task, one line each: lines of its log, and changes by users.
 //!
-//! An item that is given up has a line in the log. What is told of failures by code (`failure`) would repeat the first
-//! item of its code beside each.
+//! A failed item has a line in the log. Events about failures by code (`failure`) are left out, because they would
+//! repeat the first item of each code.
 
 use chrono::{Local, Utc};
 
@@ -10,25 +10,25 @@ use crate::output::table::times::{TimeStyle, parsed};
 use crate::output::table::{Tone, clean, human};
 use windrow_client::Event;
 
-/// Something that happened.
+/// Event with a text for one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// When, as the API has it.
+    /// Time of the event in the API's format.
     at: String,
     text: String,
-    /// Behind the text: whom it is about.
+    /// Data of the item concerned, printed after the text.
     pub(super) who: String,
     pub(super) tone: Tone,
 }
 
 impl Entry {
-    /// The line, with the time of the day.
+    /// Formats the line, with the time of day.
     pub(super) fn line(&self, style: TimeStyle) -> String {
         format!("{} {}", clock(&self.at, style), self.text)
     }
 }
 
-/// What an event tells, if it is one to be told in a line.
+/// Converts an event to an entry, if it deserves a line.
 pub(super) fn entry(event: &Event) -> Option<Entry> {
     let (at, line, tone, row) = match event.event.as_str() {
         "log" => {
@@ -61,12 +61,12 @@ pub(super) fn entry(event: &Event) -> Option<Entry> {
     })
 }
 
-/// `#388,012 `.
+/// Formats the index of an item as `#388,012 `.
 fn item(index: u64) -> String {
     format!("#{} ", human::count(index))
 }
 
-/// The time of the day. An age that changes with every picture would be hard to read.
+/// Formats the time of day. An age that changes in every picture would be hard to read.
 fn clock(at: &str, style: TimeStyle) -> String {
     let Some(time) = parsed(at) else {
         return clean(at);

@@ -1,4 +1,4 @@
-//! A block of lines on standard error that is drawn over itself, and keys that come without Enter.
+//! Block of lines on standard error that is redrawn in place, and keys that arrive without Enter.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -11,25 +11,25 @@ use super::frame::Sheet;
 use super::keys::read;
 use crate::shell::Shell;
 
-/// The size of a terminal that doesn't tell its own.
+/// Size of a terminal that doesn't report its own.
 const SIZE_DEFAULT: (u16, u16) = (24, 80);
 
-/// The terminal of the watch; it is as it was before when the value is dropped.
+/// Terminal of the watch. Dropping it restores the previous state.
 pub(super) struct Terminal {
     stderr: Term,
-    /// How standard input was; none where it is no terminal.
+    /// Previous settings of standard input; `None` if it isn't a terminal.
     before: Option<Termios>,
-    /// The widths of the lines that are drawn.
+    /// Widths of the lines drawn last.
     drawn: Vec<usize>,
     colours: bool,
     is_ascii: bool,
 }
 
 impl Terminal {
-    /// Takes the terminal. Ctrl-C stays a signal.
+    /// Takes over the terminal. Ctrl-C remains a signal.
     ///
     /// # Errors
-    /// When the terminal refuses.
+    /// Fails if the terminal refuses.
     pub(super) fn take(colours: bool, shell: &Shell) -> io::Result<Terminal> {
         let stdin = io::stdin();
         let before = if stdin.is_terminal() && is_in_front() {
@@ -53,12 +53,12 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Whether keys can be pressed.
+    /// True if keys can be pressed.
     pub(super) fn has_keys(&self) -> bool {
         self.before.is_some()
     }
 
-    /// What can be drawn on now; its size may change at any time.
+    /// Returns the area to draw on now; its size may change at any time.
     pub(super) fn sheet(&self) -> Sheet {
         let size = self
             .stderr
@@ -73,10 +73,10 @@ impl Terminal {
         }
     }
 
-    /// Draws lines over those that were drawn before.
+    /// Draws lines over those drawn before.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// Fails if the terminal is gone.
     pub(super) fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let mut text = rise(&self.drawn, self.sheet().width);
         for line in lines {
@@ -92,7 +92,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Nothing can be done for a terminal that is gone.
+        // Nothing can be done about a terminal that is gone.
         self.stderr.show_cursor().ok();
         if let Some(before) = &self.before {
             tcsetattr(io::stdin(), OptionalActions::Now, before).ok();
@@ -100,8 +100,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Moves the cursor to the first of the lines that were drawn. A terminal that was made narrower since has broken them
-/// into more.
+/// Moves the cursor to the first of the drawn lines. A terminal that has become narrower has broken them into more.
 fn rise(drawn: &[usize], width: usize) -> String {
     let rows: usize = drawn
         .iter()
@@ -114,13 +113,13 @@ fn rise(drawn: &[usize], width: usize) -> String {
     }
 }
 
-/// Whether the terminal's input is ours: a job in the background would be stopped by the attempt to change it.
+/// True if this process may read the terminal: a job in the background would be stopped by trying to change it.
 fn is_in_front() -> bool {
     let owner = rustix::termios::tcgetpgrp(io::stdin());
     owner.is_ok_and(|owner| owner == rustix::process::getpgrp())
 }
 
-/// Whether the locale is one without Unicode. Where nothing is said, a terminal has it.
+/// True if the locale has no Unicode. Without a locale, Unicode is assumed.
 fn is_ascii(shell: &Shell) -> bool {
     let named = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
@@ -128,7 +127,7 @@ fn is_ascii(shell: &Shell) -> bool {
     named.is_some_and(|name| !name.to_lowercase().replace('-', "").contains("utf8"))
 }
 
-/// Reads keys until the terminal ends.
+/// Reads keys until the terminal is closed.
 pub(super) async fn read_keys(keys: &mpsc::Sender<u8>) {
     let mut stdin = tokio::io::stdin();
     let mut bytes = [0; 64];

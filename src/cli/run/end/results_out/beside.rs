@@ -1,5 +1,5 @@
-//! A run beside the writing of its results: it stops where they can't be written, and says once, before it is full, that
-//! they won't fit where they are kept.
+//! Supervision of a run while its results are written: stops it if they can't be written, and warns once if they
+//! won't fit on the disk that keeps them.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -19,11 +19,12 @@ use windrow_core::items::output::OUTPUT_KEPT_MAX;
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_server::service::results::{Results, SHORTAGE_ADVICE};
 
-/// Between two looks. (The estimate changes slowly, and a disk of which that isn't true is full before anybody reads it.)
+/// Interval between two checks. (The estimate changes slowly; on a disk where it doesn't, the warning would come too
+/// late anyway.)
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 impl JobRun<'_> {
-    /// Follows the task to its end; stops it where its results can't be written any more.
+    /// Follows the task to its end. Stops it if its results can't be written any more.
     pub(in crate::run) async fn follow(
         &self,
         watch: &Watch<'_>,
@@ -55,7 +56,7 @@ impl JobRun<'_> {
         }
     }
 
-    /// Says what was written, and why that may be fewer rows than items that succeeded.
+    /// Reports the number of results written, and why it may be below the number of succeeded items.
     pub(in crate::run) fn tell_results(&self, written: Option<Written>) {
         let Some(written) = written else { return };
         let place = self.args.results.out.as_deref().unwrap_or_else(|| Path::new("-"));
@@ -73,12 +74,12 @@ impl JobRun<'_> {
         });
     }
 
-    /// Looks until there is something to say. Never ends; cancel safe.
+    /// Checks the free space until a warning is due. Never returns; cancel safe.
     async fn warn_of_room(&self, id: TaskId) -> Infallible {
         let results = Results::new(self.store.clone());
         while self.args.results.out.is_some() {
             sleep(LOOK_EVERY).await;
-            // What can't be read now is read the next time; whoever writes to the store tells what is wrong with it.
+            // A failed read is repeated next time; the writers to the store report its problems.
             let Ok(Some(task)) = TaskStore::get(&*self.store, id).await else {
                 continue;
             };
@@ -95,7 +96,8 @@ impl JobRun<'_> {
     }
 }
 
-/// `260 results written to out.ndjson (300 with those of earlier runs); 40 items succeeded without an output, …`
+/// Returns the report, such as `260 results written to out.ndjson (300 with those of earlier runs); 40 items
+/// succeeded without an output, …`.
 fn told(written: &Written, place: &str, end: &str) -> String {
     let results = counted(written.now, "result");
     let all = match written.before {
@@ -105,7 +107,7 @@ fn told(written: &Written, place: &str, end: &str) -> String {
             human::count(before + written.now)
         ),
     };
-    // What was too large has a sentence of its own.
+    // Outputs that were too large have a sentence of their own.
     let without = match written
         .without
         .map(|items| items.saturating_sub(written.too_large))

@@ -1,4 +1,4 @@
-//! Whether results can be written where they are wanted, looked at before anything begins.
+//! Check before the start that results can be written to their target.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -9,9 +9,9 @@ use crate::fault::Fault;
 use crate::run::args::{Output, RunArgs};
 use crate::run::end::out_file;
 
-/// How files of results begin: NDJSON, CSV.
+/// Beginnings of result files: NDJSON, CSV.
 const ROW_BEGINNINGS: [&[u8]; 2] = [b"{\"index\":", b"index,key"];
-/// What to try instead.
+/// Suggestion for a target that can't be used.
 const FILE: &str = "name a file of its own in a directory that exists";
 const OWN_FILE: &str = "name a file of its own in a directory that exists, or - for standard output";
 const ALL_IN_ONE: &str = "go without --results-out, or name another file; afterwards the same command without --only-failed \
@@ -19,10 +19,10 @@ const ALL_IN_ONE: &str = "go without --results-out, or name another file; afterw
 
 type Because = Cow<'static, str>;
 
-/// The flags that make no sense together are refused before anything begins.
+/// Refuses contradicting flags before anything starts.
 ///
 /// # Errors
-/// `Usage` when nothing can be written there.
+/// `Usage` if nothing can be written to the target.
 pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     let Some(path) = &args.results.out else {
         return Ok(());
@@ -38,7 +38,7 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     Err(Fault::new(Exit::Usage, what, because).hint(hint))
 }
 
-/// Why results can't go to standard output.
+/// Returns the reason why results can't go to standard output.
 fn of_stdout(args: &RunArgs) -> Option<(Because, &'static str)> {
     if args.output == Output::Json {
         return Some(("standard output takes the JSON summary".into(), FILE));
@@ -47,7 +47,7 @@ fn of_stdout(args: &RunArgs) -> Option<(Because, &'static str)> {
     is_taken.then(|| ("the failed items go to standard output".into(), FILE))
 }
 
-/// Why results can't go to a file.
+/// Returns the reason why results can't go to a file.
 fn of_file(args: &RunArgs, path: &Path) -> Option<(Because, &'static str)> {
     let half = partial(&out_file::named(path));
     let unfit = |path: &Path| out_file::unfit(path).map(|why| (why.into(), OWN_FILE));
@@ -63,7 +63,7 @@ fn of_file(args: &RunArgs, path: &Path) -> Option<(Because, &'static str)> {
         .or_else(|| out_file::unmakeable(path).map(|why| (why.into(), OWN_FILE)))
 }
 
-/// What would be lost if the file that is there were replaced, and what to try instead.
+/// Returns the reason why an existing file must not be replaced, and an alternative.
 fn lost(args: &RunArgs, path: &Path) -> Option<(Because, &'static str)> {
     let there = path.metadata().ok()?;
     if out_file::needed(args, path).is_some() {

@@ -1,4 +1,4 @@
-//! The file under way, or standard output: where rows go, and what is there of them already.
+//! Target of result rows: standard output or an incomplete file, with the rows it already has.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -9,10 +9,10 @@ use windrow_core::ids::ItemIndex;
 use windrow_server::http::answer::result_rows::Rows;
 use windrow_server::service::results::Keys;
 
-/// Where rows go.
+/// Target of result rows.
 pub(super) enum Sink {
     Stdout,
-    /// The file under way, and its name at the end.
+    /// Incomplete file, and its final name.
     File(File, PathBuf),
 }
 
@@ -45,16 +45,16 @@ pub(super) fn partial(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A place for rows, with what is there of them.
+/// Opened target, with the rows it already has.
 pub(super) struct Opened {
     pub(super) sink: Sink,
-    /// The index behind which it goes on.
+    /// Index after which writing continues.
     pub(super) after: Option<ItemIndex>,
-    /// How many rows are there.
+    /// Number of rows that are already there.
     pub(super) rows: u64,
 }
 
-/// The place for rows; what is there of them stays where the same job may go on behind it.
+/// Opens the target. Existing rows stay if the same job may continue after them.
 pub(super) fn open(path: &Path, (rows, goes_on): (&Rows, bool), after: Option<u64>) -> io::Result<Opened> {
     if path.as_os_str() == "-" {
         let mut sink = Sink::Stdout;
@@ -75,7 +75,7 @@ pub(super) fn open(path: &Path, (rows, goes_on): (&Rows, bool), after: Option<u6
         .create(true)
         .truncate(false)
         .open(partial(&path))?;
-    // A cell of a CSV may hold line ends: what a crash cut can't be told, so all of it is written again.
+    // CSV cells may contain line breaks, so a row cut off by a crash can't be recognized: write everything again.
     let found = match goes_on {
         true => found(&file, &rows.keys)?,
         false => Found::default(),
@@ -92,10 +92,10 @@ pub(super) fn open(path: &Path, (rows, goes_on): (&Rows, bool), after: Option<u6
     })
 }
 
-/// What is longer is no row of ours, nor is what never ends. Unit: bytes.
+/// Length above which a line isn't one of our rows; also bounds the read of an endless line. Unit: bytes.
 const LINE_MAX: u64 = 16 << 20;
 
-/// The whole rows of the same job that a file has; nothing where it has another line.
+/// Complete rows of the same job in a file; empty if it has any other line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Found {
     bytes: u64,
@@ -124,7 +124,7 @@ fn found(file: &File, keys: &Keys) -> io::Result<Found> {
     }
 }
 
-/// The index of a row of this job.
+/// Returns the index of a row, or `None` if it isn't of this job.
 fn index_of(line: &[u8], keys: &Keys) -> Option<ItemIndex> {
     #[derive(serde::Deserialize)]
     struct Row<'a> {

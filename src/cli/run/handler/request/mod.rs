@@ -1,6 +1,7 @@
-//! `--request`: a templated request for each item, read from flags and files, and checked before anything leaves.
+//! Implementation of `--request`: a templated request for each item, read from flags and files, and checked before
+//! anything is sent.
 //!
-//! Files are read once. What came from a file as a secret is held here and in the handler, and written nowhere.
+//! Files are read once. Secrets from files are held only here and in the handler, and never written anywhere.
 
 mod parts;
 
@@ -22,41 +23,41 @@ use windrow_server::service::failures::item_data::Members;
 
 pub(crate) use self::parts::{add_body, headers, secrets};
 
-/// A request for each item, to an API that knows nothing of Windrow.
+/// Flags for a request per item, to an API that doesn't know Windrow.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Request")]
 pub struct RequestArgs {
-    /// A request for each item: method and URL, in which {column} is the item's; see `windrow help templates`
+    /// Request for each item: method and URL, with {column} for the item's value; see `windrow help templates`
     #[arg(long, value_name = "REQUEST")]
     pub request: Option<String>,
-    /// The body as JSON: {"qty": {qty:number}, "note": {note}}; @FILE reads it from a file
+    /// JSON body of the request: {"qty": {qty:number}, "note": {note}}; @FILE reads it from a file
     #[arg(long, value_name = "TEMPLATE", conflicts_with_all = ["form", "body_file"])]
     pub json: Option<String>,
-    /// The body as a form: 'a={x}&b={y}'; may be repeated
+    /// Form body of the request: 'a={x}&b={y}'; may be repeated
     #[arg(long, value_name = "FIELDS", conflicts_with = "body_file")]
     pub form: Vec<String>,
-    /// The body as text with placeholders, from a file; as JSON if its name ends in .json or content-type says so
+    /// File with the body as text with placeholders; sent as JSON if its name ends in .json or content-type says so
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub body_file: Option<PathBuf>,
-    /// A secret for {secret.NAME}, from a file; may be repeated
+    /// Secret for {secret.NAME}, read from a file; may be repeated
     #[arg(long = "secret", value_name = "NAME=@FILE")]
     pub secrets: Vec<String>,
-    /// Where in the JSON of an answer the item's output lies, as /data/id; without it the whole
+    /// JSON pointer to the item's output in an answer, such as /data/id; by default the whole answer
     #[arg(long, value_name = "POINTER")]
     pub result: Option<String>,
     /// Statuses that mean success, such as 409 or 200-299,409
     #[arg(long, value_name = "CODES")]
     pub ok: Option<Codes>,
-    /// Statuses that mean that there was nothing to do
+    /// Statuses that mean there was nothing to do
     #[arg(long, value_name = "CODES")]
     pub skip: Option<Codes>,
-    /// Statuses after which the item gets another attempt
+    /// Statuses after which the item is retried
     #[arg(long, value_name = "CODES")]
     pub retry: Option<Codes>,
 }
 
 impl RequestArgs {
-    /// The files that the flags name.
+    /// Returns the files that the flags name.
     pub(in crate::run) fn files(&self) -> impl Iterator<Item = &Path> {
         let secrets = self.secrets.iter().filter_map(|text| text.split_once("=@"));
         let json = self.json.as_deref().and_then(|text| text.strip_prefix('@'));
@@ -64,7 +65,7 @@ impl RequestArgs {
         named.chain(self.body_file.as_deref())
     }
 
-    /// The first flag that means something for a request only.
+    /// Returns the first given flag that only applies to a request.
     pub(crate) fn said(&self) -> Option<&'static str> {
         let said = [
             (self.json.is_some(), "--json"),
@@ -82,7 +83,7 @@ impl RequestArgs {
     }
 }
 
-/// What may stand behind the colon, where what stands before it is a column.
+/// Returns the possible conversions after the colon, if the text before it is a column.
 fn conversions(columns: &[String], keys: &[String]) -> Option<String> {
     let known = |name: &String| {
         let (column, _) = name.rsplit_once(':')?;
@@ -96,19 +97,19 @@ fn conversions(columns: &[String], keys: &[String]) -> Option<String> {
     Some(format!("a column may be converted: {}", words.join(", ")))
 }
 
-/// A request as it was asked for, with all files read.
+/// Request described by the flags, with all files read.
 pub(crate) struct RequestWanted {
-    /// The request.
+    /// Definition of the request, including its placeholders.
     pub(crate) spec: RequestSpec,
-    /// Its secrets.
+    /// Secrets for the placeholders of the request.
     pub(crate) secrets: Secrets,
     template: RequestTemplate,
 }
 
-/// The request that the flags describe; none without `--request`.
+/// Returns the request that the flags describe, or `None` without `--request`.
 ///
 /// # Errors
-/// `Usage` for what can't be used, `Rejected` for a file that can't be read.
+/// `Usage` for flags that can't be used, `Rejected` for a file that can't be read.
 pub(crate) fn wanted(args: &RequestArgs, http: &HttpArgs) -> Result<Option<RequestWanted>, Fault> {
     let Some(request) = &args.request else {
         return match args.said() {
@@ -159,10 +160,10 @@ pub(crate) fn wanted(args: &RequestArgs, http: &HttpArgs) -> Result<Option<Reque
 }
 
 impl RequestWanted {
-    /// What a handler is made of.
+    /// Returns the handler to create.
     ///
     /// # Errors
-    /// `Usage` for more than one item a call.
+    /// `Usage` for more than one item per call.
     pub(crate) fn choice(&self, batch: NonZeroU32) -> Result<HandlerChoice<'_>, Fault> {
         if batch != NonZeroU32::MIN {
             let because = format!("a request is made for one item, and --batch says {batch}");
@@ -172,10 +173,10 @@ impl RequestWanted {
         Ok(HandlerChoice::Request { spec, secrets, batch })
     }
 
-    /// Whether the items have the columns that it names; of lines of JSON the first one is looked at.
+    /// Checks that the items have the columns in the request. For lines of JSON only the first is examined.
     ///
     /// # Errors
-    /// `Usage` with the column and those that there are.
+    /// `Usage` with the missing column and the existing ones.
     pub(crate) async fn check_columns(&self, opened: &OpenedSource) -> Result<(), Fault> {
         let keys = match opened.source.columns() {
             [] => first_row::keys(opened).await,
@@ -184,10 +185,10 @@ impl RequestWanted {
         self.check_names(opened.source.has_data(), &keys)
     }
 
-    /// The same for columns that are known; none are not looked at where there is data.
+    /// Checks the columns against known names. Without names, items with data aren't checked.
     ///
     /// # Errors
-    /// See there.
+    /// Same as [`RequestWanted::check_columns`].
     pub(crate) fn check_names(&self, has_data: bool, keys: &[String]) -> Result<(), Fault> {
         let columns = self.template.columns();
         let Some(first) = columns.first() else {
@@ -208,7 +209,7 @@ impl RequestWanted {
         }
     }
 
-    /// The request of an item as people may see it: with masks for secrets.
+    /// Formats the request of an item for people, with masked secrets.
     pub(crate) fn shown(&self, data: Option<&str>, index: u64, key: &str, attempt: u32) -> String {
         let constants = Constants {
             params: None,

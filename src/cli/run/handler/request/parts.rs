@@ -1,4 +1,4 @@
-//! What the flags of a request name, read: headers, secrets, and the body with its file.
+//! Parsing of the parts of a request: headers, secrets, and the body with its file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,15 +14,15 @@ use windrow_core::business::secrets::{is_secret_header, unmarked};
 use windrow_core::template::Secrets;
 use windrow_core::template::request::BODY_BYTES_MAX;
 
-/// The largest file of a secret. Unit: bytes.
+/// Maximum size of a secret's file. Unit: bytes.
 const SECRET_BYTES_MAX: usize = 64 * 1024;
-/// The shortest header value that is taken for a secret by its header's name. Unit: bytes.
+/// Minimum length of a header value that counts as secret because of its header's name. Unit: bytes.
 const SECRET_BYTES_MIN: usize = 4;
 
-/// Headers by their names; those that are secrets by name, or come from a file, become secrets of the request.
+/// Parses the headers. Those with a secret name, or from a file, become secrets of the request.
 ///
 /// # Errors
-/// `Usage` for what can't be used, `Rejected` for a file that can't be read.
+/// `Usage` for a header that can't be used, `Rejected` for a file that can't be read.
 pub(crate) fn headers(texts: &[String], secrets: &mut Secrets) -> Result<BTreeMap<String, String>, Fault> {
     let mut headers = BTreeMap::new();
     let mut add = |name: String, value: String, is_secret: bool| {
@@ -67,10 +67,10 @@ pub(crate) fn headers(texts: &[String], secrets: &mut Secrets) -> Result<BTreeMa
     Ok(headers)
 }
 
-/// The body that flags give, with the files that they name.
+/// Adds the body given by flags, including files that they name.
 ///
 /// # Errors
-/// `Usage` for what can't be used, `Rejected` for a file that can't be read.
+/// `Usage` for a body that can't be used, `Rejected` for a file that can't be read.
 pub(crate) fn add_body(args: &RequestArgs, spec: &mut RequestSpec) -> Result<(), Fault> {
     spec.form = (!args.form.is_empty()).then(|| args.form.join("&"));
     if let Some(json) = &args.json {
@@ -104,10 +104,10 @@ pub(crate) fn add_body(args: &RequestArgs, spec: &mut RequestSpec) -> Result<(),
     Ok(())
 }
 
-/// The secrets that flags give.
+/// Parses the secrets given by flags.
 ///
 /// # Errors
-/// `Usage` for what can't be used, `Rejected` for a file that can't be read.
+/// `Usage` for a secret that can't be used, `Rejected` for a file that can't be read.
 pub(crate) fn secrets(texts: &[String]) -> Result<Secrets, Fault> {
     let mut secrets = Secrets::default();
     for text in texts {
@@ -122,9 +122,9 @@ pub(crate) fn secrets(texts: &[String]) -> Result<Secrets, Fault> {
     Ok(secrets)
 }
 
-/// `NAME=@FILE`
+/// Parses `NAME=@FILE` and reads the file.
 fn secret(text: &str) -> Result<(String, String), Fault> {
-    // Its text isn't shown: it may hold the secret itself.
+    // Don't print the text: it may contain the secret itself.
     let refuse = |because: &str| {
         Fault::new(Exit::Usage, "a --secret can't be used", because)
             .hint("--secret vendor=@vendor.token, and {secret.vendor} where it is to stand")
@@ -145,7 +145,7 @@ fn secret(text: &str) -> Result<(String, String), Fault> {
     Ok((name.to_owned(), value.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
-/// The text of a file that a flag names, without a byte order mark.
+/// Reads the text of a file named by a flag, without a byte order mark.
 fn file(path: &Path, flag: &str, bytes_max: usize) -> Result<String, Fault> {
     let refuse = |because: String| {
         let what = format!("{} can't be used for {flag}", path.display());

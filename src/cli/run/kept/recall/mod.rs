@@ -1,6 +1,6 @@
-//! The handler that a job was begun with, and where its results and failures go, so that `--resume NAME` alone goes on with them: kept
-//! with the job as the words that were typed for it. What may be a secret is never kept; such a command is told instead, to be
-//! typed once more.
+//! Record of the handler that a job was started with, and of the files for its results and failures, so that
+//! `--resume NAME` alone resumes it. It is stored with the job as the words that were typed. Possible secrets are
+//! never stored; the user then gets the command to type again.
 
 mod typed;
 mod words;
@@ -24,25 +24,25 @@ use windrow_engine::ports::tasks::store::{TaskCommand, TaskEdit, TaskStore, Task
 use windrow_node::StateDir;
 use windrow_server::service::{Job, JobError};
 
-/// The label of a job that keeps the words of its handler.
+/// Label in which a job records the words of its handler.
 const COMMAND: &str = "command";
 
-/// The flag of a handler that is also typed alone beside `--resume`, without a value.
+/// Flag of a handler, without a value, that may also be typed next to `--resume`.
 const ALLOW_DASHES: &str = "--allow-dashes";
 
-/// The words of a handler.
+/// Recorded words of a handler.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
-    /// Where they were typed: paths in them begin there.
+    /// Directory in which they were typed, to which their paths are relative.
     place: PathBuf,
-    /// As a shell would split them.
+    /// Words, split as a shell would.
     words: Vec<String>,
-    /// What of them isn't kept, since it may be a secret: … stands in its place.
+    /// Parts that aren't stored because they may be secret; … stands in their place.
     #[serde(default)]
     left_out: Vec<String>,
 }
 
-/// What a job keeps of its command's handler; none of words that are no text.
+/// Returns the record of the command's handler, or `None` if its words aren't text.
 fn label(args: &RunArgs) -> Option<String> {
     let place = std::env::current_dir().ok()?;
     let words::Words { words, left_out } = words::of(args)?;
@@ -55,14 +55,14 @@ fn label(args: &RunArgs) -> Option<String> {
 }
 
 impl JobRun<'_> {
-    /// What is kept of the command's handler.
+    /// Returns the labels that record the command's handler.
     pub(in crate::run) fn labels(&self) -> BTreeMap<String, String> {
         let command = label(self.args).map(|words| (COMMAND.to_owned(), words));
         let handler = (HANDLER.to_owned(), identity::of(self.args));
         command.into_iter().chain([handler]).collect()
     }
 
-    /// A job that goes on with another handler is resumed with that one the next time.
+    /// Records the handler of a resumed job if it is a new one, so that the next resume uses it.
     pub(in crate::run) async fn remember(&self, task: &TaskView, job: &Job) -> Result<(), Fault> {
         let command = job.labels.get(COMMAND);
         if task.spec.labels.get(COMMAND) == command {
@@ -85,16 +85,16 @@ impl JobRun<'_> {
     }
 }
 
-/// The same command; one that names a job to resume and no handler has the one of that job.
+/// Adds the recorded handler to a command that names a job to resume, but no handler.
 ///
 /// # Errors
-/// `NotFound` when there is no such job; `Usage` with the command to type where its handler isn't kept whole.
+/// `NotFound` if there is no such job; `Usage`, with the command to type, if its handler isn't stored completely.
 pub(in crate::run) async fn completed(mut args: Box<RunArgs>, shell: &Shell) -> Result<Box<RunArgs>, Fault> {
     let Some(name) = args.resume.clone().filter(|_| !identity::has_handler(&args)) else {
         return Ok(args);
     };
     let place = resume::place(&name, args.state.as_deref(), &shell.env)?;
-    // A directory that is named has its own jobs only.
+    // A directory given by flag has only its own jobs.
     let elsewhere = match args.state {
         None => shell.env.as_slice(),
         Some(_) => &[],
@@ -118,21 +118,21 @@ pub(in crate::run) async fn completed(mut args: Box<RunArgs>, shell: &Shell) -> 
             }
             take(&mut args, kept);
         }
-        // Nothing is called: how it ended is told, and its results are written.
+        // No handler is called: the command only reports the end and writes results.
         Err(_) if task.is_some_and(|task| is_only_told(&task, &args)) => {}
         Err(fault) => return Err(fault),
     }
     Ok(args)
 }
 
-/// Whether a job is asked how it ended, and no more.
+/// True if the command only reports how the job ended.
 fn is_only_told(task: &TaskView, args: &RunArgs) -> bool {
     let restarts = task.status == Status::Finished && args.if_finished == Some(IfFinished::Restart);
     let starts_over = args.restart || restarts;
     task.status.is_terminal() && !args.only_failed && !starts_over
 }
 
-/// Whether a job's items went to the handler of a command, or to the same URL in other words.
+/// True if a job's items went to the handler of this command, or to the same URL with other flags.
 pub(in crate::run) fn is_kin(task: &TaskView, args: &RunArgs) -> bool {
     let kept = task.spec.labels.get(COMMAND);
     let kept = kept.and_then(|text| read(&serde_json::from_str::<Kept>(text).ok()?));
@@ -143,7 +143,7 @@ pub(in crate::run) fn is_kin(task: &TaskView, args: &RunArgs) -> bool {
     task.spec.labels.get(HANDLER) == Some(&identity::of(args)) || kept.is_some_and(is_same)
 }
 
-/// Gives a command the handler that is kept, with what the command itself says of it.
+/// Moves the recorded handler, with the command's changes to it, into the command.
 fn take(args: &mut RunArgs, kept: RunArgs) {
     args.worker = kept.worker;
     args.url = kept.url;
@@ -160,20 +160,20 @@ fn take(args: &mut RunArgs, kept: RunArgs) {
     }
 }
 
-/// The words of a handler as clap reads them.
+/// Parses the words of a handler with clap.
 fn read(kept: &Kept) -> Option<RunArgs> {
     let own = ["run", "--total", "1"];
     RunArgs::read(own.into_iter().chain(kept.words.iter().map(String::as_str))).ok()
 }
 
-/// A job that is to go on.
+/// Job that is to be resumed.
 struct Begun<'a> {
     name: &'a str,
     state: Option<&'a Path>,
 }
 
 impl Begun<'_> {
-    /// The handler that is kept of it, as its command line was read.
+    /// Returns its recorded handler, as parsed from the command line.
     fn kept(&self, task: Option<&TaskView>, given: &RunArgs) -> Result<RunArgs, Fault> {
         let label = |label: &str| task.and_then(|task| task.spec.labels.get(label));
         let kept = label(COMMAND).and_then(|text| serde_json::from_str::<Kept>(text).ok());
@@ -193,7 +193,7 @@ impl Begun<'_> {
         Ok(read)
     }
 
-    /// `windrow run --resume push --state /d`, wherever it is typed.
+    /// Returns `windrow run --resume push --state /d`, usable in any directory.
     fn command(&self) -> String {
         let rest: Vec<String> = typed::rest(std::env::args().skip(1));
         let rest: String = rest.iter().map(|word| format!(" {}", shell_word(word))).collect();
@@ -217,7 +217,7 @@ impl Begun<'_> {
         let because = format!("{} may be a secret, so it is not kept", lacks.join(" and "));
         let words = words::of(whole).unwrap_or_default().words;
         let command = self.command();
-        // A switch that was typed now is in both.
+        // A switch typed now would appear twice.
         let is_said = |word: &String| command.split(' ').any(|said| said == word);
         let words = words
             .iter()

@@ -1,12 +1,12 @@
-//! What is typed beside `--resume NAME` about a handler changes the one that is kept; what else is typed is said again where
-//! a command is advised.
+//! Merging of the flags typed next to `--resume NAME`: those for the handler change the recorded one, the others are
+//! repeated in suggested commands.
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::run::args::RunArgs;
 use crate::run::handler::request::RequestArgs;
 
-/// Flags of a handler, which are said with it.
+/// Flags of a handler, which are printed with its words.
 const OF_HANDLER: [&str; 15] = [
     "--url",
     "--request",
@@ -24,15 +24,15 @@ const OF_HANDLER: [&str; 15] = [
     "--config",
     "--workers",
 ];
-/// Flags that say which job is meant.
+/// Flags that select the job.
 const OF_JOB: [&str; 2] = ["--resume", "--state"];
-/// Flags whose files lie where they were typed.
+/// Flags with files relative to the directory in which they were typed.
 const FILES: [&str; 2] = ["--results-out", "--failures-out"];
 
-/// What a command says of a handler takes the place of what is kept of it.
+/// Overrides the recorded handler with the flags of the command.
 ///
 /// # Errors
-/// `Usage` for a flag that isn't for such a handler.
+/// `Usage` for a flag that doesn't apply to such a handler.
 pub(super) fn over(kept: &mut RunArgs, given: &RunArgs) -> Result<(), Fault> {
     if given.workers.is_some() && kept.worker.is_empty() {
         let because = "it is for a command after --, and the job has another handler";
@@ -78,7 +78,7 @@ pub(super) fn over(kept: &mut RunArgs, given: &RunArgs) -> Result<(), Fault> {
 
 fn request(kept: &mut RequestArgs, given: &RequestArgs) {
     if given.json.is_some() || !given.form.is_empty() || given.body_file.is_some() {
-        // A request has one body.
+        // A request has only one body.
         kept.json.clone_from(&given.json);
         kept.form.clone_from(&given.form);
         kept.body_file.clone_from(&given.body_file);
@@ -97,14 +97,14 @@ fn replace<T: Clone>(kept: &mut Option<T>, given: &Option<T>) {
     }
 }
 
-/// Those that are given take the place of those of the same name.
+/// Replaces entries by given ones of the same name.
 fn each(kept: &mut Vec<String>, given: &[String], name: impl Fn(&str) -> String) {
     let named: Vec<String> = given.iter().map(|text| name(text)).collect();
     kept.retain(|text| !named.contains(&name(text)));
     kept.extend_from_slice(given);
 }
 
-/// What else was typed after `windrow run`: neither which job is meant, nor anything of its handler.
+/// Returns the other words after `windrow run`: without flags for the job and for its handler.
 pub(super) fn rest(words: impl Iterator<Item = String>) -> Vec<String> {
     let mut words = words.skip_while(|word| word != "run").skip(1);
     let mut rest = Vec::new();
@@ -127,7 +127,7 @@ pub(super) fn rest(words: impl Iterator<Item = String>) -> Vec<String> {
     rest
 }
 
-/// Where a file lies whatever directory the command is typed in; - is no file.
+/// Makes a file's path absolute, so that the command works in any directory; - is no file.
 fn absolute(file: String) -> String {
     match std::path::absolute(&file) {
         Ok(path) if file != "-" => path.display().to_string(),

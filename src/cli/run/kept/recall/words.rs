@@ -1,4 +1,4 @@
-//! The flags and words of a handler, written as they are typed.
+//! Flags and words of a handler, in the form in which they are typed.
 
 use crate::link::word;
 use std::ffi::OsStr;
@@ -10,21 +10,21 @@ use crate::run::args::RunArgs;
 use crate::run::handler::request::RequestArgs;
 use windrow_core::business::secrets::is_secret_header;
 
-/// What stands for what isn't kept.
+/// Placeholder for parts that aren't stored.
 const LEFT_OUT: &str = "…";
 const IN_COMMAND: &str = "what is in its command";
-/// Words before a secret in a header that are none.
+/// Words before the secret in a header, which aren't secret themselves.
 const SCHEMES: [&str; 6] = ["Bearer", "Basic", "Token", "ApiKey", "Api-Key", "GenieKey"];
 
-/// See the module.
+/// Words of a handler, without possible secrets.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Words {
     pub(super) words: Vec<String>,
-    /// What … stands for.
+    /// Parts for which … stands.
     pub(super) left_out: Vec<String>,
 }
 
-/// The words of a command's handler; none where they are no text.
+/// Returns the words of a command's handler, or `None` if they aren't text.
 pub(super) fn of(args: &RunArgs) -> Option<Words> {
     let mut words = Words::default();
     words.path("--config", args.config.as_deref())?;
@@ -66,7 +66,7 @@ pub(super) fn of(args: &RunArgs) -> Option<Words> {
 }
 
 impl Words {
-    /// With `=` where the value would be taken for a flag.
+    /// Adds a flag, with `=` if its value would be taken for a flag.
     fn flag(&mut self, flag: &str, value: &str) {
         if value.starts_with('-') {
             self.words.push(format!("{flag}={value}"));
@@ -131,7 +131,8 @@ impl Words {
         Some(())
     }
 
-    /// Where results go, wherever it is typed; what goes to standard output, or begins in the middle, is of one command.
+    /// Adds the file of results as an absolute path. Standard output, or a start at a later index, applies to a
+    /// single command and is left out.
     fn results(&mut self, results: &ResultArgs) -> Option<()> {
         let is_of_one = results.is_onto_stdout() || results.after.is_some();
         let Some(out) = results.out.as_ref().filter(|_| !is_of_one) else {
@@ -160,7 +161,7 @@ impl Words {
         self.path("--failures-out", file.as_deref())
     }
 
-    /// A URL without what may be a secret in it: who calls, and parameters that are named like one.
+    /// Adds a URL without possible secrets: credentials, and parameters with secret names.
     fn address(&mut self, flag: &str, text: Option<&str>) {
         let Some(text) = text else { return };
         let host = text.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
@@ -181,7 +182,7 @@ impl Words {
         }
     }
 
-    /// A body, which is in a file or has no word for a secret in it.
+    /// Adds a body that is in a file or contains no word for a secret.
     fn text(&mut self, flag: &str, text: Option<&str>) {
         let Some(text) = text else { return };
         if text.starts_with('@') || !is_secret_header(&without_places(text)) {
@@ -193,7 +194,7 @@ impl Words {
     }
 }
 
-/// What is still to be said of a handler that was read back: where … stands.
+/// Returns the parts of a recorded handler that must be typed again, marked by ….
 pub(super) fn lacking(args: &RunArgs) -> Vec<String> {
     let (request, each) = (&args.request, &args.each.each);
     let headers = args.http.headers.iter().filter_map(|header| {
@@ -221,7 +222,7 @@ pub(super) fn lacking(args: &RunArgs) -> Vec<String> {
         .collect()
 }
 
-/// A text without the places of its values.
+/// Removes the placeholders of secrets from a text.
 fn without_places(text: &str) -> String {
     let mut rest = text;
     let mut literal = String::new();
@@ -232,7 +233,7 @@ fn without_places(text: &str) -> String {
     literal + rest
 }
 
-/// Whether a header's value is in a secret of its own, which is read from a file, but for the word before it.
+/// True if a header's value is a placeholder for a secret from a file, apart from the scheme before it.
 fn is_only_template(value: &str) -> bool {
     let literal = without_places(value);
     let word = literal.trim();
@@ -241,13 +242,14 @@ fn is_only_template(value: &str) -> bool {
     literal.len() < value.len() && (is_scheme || word.strip_suffix('=').is_some_and(is_name))
 }
 
-/// Whether a pair of a query gives a secret; one that a placeholder stands for is none.
+/// True if a query parameter contains a secret. A placeholder doesn't count.
 fn names_a_secret(pair: &str) -> bool {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
     is_secret_header(name) && !value.starts_with('{')
 }
 
-/// Whether a handler's words name files, or a program that may be one, of the directory in which they are typed.
+/// True if the words of a handler name files or programs that may be relative to the directory in which they are
+/// typed.
 pub(super) fn has_paths(args: &RunArgs) -> bool {
     let is_here = |path: &Path| path.is_relative();
     let headers = args.http.headers.iter().any(|header| header.contains('@'));

@@ -1,4 +1,4 @@
-//! The columns of a list of tasks.
+//! Columns of a list of tasks.
 
 use api::Task;
 
@@ -8,10 +8,10 @@ use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
 use crate::task::words;
 use windrow_core::ids::WallMs;
 
-/// Cells of the bar beside the percentage.
+/// Width of the bar next to the percentage. Unit: terminal cells.
 const BAR_CELLS: usize = 7;
 
-/// Tasks.
+/// Listing of tasks with their progress.
 pub(crate) const TASKS: Listing<Task> = Listing {
     columns: &[
         Column::text("ID", Keep::Always, 4, |task: &Task| &task.id).tone(Tone::Strong),
@@ -35,7 +35,7 @@ pub(crate) const TASKS: Listing<Task> = Listing {
         Column::time("CREATED", Keep::Wide, |task: &Task| Some(&task.created_at)).named("created_at"),
         Column::time("STARTED", Keep::Wide, |task: &Task| task.started_at.as_deref()).named("started_at"),
         Column::time("FINISHED", Keep::Wide, |task: &Task| task.finished_at.as_deref()).named("finished_at"),
-        // What else a program compares; people see it in `task show`.
+        // Further columns that programs compare; people see them in `task show`.
         Column::plain("RATE", Keep::Csv, 4, |task| {
             Some(task.settings.tuning.rate.to_string())
         }),
@@ -75,7 +75,7 @@ fn progress(task: &Task, _: &Times) -> Cell {
     let (done, total) = words::done(task);
     let percent = format!("{:>5}", words::percent(task));
     let plain = format!("{:.1}", task.pace.progress.percent);
-    // A bar says nothing of what hasn't begun or is over.
+    // Draw no bar for a task that hasn't started or is over: it would say nothing.
     if done == 0 || done >= total {
         return Cell::new(percent).plain(plain);
     }
@@ -102,7 +102,7 @@ fn eta(task: &Task, _: &Times) -> Cell {
     }
 }
 
-/// `team=growth day=5`.
+/// Formats the labels as `team=growth day=5`.
 fn labels(task: &Task, _: &Times) -> Cell {
     let pairs = task
         .spec
@@ -112,7 +112,7 @@ fn labels(task: &Task, _: &Times) -> Cell {
     Cell::new(pairs.collect::<Vec<_>>().join(" "))
 }
 
-/// Into how many it is cut; before its start that may be `auto`.
+/// Formats the number of shards. Before the start it may be `auto`.
 fn shards(task: &Task, _: &Times) -> Cell {
     match task.shard_list.len() {
         0 => Cell::new(task.spec.shards.0.to_string()),
@@ -120,7 +120,7 @@ fn shards(task: &Task, _: &Times) -> Cell {
     }
 }
 
-/// `12`, `12 (9 recovered)`.
+/// Formats the number of failed items, with those that redrives recovered.
 fn failed(task: &Task, _: &Times) -> Cell {
     let failed = task.counts.failed;
     let recovered = words::recovered(task).filter(|good| *good > 0);

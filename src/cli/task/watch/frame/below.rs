@@ -1,4 +1,4 @@
-//! The lower lines: what lies open, what happened, the answer to the last key, the keys.
+//! Lower lines: the open panel, recent events, the answer to the last key, and the keys.
 
 use super::super::state::{Panel, State};
 use super::super::tail::Entry;
@@ -7,9 +7,9 @@ use crate::output::judgement::of_them_unconfirmed;
 use crate::output::table::{Tone, clean, human};
 use crate::task::look::carried::who;
 
-/// Lines of what happened that are shown.
+/// Largest number of recent events shown.
 const TAIL_LINES: usize = 6;
-/// The keys, for `?`.
+/// Text about the keys, for `?`.
 const HELP: &str = "\
 q    quit; the task goes on
 s    stop the task (asks first)
@@ -49,7 +49,7 @@ pub(super) fn tail(state: &State, sheet: &Sheet) -> Vec<String> {
     shown.flat_map(entry).collect()
 }
 
-/// A line with whom it is about at its end.
+/// Formats a line that ends with its subject.
 fn about(text: &str, who: &str, tone: Tone, sheet: &Sheet) -> Vec<String> {
     line(
         &human::ended(text, who, sheet.width.saturating_sub(1)),

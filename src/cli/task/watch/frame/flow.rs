@@ -1,29 +1,29 @@
-//! Pieces of text that flow into lines of a width.
+//! Text pieces that are arranged into lines of a given width.
 
 use console::{measure_text_width, truncate_str};
 
 use crate::output::table::{Tone, clean};
 
-/// What is drawn on.
+/// Area to draw on, with its abilities.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::task::watch) struct Sheet {
-    /// Terminal cells of a line.
+    /// Number of terminal cells per line.
     pub(in crate::task::watch) width: usize,
-    /// Lines.
+    /// Number of lines on the terminal.
     pub(in crate::task::watch) height: usize,
     pub(in crate::task::watch) colours: bool,
-    /// Whether the terminal has no more than ASCII.
+    /// True if the terminal only has ASCII.
     pub(in crate::task::watch) is_ascii: bool,
 }
 
-/// A text that is not broken.
+/// Text that is never broken across lines.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     text: String,
     tone: Tone,
 }
 
-/// A piece.
+/// Creates a piece without control characters.
 pub(super) fn piece(text: impl AsRef<str>, tone: Tone) -> Piece {
     Piece {
         text: clean(text.as_ref()),
@@ -31,7 +31,8 @@ pub(super) fn piece(text: impl AsRef<str>, tone: Tone) -> Piece {
     }
 }
 
-/// Lines of pieces with `gap` blanks between, the first line indented by `indents[0]`, all others by `indents[1]`.
+/// Arranges pieces into lines with `gap` spaces between them. The first line is indented by `indents[0]`, all others
+/// by `indents[1]`.
 pub(super) fn flow(pieces: &[Piece], gap: usize, indents: [usize; 2], sheet: &Sheet) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut used = 0;
@@ -59,16 +60,16 @@ pub(super) fn flow(pieces: &[Piece], gap: usize, indents: [usize; 2], sheet: &Sh
     lines
 }
 
-/// One line, cut off at the edge.
+/// Formats a single line, cut off at the edge.
 pub(super) fn line(text: &str, tone: Tone, indent: usize, sheet: &Sheet) -> Vec<String> {
     flow(&[piece(text, tone)], 1, [indent; 2], sheet)
 }
 
-/// A text broken between its words; each of its lines begins anew.
+/// Breaks a text between its words. Each line of the text starts a new one.
 pub(super) fn wrapped(text: &str, tone: Tone, indent: usize, sheet: &Sheet) -> Vec<String> {
     let lines = text.lines().flat_map(|line| {
         let is_short = measure_text_width(line) + indent <= sheet.width;
-        // What fits keeps its columns.
+        // A line that fits keeps its columns.
         let words: Vec<Piece> = match is_short {
             true => vec![piece(line, tone)],
             false => line.split_whitespace().map(|word| piece(word, tone)).collect(),
@@ -78,8 +79,7 @@ pub(super) fn wrapped(text: &str, tone: Tone, indent: usize, sheet: &Sheet) -> V
     lines.collect()
 }
 
-/// The same line for a terminal with ASCII only: each sign of ours has its stand-in of the same width. What people
-/// wrote stays as it is.
+/// Replaces our own signs for an ASCII terminal, each by one of the same width. Text from users stays as it is.
 pub(super) fn ascii(line: &str) -> String {
     let stand_in = |sign| match sign {
         '█' | '■' => '#',

@@ -1,4 +1,4 @@
-//! The picture of a task: from what is known and the size of a terminal to lines, and nothing else.
+//! Drawing of a task: a pure function from the state and the size of the terminal to lines.
 
 mod below;
 mod flow;

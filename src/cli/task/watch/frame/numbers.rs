@@ -1,4 +1,4 @@
-//! The upper lines: what it is, how far, how fast, where its items stand.
+//! Upper lines: identity, progress, pace, and counts of items.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use windrow_core::explain::{CauseKind, rate_text};
 use windrow_core::settings::RateLimit;
 use windrow_core::stats::stall::StallReason;
 
-/// The longest and the shortest bar. Unit: terminal cells.
+/// Longest and shortest width of the bar. Unit: terminal cells.
 const BAR_CELLS: [usize; 2] = [40, 10];
-/// The longest sparkline. Unit: terminal cells.
+/// Longest width of the sparkline. Unit: terminal cells.
 const SPARK_CELLS: usize = 20;
-/// Signs of a sparkline, from nothing to the highest. A full block is an item that succeeded.
+/// Signs of a sparkline, from lowest to highest. A full block is reserved for succeeded items.
 const LEVELS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
 pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
@@ -52,7 +52,7 @@ pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
     flow(&those(pieces), 2, [0, 1], sheet)
 }
 
-/// The pieces that are there.
+/// Collects the pieces that have a text.
 fn those<const N: usize>(pieces: [(Option<String>, Tone); N]) -> Vec<Piece> {
     let pieces = pieces.into_iter();
     pieces
@@ -64,7 +64,7 @@ pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
     let mut texts = vec![words::percent(&state.task), words::done_of(&state.task)];
     texts.extend(words::eta_text(&state.task).map(|eta| format!("ETA {eta}")));
     let rest: usize = texts.iter().map(|text| measure_text_width(text) + 2).sum();
-    // Where there is no room beside it, it has a line of its own.
+    // Without room next to the text, the bar gets a line of its own.
     let cells = match sheet.width.saturating_sub(rest + 1) {
         room if room < BAR_CELLS[1] => sheet.width.saturating_sub(2),
         room => room,
@@ -118,12 +118,12 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     flow(&those(pieces), 2, [1, 1], sheet)
 }
 
-/// Why it stands where it stands, and what comes next by itself.
+/// Formats the reason for the task's status, and its next step.
 pub(super) fn because(state: &State, sheet: &Sheet) -> Vec<String> {
     let (task, now_ms) = (&state.task, state.now_ms);
     let style = TimeStyle::Relative;
     let next = match &task.next {
-        // What a task that runs does by itself, its deadline, is no news.
+        // The next step of a running task is its deadline, which isn't news.
         Some(next) if task.status != "running" => {
             format!("next: {} {}", next.action, Times { style, now_ms }.text(&next.at))
         }
@@ -153,7 +153,7 @@ pub(super) fn counts(state: &State, sheet: &Sheet) -> Vec<String> {
     flow(&pieces, 2, [1, 1], sheet)
 }
 
-/// The words of an explanation, for what holds items back.
+/// Returns the words of an explanation for a stall.
 fn cause(slug: &str) -> String {
     let mut known = StallReason::ALL.into_iter();
     match known.find(|reason| reason.as_str() == slug) {
@@ -162,7 +162,8 @@ fn cause(slug: &str) -> String {
     }
 }
 
-/// `▁▃▇`: points of a height of their own, the newest at the right; several points to a cell are averaged.
+/// Draws a sparkline such as `▁▃▇`, scaled to its highest point, newest at the right. Several points per cell are
+/// averaged.
 fn spark(points: &[f64], target: Option<f64>, cells: usize) -> String {
     let per_cell = points.len().div_ceil(cells).max(1);
     let averages: Vec<f64> = points
@@ -180,7 +181,7 @@ fn spark(points: &[f64], target: Option<f64>, cells: usize) -> String {
     levels.map(|value| LEVELS[level(value).min(highest)]).collect()
 }
 
-/// `118ms`, `2.4s`.
+/// Formats a duration as `118ms` or `2.4s`.
 fn took_text(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 0.0095 => format!("{:.1}ms", seconds * 1000.0),

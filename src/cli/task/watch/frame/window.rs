@@ -1,4 +1,5 @@
-//! The window in characters: a cell an item, or several where there is no room, and the item that it waits for.
+//! Window drawn with characters: a cell per item, or per several items if there is no room, and the item that holds
+//! it up.
 
 use std::time::Duration;
 
@@ -8,11 +9,12 @@ use super::super::state::{State, Window};
 use super::flow::{Sheet, flow, piece};
 use crate::output::table::{Tone, human};
 
-/// Shards that are drawn.
+/// Largest number of shards drawn.
 const SHARDS_MAX: usize = 4;
-/// From when on an item holds the window. Unit: seconds.
+/// Age from which an item counts as holding up the window. Unit: seconds.
 const HELD_FROM: f64 = 1.0;
-/// A cell of several items shows the last of these that any of them is: letter, sign, word, colour.
+/// Letter, sign, word and colour of each state. A cell for several items shows the last of these states that any of
+/// them has.
 const CELLS: [(char, char, &str, Tone); 6] = [
     ('S', '█', "succeeded", Tone::Good),
     ('P', '░', "free", Tone::Dim),
@@ -31,7 +33,7 @@ pub(super) fn windows(state: &State, sheet: &Sheet) -> Vec<String> {
     lines
 }
 
-/// Of all shards the item that holds its window longest.
+/// Formats the item that has held up its window longest, among all shards.
 pub(super) fn held(state: &State, sheet: &Sheet) -> Vec<String> {
     let heads = state.windows.iter().filter_map(|window| window.head.as_ref());
     let oldest = heads.max_by(|one, other| one.age_seconds.total_cmp(&other.age_seconds));
@@ -52,8 +54,8 @@ pub(super) fn legend(state: &State, sheet: &Sheet) -> Vec<String> {
     flow(&pieces, 2, [1, 1], sheet)
 }
 
-/// The sign, word and colour of each rank. A node doesn't tell items that succeeded from those that were skipped: where
-/// some were, their cells have a sign of their own, since a full block is an item that succeeded.
+/// Returns the sign, word and colour of each rank. A node doesn't distinguish succeeded from skipped items: if some
+/// were skipped, both get another sign, since a full block means succeeded.
 fn signs(state: &State) -> [(char, &'static str, Tone); 6] {
     let has_skipped = state.task.counts.skipped > 0;
     CELLS.map(|(letter, sign, word, tone)| match (letter, has_skipped) {
@@ -62,7 +64,8 @@ fn signs(state: &State) -> [(char, &'static str, Tone); 6] {
     })
 }
 
-/// ` window 389,329 │█▓░│ 390,529`, from watermark to high water; none where nothing is in motion.
+/// Draws ` window 389,329 │█▓░│ 390,529`, from the watermark to the high water mark. `None` if no item is in the
+/// window.
 fn strip(window: &Window, state: &State, sheet: &Sheet) -> Option<String> {
     let label = format!(" window {} ", human::count(window.watermark));
     let end = format!(" {}", human::count(window.high_water));
@@ -77,7 +80,7 @@ fn strip(window: &Window, state: &State, sheet: &Sheet) -> Option<String> {
     (!ranks.is_empty()).then(|| text + "│" + &end)
 }
 
-/// At most `room` cells, by their rank in `CELLS`; each of several has the highest of theirs.
+/// Reduces the cells to at most `room`, as ranks in `CELLS`. A reduced cell has the highest rank of its items.
 fn scaled(cells: &[char], room: usize) -> Vec<usize> {
     let rank = |letter: &char| CELLS.iter().position(|(known, ..)| known == letter).unwrap_or(0);
     let count = cells.len().min(room);
