@@ -1,4 +1,4 @@
-//! Every store port over a SQL database, through sea-orm.
+//! Store ports over a SQL database, through sea-orm.
 //!
 //! One file per aggregate; SQL only here. [`Store::open`] is the entry point: it migrates, and refuses a schema that
 //! a newer program wrote; [`Store::connect`] does the same for a server. Differences between databases are in
@@ -55,23 +55,23 @@ use windrow_host::vault::KeyVault;
 
 /// A database with Windrow's schema. Cheap to share behind an `Arc`.
 pub struct Store {
-    /// With SQLite one connection: it has one writer, and queueing here is fairer than waiting for its lock.
+    /// Writer's connections. With SQLite there is one: it has one writer, and queueing here is fairer than waiting for its lock.
     writer: Bounded<DatabaseConnection>,
-    /// On a server the writer's connections.
+    /// Writer's connections on a server.
     readers: Bounded<DatabaseConnection>,
-    /// The heartbeat's own, so that no queue of writes can make a session look dead.
+    /// Connections of the heartbeat alone, so that a queue of writes can't make a session look dead.
     pulse: Bounded<DatabaseConnection>,
     id: StoreId,
     meters: Arc<Meters>,
-    /// The database file; none on a server.
+    /// Database file, or `None` on a server.
     file: Option<PathBuf>,
-    /// Where the bytes of results lie, if not here.
+    /// Folder for the bytes of results, or `None` if the database holds them.
     result_bytes: Option<Arc<dyn ResultBytes>>,
-    /// Where tasks are written before they are deleted, if anywhere.
+    /// Archive to which tasks are written before they are deleted.
     archive: Option<Folder>,
-    /// Up to when bytes that no row names were looked for. Unit: milliseconds of the wall clock.
+    /// Time up to which bytes without a row were looked for. Unit: milliseconds of the wall clock.
     result_bytes_swept: AtomicI64,
-    /// Seals start tokens until they are delivered; none where no business has hooks.
+    /// Key that seals start tokens until they are delivered, or `None` if no business has hooks.
     vault: Option<Arc<KeyVault>>,
 }
 
@@ -84,11 +84,10 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens (or makes) the database file at `path` and brings its schema up to date. Safe when several processes
-    /// do it at once.
+    /// Opens or creates the database file at `path` and migrates its schema. Several processes may do it at once.
     ///
     /// # Errors
-    /// `NewerSchema` before anything is written; `Refused` when the file is read-only or is no database.
+    /// `NewerSchema` before anything is written; `Refused` if the file is read-only or isn't a database.
     pub async fn open(path: &Path) -> Result<Store, StoreError> {
         use dialect::sqlite;
         sqlite::check_file(path)?;
@@ -114,12 +113,12 @@ impl Store {
         })
     }
 
-    /// Connects to a database server, and waits for one that is away, also where it goes away in between. Its schema must be
-    /// this program's, unless `migrates` says to bring it up to date: safe when several nodes do it at once.
+    /// Connects to a database server and waits while it is unreachable. The schema must be this program's, unless `migrates`
+    /// is set: then it is migrated, which several nodes may do at once.
     ///
     /// # Errors
-    /// `OlderSchema` or `NewerSchema` before anything is written; `Unavailable` when the server doesn't answer; `Refused`
-    /// when it doesn't let this user in.
+    /// `OlderSchema` or `NewerSchema` before anything is written; `Unavailable` if the server doesn't answer; `Refused`
+    /// if it rejects this user.
     pub async fn connect(address: &ServerAddress, migrates: bool) -> Result<Store, StoreError> {
         dialect::patiently(address, |patience| {
             Store::connect_once(address, patience, migrates)
@@ -165,7 +164,7 @@ impl Store {
         Ok(store)
     }
 
-    /// This store, with a key under which start tokens are sealed. Without one no business can be asked to prepare itself.
+    /// Returns this store with a key that seals start tokens. Without one, hooks that prepare a business can't be called.
     #[must_use]
     pub fn sealing(self, vault: Arc<KeyVault>) -> Store {
         Store {
@@ -174,40 +173,40 @@ impl Store {
         }
     }
 
-    /// Closes all connections, whoever else holds the store; afterwards the database file alone (without `-wal`) holds
+    /// Closes all connections, even if others hold the store. Afterwards the database file alone (without `-wal`) holds
     /// everything, and every call fails.
     ///
     /// # Errors
-    /// When a connection isn't given back in time or can't be closed; nothing that was acknowledged is lost then.
+    /// If a connection isn't returned in time or can't be closed; nothing acknowledged is lost then.
     pub async fn close(&self) -> Result<(), StoreError> {
         let connections = [&self.pulse, &self.readers, &self.writer];
         dialect::close_all(&connections).await.map_err(error)
     }
 
-    /// Where its statements are counted.
+    /// Returns the counters of its statements.
     pub fn meters(&self) -> &Arc<Meters> {
         &self.meters
     }
 
-    /// The journal mode and the level of durability that the writer really has, for `doctor` and tests.
+    /// Returns the writer's actual journal mode and durability level, for `doctor` and tests.
     ///
     /// # Errors
-    /// When the database can't be read.
+    /// If the database can't be read.
     pub async fn settings(&self) -> Result<(String, i64), StoreError> {
         dialect::settings(self.writer.unbounded()).await
     }
 
-    /// A transaction that reads and writes, see [`dialect`]; dropped without a commit it leaves nothing.
+    /// Begins a transaction that reads and writes (see [`dialect`]); dropped without a commit it changes nothing.
     async fn write(&self) -> Result<Transaction, StoreError> {
         self.writer.begin_write().await.map_err(error)
     }
 
-    /// A connection that takes several statements in one round trip; none to the embedded database.
+    /// Returns a connection that takes several statements in one round trip, or `None` for the embedded database.
     async fn talk(&self) -> Result<Option<Talk>, StoreError> {
         self.readers.talk(&self.meters).await.map_err(error)
     }
 
-    /// A transaction that reads one moment of the store.
+    /// Begins a transaction that reads one moment of the store.
     async fn snapshot(&self) -> Result<Transaction, StoreError> {
         self.readers.begin_read().await.map_err(error)
     }
@@ -220,7 +219,7 @@ impl Durable for Store {
     }
 }
 
-/// Sees to it that the schema is this program's.
+/// Checks or migrates the schema, so that it is this program's.
 async fn prepare(single: &DatabaseConnection, migrates: bool) -> Result<(), StoreError> {
     if migrates {
         return dialect::apply_steps(single).await;
@@ -240,7 +239,7 @@ async fn store_id(db: &Bounded<DatabaseConnection>) -> Result<StoreId, StoreErro
     Ok(StoreId(fact.val))
 }
 
-/// Keeps what a transaction did; of a dry run nothing stays.
+/// Commits a transaction, or rolls back that of a dry run.
 async fn keep(transaction: Transaction, write: &Write) -> Result<(), StoreError> {
     if write.dry_run {
         transaction.rollback().await
@@ -249,7 +248,7 @@ async fn keep(transaction: Transaction, write: &Write) -> Result<(), StoreError>
     }
 }
 
-/// The connection, with every statement counted, timed and limited.
+/// Opens a connection on which every statement is counted, timed and bounded.
 fn metered(
     mut connection: DatabaseConnection,
     meters: &Arc<Meters>,
@@ -262,7 +261,7 @@ fn metered(
     Bounded::new(connection, limit)
 }
 
-/// The kind of a statement, by its first word.
+/// Returns the kind of a statement by its first word.
 fn operation(sql: &str) -> &'static str {
     const KNOWN: [&str; 4] = ["select", "insert", "update", "delete"];
     let word = sql
@@ -276,7 +275,7 @@ fn operation(sql: &str) -> &'static str {
         .unwrap_or("other")
 }
 
-/// A value in the database that no version of this program wrote.
+/// Makes the error of a stored value that no version of this program wrote.
 fn damaged(what: &str, found: &str) -> StoreError {
     StoreError::Refused(format!(
         "the database holds {found:?} as {what}; restore it from a backup"

@@ -1,4 +1,4 @@
-//! Drawing of a task: a pure function from the state and the size of the terminal to lines.
+//! Drawing of a task as a pure function from the state and the size of the terminal to lines.
 
 mod below;
 mod flow;
@@ -10,12 +10,12 @@ mod window;
 pub(super) use self::flow::Sheet;
 use super::state::State;
 
-/// A part of the picture, and how soon it goes where there is no room: the highest number first.
+/// Section of the picture, with its rank: where room is short, the highest rank goes first.
 type Part = (fn(&State, &Sheet) -> Vec<String>, u8);
 
-/// What happened goes first.
+/// Rank of the events, the first section to go.
 const TAIL_RANK: u8 = 10;
-/// The parts from above to below.
+/// Sections from top to bottom.
 const PARTS: [Part; 11] = [
     (numbers::head, 0),
     (numbers::progress, 2),
@@ -29,10 +29,10 @@ const PARTS: [Part; 11] = [
     (below::tail, TAIL_RANK),
     (below::note, 1),
 ];
-/// The keys go before what they are about.
+/// Line of keys, which goes before the sections that the keys act on.
 const FOOT: Part = (below::foot, 8);
 
-/// The lines of the picture: none longer than the sheet is wide, and fewer than it is high.
+/// Returns the lines of the picture: none wider than the sheet, and fewer than its height.
 pub(super) fn frame(state: &State, sheet: &Sheet) -> Vec<String> {
     let parts = PARTS.iter().chain([&FOOT]);
     let mut drawn: Vec<(Vec<String>, u8)> = parts.map(|(draw, rank)| (draw(state, sheet), *rank)).collect();
