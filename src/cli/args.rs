@@ -40,8 +40,7 @@ pub struct Cli {
 /// Commands of the program, one variant each.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a job in this process: call a command or a URL for each row of a file or pipe, or for each number up to a
-    /// count
+    /// Run a job: call a command or URL for each row; in this process, over a file, a pipe or a count
     #[command(after_help = run::args::EXAMPLES, override_usage = run::args::USAGE)]
     Run(Box<RunArgs>),
     /// Inspect and control jobs of `windrow run` on this machine; lists them by default
@@ -50,12 +49,12 @@ pub enum Command {
     /// Call a handler with a few items and show the outcomes; stores nothing
     #[command(after_help = trial::args::EXAMPLES, override_usage = trial::args::USAGE)]
     Try(Box<TryArgs>),
-    /// Run a node: executes the tasks of registered businesses, controlled over HTTP
+    /// Run a node that executes tasks of businesses; controlled over HTTP
     #[command(after_help = serve::args::EXAMPLES)]
     Serve(ServeArgs),
     /// Create, inspect and control tasks; lists them by default
     Task(Box<task::args::TaskArgs>),
-    /// Register and configure businesses, the handlers that do the work; lists them by default
+    /// Manage businesses, the handlers that do the work; lists them by default
     Biz(Box<biz::BizArgs>),
     /// Manage schedules for recurring tasks; lists them by default
     Schedule(Box<schedule::args::ScheduleArgs>),
@@ -73,7 +72,7 @@ pub enum Command {
     /// Search or follow the data log of all tasks
     #[command(after_help = log::EXAMPLES)]
     Log(Box<log::LogArgs>),
-    /// List changes, newest first, each with its object, author and reason
+    /// List changes with their authors and reasons; newest first, each with its object
     #[command(after_help = audit::EXAMPLES)]
     Audit(Box<audit::AuditArgs>),
     /// Show daily totals of items and tasks, by day, business or task

@@ -49,9 +49,9 @@ impl Answer {
     /// [`ClientError::NotWindrow`] if it doesn't match the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         serde_json::from_slice(&self.body).map_err(|error| {
-            let kind = self.header(CONTENT_TYPE.as_str()).unwrap_or("no type");
+            let kind = self.header(CONTENT_TYPE.as_str()).unwrap_or("no content type");
             let why = format!(
-                "it answered {} with {kind}, which can't be read: {error}",
+                "it answered {} with {kind}, which can't be parsed: {error}",
                 self.status
             );
             ClientError::NotWindrow {

@@ -11,7 +11,7 @@ use windrow_tls::{Trouble, causes, deepest};
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The address is invalid; nothing was sent.
-    #[error("{server:?} is no address of a node: {why}")]
+    #[error("{server:?} is not a node's address: {why}")]
     Address {
         /// Address that was given.
         server: String,
@@ -19,7 +19,7 @@ pub enum ClientError {
         why: String,
     },
     /// The token has characters that can't be sent.
-    #[error("the token can't be used: {0}")]
+    #[error("can't use the token: {0}")]
     Token(String),
     /// No trusted certificates are available.
     #[error("{0}")]
@@ -28,10 +28,10 @@ pub enum ClientError {
     #[error("{0}")]
     Request(String),
     /// The input to upload can't be read.
-    #[error("what was to be uploaded can't be read: {0}")]
+    #[error("can't read the upload: {0}")]
     Input(String),
     /// The node isn't listening, or the connection broke.
-    #[error("{server} can't be reached: {why}")]
+    #[error("can't reach {server}: {why}")]
     Unreachable {
         /// Address of the node.
         server: String,
@@ -39,7 +39,7 @@ pub enum ClientError {
         why: String,
     },
     /// A plain HTTP connection was closed before a response arrived; the server may expect TLS.
-    #[error("{server} closed the connection without an answer: {why}; does it speak TLS (use {secure})?")]
+    #[error("{server} closed the connection without a response: {why}; if it uses TLS, use {secure}")]
     Closed {
         /// Address of the node.
         server: String,
@@ -66,7 +66,10 @@ pub enum ClientError {
     },
     /// No response arrived in time. The request may or may not have been executed; with an idempotency key it may be
     /// repeated.
-    #[error("{server} gave no answer within {}{}", humantime::format_duration(*.after), heard(.node.as_ref()))]
+    #[error(
+        "{server} didn't respond within {}{}",
+        humantime::format_duration(*.after), heard(.node.as_ref())
+    )]
     Timeout {
         /// Address of the node.
         server: String,
@@ -79,7 +82,7 @@ pub enum ClientError {
     #[error("{}: {}", .0.title, .0.detail)]
     Problem(Box<Problem>),
     /// The response isn't from a node, or comes from a proxy in between.
-    #[error("{server} doesn't answer as a node does: {why}")]
+    #[error("{server} doesn't respond like a windrow node: {why}")]
     NotWindrow {
         /// Address of the node.
         server: String,
@@ -139,10 +142,10 @@ fn heard(node: Option<&Readiness>) -> String {
         return String::new();
     };
     if node.reasons.is_empty() {
-        return "; it says of itself that it is ready".to_owned();
+        return "; it reports that it is ready".to_owned();
     }
     let texts: Vec<&str> = node.reasons.iter().map(|reason| reason.text.as_str()).collect();
-    format!("; it says of itself: {}", texts.join("; "))
+    format!("; it reports: {}", texts.join("; "))
 }
 
 /// True if the server closed a connection that it had accepted.

@@ -192,21 +192,21 @@ fn address(server: &str) -> Result<String, ClientError> {
         why: why.to_owned(),
     };
     let ascii = with_ascii_host(server);
-    let uri: Uri = ascii.parse().map_err(|_| bad("it is no URL"))?;
+    let uri: Uri = ascii.parse().map_err(|_| bad("it is not a URL"))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
-        return Err(bad("it begins with neither http:// nor https://"));
+        return Err(bad("it must begin with http:// or https://"));
     }
     if uri.host().is_none_or(str::is_empty) {
-        return Err(bad("it names no host"));
+        return Err(bad("it has no host"));
     }
     if uri
         .authority()
         .is_some_and(|authority| authority.as_str().contains('@'))
     {
-        return Err(bad("it has a user in it; who calls is said with a token"));
+        return Err(bad("it contains a user; pass a token instead"));
     }
     if uri.path() != "/" || uri.query().is_some() {
-        return Err(bad("it has a path; only scheme, host and port are wanted"));
+        return Err(bad("it has a path; give only scheme, host and port"));
     }
     Ok(ascii.trim_end_matches('/').to_owned())
 }
@@ -217,13 +217,13 @@ fn proxy(server: &str, proxies: &EnvironmentProxies) -> Result<Option<Proxy>, Cl
         server: server.to_owned(),
         why,
     };
-    let url: Uri = server.parse().map_err(|_| bad("it is no URL".to_owned()))?;
+    let url: Uri = server.parse().map_err(|_| bad("it is not a URL".to_owned()))?;
     proxies.of(&url).map(Option::<&Proxy>::cloned).map_err(bad)
 }
 
 fn authorization(token: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::try_from(format!("Bearer {token}"))
-        .map_err(|_| ClientError::Token("it has characters that no token has".to_owned()))?;
+        .map_err(|_| ClientError::Token("it contains invalid characters".to_owned()))?;
     value.set_sensitive(true);
     Ok(value)
 }

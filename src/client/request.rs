@@ -124,7 +124,7 @@ impl Request {
             (Ok(name), Ok(value)) => {
                 self.headers.insert(name, value);
             }
-            _ => self.fault = Some(format!("{name:?}: {value:?} is no header")),
+            _ => self.fault = Some(format!("{name:?}: {value:?} is not a valid header")),
         }
         self
     }

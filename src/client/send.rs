@@ -122,7 +122,7 @@ impl Client {
                 return Err(self.explained(failed.error, &request.path).await);
             }
             self.tap
-                .note(&format!("{}; again in {} ms", failed.error, pause.as_millis()));
+                .note(&format!("{}; retrying in {} ms", failed.error, pause.as_millis()));
             sleep(pause).await;
             wait = (wait * 2).min(WAIT_MAX);
             attempt += 1;
@@ -218,7 +218,7 @@ impl Client {
     pub(super) fn broken_off(&self, error: impl std::fmt::Display) -> ClientError {
         ClientError::Unreachable {
             server: self.server.clone(),
-            why: format!("the answer broke off: {error}"),
+            why: format!("the response broke off: {error}"),
         }
     }
 
@@ -236,9 +236,7 @@ impl Client {
             .method(request.method.clone())
             .uri(format!("{}{}", self.server, request.path))
             .body(body)
-            .map_err(|error| {
-                ClientError::Request(format!("{:?} can't be asked for: {error}", request.path))
-            })?;
+            .map_err(|error| ClientError::Request(format!("can't request {:?}: {error}", request.path)))?;
         let headers = made.headers_mut();
         headers.insert(
             USER_AGENT,
@@ -299,7 +297,7 @@ impl Client {
 
     /// Converts a refusing response to an error.
     pub fn refusal(&self, answer: &Answer) -> ClientError {
-        let kind = answer.header(CONTENT_TYPE.as_str()).unwrap_or("no type");
+        let kind = answer.header(CONTENT_TYPE.as_str()).unwrap_or("no content type");
         if kind.starts_with("application/problem+json")
             && let Ok(problem) = answer.read::<Problem>()
         {
@@ -309,9 +307,9 @@ impl Client {
         let (server, status) = (self.server.clone(), answer.status);
         let why = match answer.header(LOCATION.as_str()) {
             Some(place) if (300..400).contains(&status) => {
-                format!("it answered {status} and points to {place}; redirects are not followed")
+                format!("it answered {status}, a redirect to {place}; redirects are not followed")
             }
-            _ => format!("it answered {status} with {kind}, not with a problem"),
+            _ => format!("it answered {status} with {kind}, not with a problem document"),
         };
         match status {
             // A proxy can't reach its node.

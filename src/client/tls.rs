@@ -76,7 +76,7 @@ pub(super) fn config(is_https: bool, ca_file: Option<&Path>) -> Result<ClientCon
         (true, Some(path)) => authorities(path)?,
         (true, None) => {
             let trusted = builder()?.with_native_roots().map_err(|why| {
-                ClientError::Trust(format!("this machine has no certificates to trust: {why}"))
+                ClientError::Trust(format!("this machine has no trusted certificates: {why}"))
             })?;
             return Ok(trusted.with_no_client_auth());
         }
@@ -85,18 +85,22 @@ pub(super) fn config(is_https: bool, ca_file: Option<&Path>) -> Result<ClientCon
 }
 
 fn authorities(path: &Path) -> Result<RootCertStore, ClientError> {
-    let bad =
-        |why: String| ClientError::Trust(format!("{} can't be used as authorities: {why}", path.display()));
+    let bad = |why: String| {
+        ClientError::Trust(format!(
+            "can't read CA certificates from {}: {why}",
+            path.display()
+        ))
+    };
     let mut roots = RootCertStore::empty();
     if !path.exists() {
-        return Err(bad("there is no such file".to_owned()));
+        return Err(bad("no such file".to_owned()));
     }
     for certificate in CertificateDer::pem_file_iter(path).map_err(|why| bad(why.to_string()))? {
         let certificate = certificate.map_err(|why| bad(why.to_string()))?;
         roots.add(certificate).map_err(|why| bad(why.to_string()))?;
     }
     if roots.is_empty() {
-        Err(bad("it holds no certificate in PEM form".to_owned()))
+        Err(bad("it contains no certificate in PEM form".to_owned()))
     } else {
         Ok(roots)
     }

@@ -53,8 +53,8 @@ fn check_node(config: &Config, faults: &mut Faults) {
     faults.unless(
         has_pools || !node.run_tasks,
         "node.pools",
-        "a node that runs tasks serves at least one pool, and \
-        pools are named by small letters, digits, - and _",
+        "a node that runs tasks needs at least one pool, and pool names are lowercase letters, digits, - and \
+         _",
         "[\"default\"]",
     );
     if let RateLimit::Limited(capacity) = node.capacity_rate {
@@ -62,7 +62,7 @@ fn check_node(config: &Config, faults: &mut Faults) {
         faults.unless(
             reserves <= capacity.as_per_second(),
             "node.unlimited_reserves",
-            "it is more than node.capacity_rate, so no task without a rate could ever run",
+            "more than node.capacity_rate, so no task without a rate could ever run",
             "at most the capacity",
         );
     }
@@ -73,26 +73,26 @@ fn check_http(config: &Config, faults: &mut Faults) {
     faults.unless(
         http.tls_cert_file.is_some() == http.tls_key_file.is_some(),
         "http.tls_key_file",
-        "certificate and key are needed together",
+        "set both or neither: certificate and key belong together",
         "both of http.tls_cert_file and http.tls_key_file, or neither",
     );
     faults.unless(
         http.body_memory >= http.body_limit,
         "http.body_memory",
-        "it is less than http.body_limit, so the largest request would never fit",
+        "less than http.body_limit, so the largest request would never fit",
         "\"64 MiB\"",
     );
     let most = http.max_connections;
     faults.unless(
         !matches!(http.max_connections_per_peer, Auto::Fixed(share) if share > most),
         "http.max_connections_per_peer",
-        "it is more than http.max_connections",
+        "more than http.max_connections",
         "\"auto\"",
     );
     faults.unless(
         is_url(http.public_url.as_deref(), &["http", "https"]),
         "http.public_url",
-        "it isn't an http or https URL",
+        "not an http or https URL",
         "\"https://windrow.example.org\", or \"\" for none",
     );
 }
@@ -118,21 +118,21 @@ fn check_auth(config: &Config, faults: &mut Faults) {
     faults.unless(
         auth.mode != AuthMode::Off || config.http.listen.ip().is_loopback(),
         "auth.mode",
-        "everyone who reaches the port could do everything",
+        "anyone who can reach the port would have full access",
         "\"token\", or http.listen = \"127.0.0.1:7700\"",
     );
     let is_proxy_sound = !auth.proxy_trust.is_empty() && !auth.proxy_header.is_empty();
     faults.unless(
         auth.mode != AuthMode::Proxy || is_proxy_sound,
         "auth.proxy_trust",
-        "with auth.mode = \"proxy\" somebody must be trusted, by a header",
+        "auth.mode = \"proxy\" needs trusted proxy addresses and a header",
         "proxy_trust = [\"127.0.0.1/32\"], proxy_header = \"X-Forwarded-User\"",
     );
     faults.unless(
         auth.key_file.is_some() || !config.store.url.is_server(),
         "auth.key_file",
-        "the nodes of a database server read each other's sealed secrets, so each needs the same key",
-        "a file with the key of all nodes; `openssl rand -base64 32` makes one",
+        "nodes that share a database server read each other's sealed secrets, so all need the same key",
+        "a file with the key shared by all nodes; `openssl rand -base64 32` creates one",
     );
 }
 
@@ -141,13 +141,13 @@ fn check_cluster(config: &Config, faults: &mut Faults) {
     faults.unless(
         cluster.lease_renew <= cluster.lease_ttl / 4,
         "cluster.lease_renew",
-        "it must be at most a quarter of cluster.lease_ttl, so that lost renewals don't cost the lease",
+        "must be at most a quarter of cluster.lease_ttl, so that lost renewals don't cost the lease",
         "lease_ttl = \"15s\", lease_renew = \"3s\"",
     );
     faults.unless(
         cluster.restore_scan <= cluster.lease_ttl || cluster.lease_ttl.is_zero(),
         "cluster.restore_scan",
-        "it is longer than cluster.lease_ttl, so recovery would wait for the scan",
+        "longer than cluster.lease_ttl, so recovery would wait for the scan",
         "\"1s\"",
     );
     if let Some(url) = &cluster.redis_url {
@@ -155,7 +155,7 @@ fn check_cluster(config: &Config, faults: &mut Faults) {
         faults.unless(
             config.store.url.is_server(),
             "cluster.redis_url",
-            "an embedded store belongs to one process, which needs no leases",
+            "an embedded store belongs to one process and needs no leases",
             "\"\", or a database server in store.url",
         );
     }
@@ -180,13 +180,13 @@ fn check_redis(section: &str, url: &str, prefix: &str, faults: &mut Faults) {
     faults.unless(
         without_password(url) == *url,
         &format!("{section}.redis_url"),
-        "it holds a password",
-        &format!("the file that {section}.redis_password_file names"),
+        "must not contain a password",
+        &format!("put it in a file and set {section}.redis_password_file"),
     );
     faults.unless(
         is_slug(prefix),
         &format!("{section}.redis_prefix"),
-        "it is made of small letters, digits, - and _",
+        "must consist of lowercase letters, digits, - and _",
         "\"windrow\"",
     );
 }
@@ -205,15 +205,15 @@ fn check_task_defaults(config: &Config, faults: &mut Faults) {
         (RateLimit::Unlimited, _) => faults.unless(
             config.node.allow_unlimited,
             "task_defaults.rate",
-            "it is \"unlimited\", which node.allow_unlimited forbids",
+            "\"unlimited\" is forbidden by node.allow_unlimited",
             "\"100/s\", or allow_unlimited = true",
         ),
         (RateLimit::Limited(rate), RateLimit::Limited(capacity)) => {
             faults.unless(
                 rate.as_per_second() <= capacity.as_per_second(),
                 "task_defaults.rate",
-                "it is more than node.capacity_rate, so such a task could never run here",
-                "a lower one",
+                "more than node.capacity_rate, so such a task could never run here",
+                "a lower rate",
             );
         }
         (RateLimit::Limited(_), RateLimit::Unlimited) => {}
@@ -228,13 +228,13 @@ fn check_task_defaults(config: &Config, faults: &mut Faults) {
     faults.unless(
         !matches!(defaults.shards, Auto::Fixed(shards) if shards.get() > SHARDS_MAX),
         "task_defaults.shards",
-        "it is more than the 256 shards that a task may have",
+        "more than the 256 shards a task may have",
         "\"auto\"",
     );
     faults.unless(
         defaults.max_params <= config.http.body_limit,
         "task_defaults.max_params",
-        "it is more than http.body_limit, so no request could carry them",
+        "more than http.body_limit, so no request could carry them",
         "\"64 KiB\"",
     );
 }
@@ -243,7 +243,7 @@ fn check_handlers(config: &Config, faults: &mut Faults) {
     faults.unless(
         is_url(config.http_handler.proxy.as_deref(), &["http", "https"]),
         "handler.http.proxy",
-        "it isn't an http or https URL",
+        "not an http or https URL",
         "\"http://proxy:3128\", or \"\" for none",
     );
     for (name, command) in &config.command_handler.commands {
@@ -251,7 +251,7 @@ fn check_handlers(config: &Config, faults: &mut Faults) {
         faults.unless(
             is_slug(name),
             &key,
-            "a command is named by small letters, digits, - and _",
+            "command names are lowercase letters, digits, - and _",
             "\"push\"",
         );
         command.check(&key, faults);

@@ -62,14 +62,14 @@ impl Command {
         faults.unless(
             has_program,
             &format!("{key}.cmd"),
-            "it names no program",
+            "the program is missing",
             "[\"python3\", \"-u\", \"worker.py\"]",
         );
         faults.unless(
             ways <= 1,
             key,
-            "it is a worker (cmd), or is started for each item (each, shell): one of them",
-            "one of the three",
+            "cmd (a worker), each and shell (a process per item) exclude each other",
+            "only one of the three",
         );
         if let Err(why) = self.recipe() {
             let name = if self.shell.is_some() { "shell" } else { "each" };
@@ -84,8 +84,8 @@ impl Command {
         faults.unless(
             is_worker || self.workers.is_none(),
             &format!("{key}.workers"),
-            "no workers are kept: a process is started for each item",
-            "processes = 4, for how many at once",
+            "without a worker: a process is started for each item",
+            "processes = 4, for the number that run at once",
         );
         let has_own = self.processes.is_some()
             || self.allow_dashes
@@ -94,8 +94,8 @@ impl Command {
         faults.unless(
             !(is_worker && has_own),
             key,
-            "processes, allow_dashes, unavailable_exits and cwd say how a program is started for each item",
-            "each = [\"convert\", \"{in}\", \"{out}\"], or without them",
+            "processes, allow_dashes, unavailable_exits and cwd only apply to a process per item",
+            "each = [\"convert\", \"{in}\", \"{out}\"], or remove them",
         );
     }
 }

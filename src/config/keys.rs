@@ -8,9 +8,9 @@ use windrow_core::settings::table::paragraphs;
 const HEAD: &str = "\
 # Every key of Windrow's configuration, with its default, its unit and the reason for the value.
 #
-# Made from the code, which is the same; UPDATE_DOCS=1 cargo nextest run --test docs generated writes it anew.
+# Generated from the code: UPDATE_DOCS=1 cargo nextest run --test docs generated
 # Precedence: flag > environment > file > default. The environment variable of `node.capacity_rate` is
-# WINDROW_NODE__CAPACITY_RATE (`__` is the dot). An unknown key is an error, with a guess at what was meant.
+# WINDROW_NODE__CAPACITY_RATE (`__` is the dot). An unknown key is an error that suggests a similar one.
 # Spans of time are text (\"100ms\", \"15s\", \"2m\", \"30d\"), so are rates (\"500/s\", \"30/m\", \"1/2s\", \"10k/s\") and sizes
 # (\"64 KiB\"). Paths are relative to the working directory. [reload] = applied on SIGHUP without a restart.
 ";

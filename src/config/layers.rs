@@ -101,7 +101,10 @@ fn syntax_fault(origin: &Origin, text: &str, error: &toml::de::Error) -> Fault {
     Fault {
         key: "config".to_owned(),
         origin: origin.clone(),
-        what: format!("line {line} is not TOML: {}", error.message().replace('\n', " ")),
+        what: format!(
+            "line {line} is not valid TOML: {}",
+            error.message().replace('\n', " ")
+        ),
         try_: "compare it with config.toml of this release".to_owned(),
     }
 }

@@ -74,7 +74,7 @@ impl Reader {
                 // is taken for that key.
                 (Origin::Env(_), false) => match known.iter().find(|known| known.replace('.', "_") == key) {
                     Some(meant) => (
-                        "a variable has two underscores behind its section".to_owned(),
+                        "a variable needs two underscores after its section".to_owned(),
                         env_name(meant),
                     ),
                     None => continue,
@@ -99,10 +99,10 @@ fn is_section(key: &str, known: &BTreeSet<String>) -> bool {
 /// Returns the fault and the advice for an unknown key.
 fn unknown(key: &str, known: &BTreeSet<String>) -> (String, String) {
     if is_section(key, known) {
-        return ("it is a section, not a value".to_owned(), format!("[{key}]"));
+        return ("this is a section, not a value".to_owned(), format!("[{key}]"));
     }
     if REMOVED.contains(&key) {
-        return ("nothing obeys it".to_owned(), "take it out".to_owned());
+        return ("removed in an earlier version".to_owned(), "remove it".to_owned());
     }
     let name = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     let likeness = |other: &&String| {
@@ -114,5 +114,5 @@ fn unknown(key: &str, known: &BTreeSet<String>) -> (String, String) {
         Some(other) => format!("did you mean {other}?"),
         None => "`windrow config default` lists every key".to_owned(),
     };
-    ("there is no such key".to_owned(), advice)
+    ("unknown key".to_owned(), advice)
 }

@@ -64,16 +64,14 @@ impl RedisUrl {
     /// # Errors
     /// Description of the fault, as the end of a sentence that begins with the key.
     pub fn parse(text: &str) -> Result<RedisUrl, String> {
-        let (scheme, rest) = text
-            .split_once("://")
-            .ok_or("it has no scheme such as redis://")?;
+        let (scheme, rest) = text.split_once("://").ok_or("needs a scheme such as redis://")?;
         let (is_tls, kind) = match scheme
             .strip_prefix("rediss")
             .or_else(|| scheme.strip_prefix("redis"))
         {
             Some(kind) => (scheme.starts_with("rediss"), kind),
             None if scheme == "unix" => (false, "+unix"),
-            None => return Err(format!("it begins with {scheme}://, which isn't Redis")),
+            None => return Err(format!("begins with {scheme}://, which isn't Redis")),
         };
         let (user, rest) = user(rest)?;
         let (servers, db) = match kind {
@@ -81,7 +79,7 @@ impl RedisUrl {
             "+unix" if !is_tls => unix(rest)?,
             "-sentinel" => sentinel(rest)?,
             "-cluster" => cluster(rest)?,
-            _ => return Err(format!("it begins with {scheme}://, which isn't known")),
+            _ => return Err(format!("begins with {scheme}://, which isn't supported")),
         };
         Ok(RedisUrl {
             servers,
@@ -99,7 +97,7 @@ fn user(rest: &str) -> Result<(Option<String>, &str), String> {
     };
     let text = percent_decode_str(user)
         .decode_utf8()
-        .map_err(|_| "its user is no text".to_owned())?;
+        .map_err(|_| "the user is not valid UTF-8".to_owned())?;
     let user_end = user.len() + 1;
     Ok(((!text.is_empty()).then(|| text.into_owned()), &rest[user_end..]))
 }
@@ -110,8 +108,7 @@ fn one(rest: &str) -> Result<(RedisServers, u32), String> {
     match (all.pop(), all.is_empty()) {
         (Some(host), true) => Ok((RedisServers::One(host), db(path)?)),
         _ => Err(
-            "it names several hosts; Sentinels begin with redis-sentinel://, clusters with redis-cluster://"
-                .to_owned(),
+            "several hosts need redis-sentinel:// for Sentinels or redis-cluster:// for a cluster".to_owned(),
         ),
     }
 }
@@ -119,12 +116,12 @@ fn one(rest: &str) -> Result<(RedisServers, u32), String> {
 fn unix(rest: &str) -> Result<(RedisServers, u32), String> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     if !path.starts_with('/') {
-        return Err("the path of a socket begins with /, as in redis+unix:///run/redis.sock".to_owned());
+        return Err("a socket's path must begin with /, as in redis+unix:///run/redis.sock".to_owned());
     }
     let db = match query.strip_prefix("db=") {
         Some(number) => self::db(number)?,
         None if query.is_empty() => 0,
-        None => return Err(format!("it ends in ?{query}; only ?db=1 is known")),
+        None => return Err(format!("ends in ?{query}; only ?db=1 is supported")),
     };
     Ok((RedisServers::Unix(PathBuf::from(path)), db))
 }
@@ -133,7 +130,7 @@ fn sentinel(rest: &str) -> Result<(RedisServers, u32), String> {
     let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
     let (master, db) = path.split_once('/').unwrap_or((path, ""));
     if master.is_empty() {
-        return Err("it names no master, as in redis-sentinel://s1,s2,s3/mymaster".to_owned());
+        return Err("needs a master name, as in redis-sentinel://s1,s2,s3/mymaster".to_owned());
     }
     let sentinels = self::hosts(hosts, SENTINEL_PORT)?;
     Ok((
@@ -148,14 +145,14 @@ fn sentinel(rest: &str) -> Result<(RedisServers, u32), String> {
 fn cluster(rest: &str) -> Result<(RedisServers, u32), String> {
     let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
     if !matches!(path, "" | "0") {
-        return Err("it names a database, and a cluster has only one".to_owned());
+        return Err("names a database, but a cluster has only one".to_owned());
     }
     Ok((RedisServers::Cluster(self::hosts(hosts, PORT)?), 0))
 }
 
 fn db(text: &str) -> Result<u32, String> {
     let number = if text.is_empty() { Ok(0) } else { text.parse() };
-    number.map_err(|_| format!("{text:?} isn't the number of a database"))
+    number.map_err(|_| format!("{text:?} isn't a database number"))
 }
 
 fn hosts(text: &str, port: u16) -> Result<Vec<RedisHost>, String> {
@@ -242,17 +239,17 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused_with_a_reason() {
         for (text, reason) in [
-            ("cache:6379", "no scheme"),
+            ("cache:6379", "needs a scheme"),
             ("http://cache", "isn't Redis"),
-            ("redis-ring://cache", "isn't known"),
-            ("rediss+unix:///r", "isn't known"),
+            ("redis-ring://cache", "isn't supported"),
+            ("rediss+unix:///r", "isn't supported"),
             ("redis://", "isn't a host"),
             ("redis://a,b", "several hosts"),
             ("redis://a:x", "isn't a port"),
-            ("redis://a/x", "number of a database"),
-            ("redis+unix://r", "begins with /"),
+            ("redis://a/x", "isn't a database number"),
+            ("redis+unix://r", "must begin with /"),
             ("redis+unix:///r?x=1", "only ?db=1"),
-            ("redis-sentinel://s1,s2", "no master"),
+            ("redis-sentinel://s1,s2", "needs a master name"),
             ("redis-cluster://a/1", "has only one"),
             ("redis://a b", "isn't a host"),
         ] {

@@ -313,13 +313,13 @@ impl Cluster {
     pub fn without_redis(&self, who: &str) -> String {
         if self.takeover_without_redis {
             format!(
-                "what runs goes on, and {who} over what a node that dies ran {} later than usual \
+                "running tasks continue, and {who} over the tasks of a dead node {} later than usual \
                  (cluster.takeover_without_redis)",
                 span_text(self.lease_ttl)
             )
         } else {
             format!(
-                "what runs goes on, but {who} over nothing of a node that dies until Redis is back \
+                "running tasks continue, but {who} over no tasks of a dead node until Redis is back \
                  (cluster.takeover_without_redis is off)"
             )
         }

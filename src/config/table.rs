@@ -154,7 +154,7 @@ macro_rules! sections {
             pub(super) fn check_bounds(&self, faults: &mut Faults) {
                 $($($(
                     let holds = self.$field.$key > built_in::<$type>(stringify!($floor));
-                    let what = concat!("it must be more than ", $floor);
+                    let what = concat!("must be more than ", $floor);
                     faults.unless(holds, concat!($section, ".", stringify!($key)), what, concat!("the default is ", stringify!($default)));
                 )?)+)+
             }

@@ -40,7 +40,7 @@ macro_rules! choice {
 
 choice!(
     /// Authentication of API callers.
-    AuthMode, "a way to sign in", {
+    AuthMode, "an authentication mode", {
     /// By a token that the caller sends.
     Token => "token",
     /// By a proxy in front, which passes the user's name.
@@ -131,7 +131,7 @@ impl FromStr for StoreUrl {
         };
         if without_password(text) != text {
             return error(
-                "free of a password, which belongs into the file that store.password_file names",
+                "free of a password, which belongs in the file that store.password_file names",
                 "\"postgres://windrow@db/windrow\"",
             );
         }
@@ -140,7 +140,7 @@ impl FromStr for StoreUrl {
             "postgres" | "postgresql" => Ok(StoreUrl::Postgres(text.to_owned())),
             "mysql" | "mariadb" => Ok(StoreUrl::MySql(text.to_owned())),
             _ => error(
-                "a store of a kind that is known (sqlite, postgres, mysql)",
+                "a supported store (sqlite, postgres, mysql)",
                 "\"mysql://windrow@db/windrow\"",
             ),
         }

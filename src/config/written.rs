@@ -75,12 +75,12 @@ values! {
     String = "text" by whole;
     Option<String> = "text" by optional;
     Auto<String> = "text" by |value| match text(value)? {
-        "" => Err("it is empty; write \"auto\" or a name".to_owned()),
+        "" => Err("must not be empty; use \"auto\" or a name".to_owned()),
         "auto" => Ok(Auto::Auto),
         name => Ok(Auto::Fixed(name.to_owned())),
     };
     PathBuf = "path" by |value| whole(value).and_then(|path: PathBuf| match path.as_os_str().is_empty() {
-        true => Err("it is empty".to_owned()),
+        true => Err("must not be empty".to_owned()),
         false => Ok(path),
     });
     Option<PathBuf> = "path" by optional;
@@ -95,12 +95,12 @@ values! {
     DataLogLevel = "one of" by parsed;
     LogFormat = "one of" by parsed;
     ActorTree = "some of" by parsed;
-    Vec<String> = "list of texts" by whole;
+    Vec<String> = "list of strings" by whole;
     Vec<Network> = "list of networks" by |value| {
         let texts: Vec<String> = whole(value)?;
         texts.iter().map(|text| text.parse().map_err(|error| format!("{error}"))).collect()
     };
-    BTreeMap<String, String> = "table of texts" by whole;
+    BTreeMap<String, String> = "table of strings" by whole;
     BTreeMap<String, Command> = "tables" by whole;
 }
 
@@ -166,7 +166,7 @@ fn kind(kind: Kind) -> &'static str {
 }
 
 fn text(value: &Toml) -> Result<&str, String> {
-    let fault = || format!("a text in quotes was expected, not {}", value.type_str());
+    let fault = || format!("expected a string in quotes, not {}", value.type_str());
     value.as_str().ok_or_else(fault)
 }
 

@@ -33,10 +33,10 @@ pub enum ConnectError {
     #[error("{0:?} may not be called: {1}; change the url, or the networks in [handler.http]")]
     Denied(String, String),
     /// The address refuses, is unreachable or doesn't answer.
-    #[error("{0} can't be connected to: {1}; is the handler running and listening there?")]
+    #[error("can't connect to {0}: {1}; check that the handler is running and listening there")]
     Unreachable(SocketAddr, String),
     /// The forward proxy doesn't connect to the handler.
-    #[error("the proxy {0} doesn't connect to {1}: {2}; check the address of the proxy, and what it allows")]
+    #[error("the proxy {0} can't connect to {1}: {2}; check the proxy's address and its rules")]
     Proxy(String, String, String),
     /// The proxy that the environment names can't be used.
     #[error("{0}")]
@@ -102,7 +102,7 @@ impl Connector {
     fn refusal(&self, address: SocketAddr) -> Option<String> {
         let is_own = self.shut == Some(address.port()) && is_of_this_machine(address.ip());
         if is_own {
-            Some(format!("{address} is this node"))
+            Some(format!("{address} belongs to this node"))
         } else {
             self.egress.refusal(address.ip())
         }
@@ -201,14 +201,14 @@ impl Connector {
         let refused = |why: String| ConnectError::Proxy(proxy.told(), format!("{host}:{port}"), why);
         let reached = to_proxy.reach(&proxy.host, proxy.port).await;
         let mut stream = reached.map_err(|why| match why {
-            ConnectError::Unreachable(at, why) => refused(format!("{at} can't be connected to: {why}")),
+            ConnectError::Unreachable(at, why) => refused(format!("can't connect to {at}: {why}")),
             ConnectError::Unresolved(name, why) => refused(format!("{name:?} can't be resolved: {why}")),
             other => other,
         })?;
         if is_https {
             let asked = timeout(self.timeout, tunnel(proxy, &mut stream, host, port)).await;
             asked
-                .map_err(|_| refused("it didn't answer in time".into()))?
+                .map_err(|_| refused("no answer in time".into()))?
                 .map_err(refused)?;
         }
         Ok(Stream::new(TokioIo::new(stream), is_https).proxied(!is_https))

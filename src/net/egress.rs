@@ -80,11 +80,11 @@ impl Egress {
                 .find(|face| is_private(**face) && !reachable.iter().any(|network| network.contains(**face)))
         {
             return Some(format!(
-                "{face} is private, and in none of the networks of `source_networks`"
+                "{face} is private and in no network of `source_networks`"
             ));
         }
         let allowed = self.allow.is_empty() || in_any(&self.allow).is_some();
-        (!allowed).then(|| format!("{address} is in none of the networks of `allow_networks`"))
+        (!allowed).then(|| format!("{address} is in no network of `allow_networks`"))
     }
 }
 

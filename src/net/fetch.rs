@@ -66,10 +66,10 @@ impl Fetcher {
         let host = uri.host().unwrap_or_default().to_owned();
         let answer = match self.ask(uri, &host, is_guarded).await {
             Err(why) if is_guarded => {
-                tracing::info!(host, why, "the source of a business was not fetched");
+                tracing::info!(host, why, "fetch of a business's source failed");
                 return Err(format!(
-                    "nothing could be fetched from {host}: it doesn't answer, or a business may not reach it; \
-                     private networks are in handler.http.source_networks, and the node's log says more"
+                    "can't fetch anything from {host}: it doesn't answer, or businesses may not reach it; \
+                     allow private networks in handler.http.source_networks; see the node's log"
                 ));
             }
             answer => answer?,
@@ -77,12 +77,12 @@ impl Fetcher {
         let status = answer.status();
         if status.is_redirection() {
             return Err(format!(
-                "{host} answered {status}: redirects are not followed; name the file's own url"
+                "{host} answered {status}: redirects are not followed; use the file's final url"
             ));
         }
         if status != hyper::StatusCode::OK {
             return Err(format!(
-                "{host} answered {status}; the file must be there without further headers"
+                "{host} answered {status}; the file must be available without extra headers"
             ));
         }
         Ok(unpaused(answer.into_body(), host).boxed())
@@ -118,14 +118,9 @@ impl Fetcher {
             .header(header::ACCEPT_ENCODING, "identity");
         let request = request
             .body(Empty::new())
-            .map_err(|_| "the url can't be asked for".to_owned())?;
+            .map_err(|_| "the url can't be requested".to_owned())?;
         let answered = timeout(HEAD_TIMEOUT, client.request(request)).await;
-        let late = |_| {
-            format!(
-                "{host} did not begin to answer within {} s",
-                HEAD_TIMEOUT.as_secs()
-            )
-        };
+        let late = |_| format!("no response from {host} within {} s", HEAD_TIMEOUT.as_secs());
         answered.map_err(late)?.map_err(|error| told(host, &error))
     }
 }
@@ -136,7 +131,7 @@ fn checked(url: &str) -> Result<Uri, String> {
     }
     let uri: Uri = with_ascii_host(url)
         .parse()
-        .map_err(|_| "the url is none".to_owned())?;
+        .map_err(|_| "the url is invalid".to_owned())?;
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
     if !is_http || uri.host().is_none_or(str::is_empty) {
         return Err("the url must begin with http:// or https:// and a host".to_owned());
@@ -146,13 +141,13 @@ fn checked(url: &str) -> Result<Uri, String> {
         .map(|authority| authority.as_str())
         .unwrap_or_default();
     if authority.contains('@') {
-        return Err("the url must not hold a user or password".to_owned());
+        return Err("the url must not contain a user or password".to_owned());
     }
     if !authority
         .strip_prefix(uri.host().unwrap_or_default())
         .is_some_and(is_port)
     {
-        return Err("the url has a port that is not 1 to 65535".to_owned());
+        return Err("the url's port is not within 1 to 65535".to_owned());
     }
     Ok(uri)
 }
@@ -176,7 +171,7 @@ fn leads_to(own: &str, uri: &Uri) -> bool {
 fn told(host: &str, error: &legacy::Error) -> String {
     match causes(error).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
         Some(ConnectError::Unreachable(address, why)) => {
-            format!("{address} can't be connected to: {why}; is the server of the file running there?")
+            format!("can't connect to {address}: {why}; check that the file's server is running there")
         }
         Some(why) => why.to_string(),
         None => match Trouble::of(error) {
@@ -199,7 +194,7 @@ fn unpaused(
         loop {
             match timeout(PAUSE_TIMEOUT, body.frame()).await {
                 Err(_) => {
-                    let text = format!("{host} sent nothing for {} s", PAUSE_TIMEOUT.as_secs());
+                    let text = format!("{host} sent no data for {} s", PAUSE_TIMEOUT.as_secs());
                     return Some((Err(text), None));
                 }
                 Ok(None) => return None,

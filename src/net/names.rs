@@ -58,7 +58,7 @@ impl Names {
         let threads = self
             .threads
             .as_ref()
-            .map_err(|error| format!("no threads to resolve names: {error}"))?;
+            .map_err(|error| format!("can't start threads to resolve names: {error}"))?;
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = under_way.get(name) {
             return Ok(answer.clone());

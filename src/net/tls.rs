@@ -31,13 +31,13 @@ pub fn config(options: &Outbound) -> Result<ClientConfig, String> {
             .with_no_client_auth());
     }
     if let Some(path) = &options.ca_file {
-        let bad = |why: String| format!("`ca_file` {} can't be used: {why}; {PEM_HINT}", path.display());
+        let bad = |why: String| format!("can't use `ca_file` {}: {why}; {PEM_HINT}", path.display());
         let found = CertificateDer::pem_file_iter(path).map_err(|why| bad(why.to_string()))?;
         let roots = roots(found).map_err(bad)?;
         return Ok(builder().with_root_certificates(roots).with_no_client_auth());
     }
     let trusted = builder().with_native_roots().map_err(|why| {
-        format!("this machine has no certificates to trust: {why}; install ca-certificates or set `ca_file`")
+        format!("this machine has no trusted certificates: {why}; install ca-certificates or set `ca_file`")
     })?;
     Ok(trusted.with_no_client_auth())
 }
@@ -48,10 +48,10 @@ pub fn config(options: &Outbound) -> Result<ClientConfig, String> {
 /// A message for people if there is none, or one is damaged.
 pub fn authorities(pem: &str) -> Result<RootCertStore, String> {
     let found = CertificateDer::pem_slice_iter(pem.as_bytes());
-    roots(found).map_err(|why| format!("`ca_pem` can't be used: {why}; {PEM_HINT}"))
+    roots(found).map_err(|why| format!("can't use `ca_pem`: {why}; {PEM_HINT}"))
 }
 
-const PEM_HINT: &str = "it must hold certificates in PEM form";
+const PEM_HINT: &str = "certificates must be in PEM form";
 
 fn roots(
     found: impl Iterator<Item = Result<CertificateDer<'static>, pem::Error>>,
@@ -62,7 +62,7 @@ fn roots(
         roots.add(certificate).map_err(|why| why.to_string())?;
     }
     if roots.is_empty() {
-        Err("it holds no certificate".into())
+        Err("it contains no certificate".into())
     } else {
         Ok(roots)
     }

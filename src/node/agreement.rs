@@ -14,7 +14,7 @@ use windrow_engine::ports::ownership::session_store::SessionStore;
 pub enum WitnessError {
     /// The other nodes use another witness.
     #[error(
-        "the nodes of this store agreed on \"{theirs}\" as their witness, this one is configured for \"{mine}\""
+        "the nodes of this store use the witness \"{theirs}\", but this one is configured for \"{mine}\""
     )]
     Differs {
         /// Witness recorded in the store.
@@ -64,7 +64,7 @@ async fn in_force(sessions: &dyn SessionStore, mine: &str) -> Result<String, Sto
     tracing::warn!(
         before = theirs,
         now = mine,
-        "no node lives; the store's witness was changed"
+        "no node is alive; witness of the store changed"
     );
     Ok(mine.to_owned())
 }

@@ -23,7 +23,7 @@ const TOKEN_FILE_DEFAULT: &str = "admin.token";
 const TOKEN: SecretFile = SecretFile {
     what: "token file",
     setting: "auth.bootstrap_token_file",
-    form: "holds no token (wrk_ and 43 letters, digits, - or _); remove it, and one is made",
+    form: "contains no token (wrk_ and 43 letters, digits, - or _); remove it to have one created",
     refused: 0o026,
 };
 /// Number of tokens read per page.
@@ -127,7 +127,7 @@ fn read(path: &Path) -> Result<Option<String>, BootstrapError> {
 
 /// Writes the token to the first writable path. Never overwrites a file.
 fn write_to_first(places: &[PathBuf], token: &str) -> Result<PathBuf, BootstrapError> {
-    let mut last = ServiceError::Internal("there is no place for the first token".to_owned()).into();
+    let mut last = ServiceError::Internal("no place to write the first token".to_owned()).into();
     for place in places {
         match secret_file::write(place, &format!("{token}\n")) {
             Ok(_) => return Ok(place.clone()),

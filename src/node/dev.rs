@@ -117,7 +117,7 @@ impl Dev {
             }),
             Err(error) => {
                 if !serve.drain().await {
-                    tracing::warn!("the node did not end in time");
+                    tracing::warn!("node didn't end in time");
                 }
                 Err(error)
             }
@@ -285,8 +285,8 @@ impl SampleBusiness {
         drop(self.stop);
         match self.server.await {
             Ok(true) => {}
-            Ok(false) => tracing::debug!("connections of the sample business were cut off"),
-            Err(error) => tracing::error!(%error, "the sample business ended by a panic"),
+            Ok(false) => tracing::debug!("connections of the sample business cut off"),
+            Err(error) => tracing::error!(%error, "sample business panicked"),
         }
     }
 }

@@ -75,7 +75,7 @@ impl HandlerLog {
         } = self;
         work.spawn(async move {
             if let Err(error) = writer.await {
-                tracing::error!(%error, "the writer of the handler's lines failed");
+                tracing::error!(%error, "writer of the handler's lines failed");
             }
             drop(open);
             tell_dropped(&dropped);
@@ -92,12 +92,10 @@ impl HandlerLog {
         drop(open);
         match tokio::time::timeout(CLOSE_PATIENCE, &mut writer).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%error, "the writer of the handler's lines failed"),
+            Ok(Err(error)) => tracing::error!(%error, "writer of the handler's lines failed"),
             Err(_) => {
                 writer.abort();
-                tracing::warn!(
-                    "the last lines that the handler printed were not stored within {CLOSE_PATIENCE:?}"
-                );
+                tracing::warn!("last lines printed by the handler were not stored within {CLOSE_PATIENCE:?}");
             }
         }
         tell_dropped(&dropped);
@@ -107,7 +105,7 @@ impl HandlerLog {
 fn tell_dropped(dropped: &DroppedLines) {
     let dropped = dropped.total();
     if dropped > 0 {
-        tracing::warn!(dropped, "the handler printed more than could be kept");
+        tracing::warn!(dropped, "handler printed more lines than could be stored");
     }
 }
 
@@ -130,7 +128,7 @@ async fn write_on(
             }
         }
         if let Err(error) = log.append(&batch).await {
-            tracing::debug!(%error, "lines of the handler were not kept");
+            tracing::debug!(%error, "lines of the handler were not stored");
             batch.iter().for_each(|line| dropped.add(line.shard.task, 1));
         }
         batch.clear();

@@ -92,7 +92,7 @@ struct SocketFile(PathBuf);
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.0) {
-            tracing::debug!(%error, path = %self.0.display(), "the socket is left");
+            tracing::debug!(%error, path = %self.0.display(), "socket file not removed");
         }
     }
 }
@@ -231,8 +231,8 @@ impl JobNode {
             drop(stop);
             match server.await {
                 Ok(true) => {}
-                Ok(false) => tracing::debug!("connections of other terminals were cut off"),
-                Err(error) => tracing::error!(%error, "the façade of the job ended by a panic"),
+                Ok(false) => tracing::debug!("connections of other terminals cut off"),
+                Err(error) => tracing::error!(%error, "API server of the job panicked"),
             }
         }
         self.app.front.close();
@@ -369,7 +369,7 @@ impl TaskItems for JobItems {
 
 impl BusinessHandlers for JobItems {
     fn handler_of(&self, business: &Business) -> Result<Arc<dyn HandlerFactory>, ProvisionError> {
-        let text = format!("{} has no handler apart from its jobs", business.slug);
+        let text = format!("{} has no handler outside its jobs", business.slug);
         Err(ProvisionError::HandlerUnusable(text))
     }
 }
@@ -382,7 +382,7 @@ impl Peers for NoPeers {
     async fn ask(&self, peer: &Peer, _: &Question) -> Result<PeerReply, Unreachable> {
         Err(Unreachable {
             node: peer.node.clone(),
-            why: "the node of a directory asks no other".to_owned(),
+            why: "the node of a directory has no peers".to_owned(),
         })
     }
 }

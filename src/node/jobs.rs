@@ -92,7 +92,7 @@ impl Jobs {
 #[async_trait]
 impl Provider for Jobs {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
-        let none = || ProvisionError::Unavailable("nobody has begun it in this process".to_owned());
+        let none = || ProvisionError::Unavailable("it was not started in this process".to_owned());
         let all = self.all();
         let found = all.get(&task.id).map(|(_, provision)| provision.clone());
         found.ok_or_else(none)

@@ -190,7 +190,7 @@ impl Node {
     fn fire_with(&self, maker: Arc<dyn FireMaker>) {
         let Some(parts) = &self.schedules else { return };
         if parts.maker.set(maker).is_err() {
-            tracing::error!("the maker of tasks was there already");
+            tracing::error!("the factory for schedules' tasks was set twice");
         }
         self.supervisor.wake_schedules();
     }
@@ -246,7 +246,7 @@ impl Node {
     /// Closes the store after the tree has ended. If that fails, the next start recovers from its journal.
     async fn close(self) {
         if let Err(error) = self.store.close().await {
-            tracing::warn!(%error, "the database was not closed; nothing saved is lost");
+            tracing::warn!(%error, "database not closed; nothing saved is lost");
         }
     }
 }

@@ -85,20 +85,23 @@ pub async fn open_stored(
     task: &TaskView,
     one_of_many: Option<&str>,
 ) -> Result<Arc<dyn Source>, ProvisionError> {
-    sources.open(task).await.map_err(|error| match (error, one_of_many) {
-        (StoredSourceError::Missing { path, .. }, Some(node)) => {
-            let path = path.display();
-            let text = format!(
-                "node {node} has no file {path}; put it at the same path on every node of the pool, or make the task \
-from an upload, which every node can read"
-            );
-            ProvisionError::Unavailable(text)
-        }
-        (StoredSourceError::Changed(text) | StoredSourceError::Missing { text, .. }, _) => {
-            ProvisionError::SourceChanged(text)
-        }
-        (StoredSourceError::Unavailable(text), _) => ProvisionError::Unavailable(text),
-    })
+    sources
+        .open(task)
+        .await
+        .map_err(|error| match (error, one_of_many) {
+            (StoredSourceError::Missing { path, .. }, Some(node)) => {
+                let path = path.display();
+                let text = format!(
+                    "node {node} has no file {path}; put it at the same path on every node of the pool, or \
+                     create the task from an upload, which every node can read"
+                );
+                ProvisionError::Unavailable(text)
+            }
+            (StoredSourceError::Changed(text) | StoredSourceError::Missing { text, .. }, _) => {
+                ProvisionError::SourceChanged(text)
+            }
+            (StoredSourceError::Unavailable(text), _) => ProvisionError::Unavailable(text),
+        })
 }
 
 /// True if the business's handler succeeded in the task whose failures this task redrives.
@@ -119,7 +122,7 @@ pub fn origin_view(task: &TaskView) -> Result<Option<OriginView>, ProvisionError
         Ok(SourceSpec::Redrive(spec)) => Ok(Some(OriginView::new(spec.keys_of))),
         Ok(_) => Ok(None),
         Err(why) => Err(ProvisionError::SourceChanged(format!(
-            "the source can't be understood: {why}"
+            "the source can't be parsed: {why}"
         ))),
     }
 }

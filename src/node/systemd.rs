@@ -7,7 +7,7 @@ use sd_notify::NotifyState;
 fn tell(state: &[NotifyState<'_>]) {
     // A no-op without a service manager; a failed notification must not end the node.
     if let Err(error) = sd_notify::notify(state) {
-        tracing::warn!(%error, "the service manager was not told");
+        tracing::warn!(%error, "service manager not notified");
     }
 }
 
@@ -20,7 +20,7 @@ pub fn ready(status: &str) {
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(error) => tracing::warn!(%error, "the service manager was not told of the reload"),
+        Err(error) => tracing::warn!(%error, "service manager not notified of the reload"),
     }
 }
 

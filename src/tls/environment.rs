@@ -86,7 +86,7 @@ impl EnvironmentProxies {
         let Some(named) = named else { return Ok(None) };
         let because = |why: &String| {
             let variable = named.variable;
-            format!("{variable} of the environment: {why}; no_proxy names hosts that need none")
+            format!("{variable} in the environment: {why}; list hosts that need no proxy in no_proxy")
         };
         named.proxy.as_ref().map(Some).map_err(because)
     }
@@ -226,7 +226,7 @@ mod tests {
     fn a_proxy_that_can_not_be_used_is_told_where_it_would_be() {
         for bad in ["socks5://p:1080", "https://p:1", "http://p:99999", "p:1/x", "::"] {
             let why = told(&[("all_proxy", bad)], "https://a/").expect_err(bad);
-            assert!(why.starts_with("all_proxy of the environment: "), "{why}");
+            assert!(why.starts_with("all_proxy in the environment: "), "{why}");
             assert_eq!(
                 told(&[("all_proxy", bad), ("no_proxy", "a")], "https://a/"),
                 Ok(None)

@@ -22,7 +22,7 @@ pub enum Trouble {
     #[error("the server speaks plain http")]
     WantsHttp,
     /// The server's certificate can't be trusted.
-    #[error("its certificate is refused: {0}")]
+    #[error("certificate rejected: {0}")]
     Certificate(&'static str),
     /// The TLS handshake with the server failed.
     #[error("{0}")]
@@ -36,19 +36,19 @@ struct SpokeTls;
 
 /// Reasons for refusing a certificate that a trusted authority would resolve.
 const STRANGE: [&str; 2] = [
-    "it was issued by an authority that is not trusted here",
-    "no authority that is trusted here signed it",
+    "issued by an authority that isn't trusted here",
+    "not signed by an authority trusted here",
 ];
 /// Reason for a certificate that names other hosts.
-const ELSEWHERE: &str = "it is for another host";
+const ELSEWHERE: &str = "issued for another host";
 
 impl Trouble {
     /// Returns the remedy for a refused certificate; `trust` tells how to name an authority here.
     pub fn mend_certificate(why: &str, trust: &str) -> String {
         match why {
-            _ if STRANGE.contains(&why) => format!("name the certificate's authority: {trust}"),
-            ELSEWHERE => "call it by a host that the certificate names".to_owned(),
-            _ => "give the server another certificate".to_owned(),
+            _ if STRANGE.contains(&why) => format!("trust the certificate's authority: {trust}"),
+            ELSEWHERE => "use a host name that the certificate covers".to_owned(),
+            _ => "replace the server's certificate".to_owned(),
         }
     }
 
@@ -59,7 +59,7 @@ impl Trouble {
                 return Some(Trouble::WantsHttps);
             }
             let tls = cause.downcast_ref::<rustls::Error>()?;
-            tracing::debug!(error = %tls, "no TLS session");
+            tracing::debug!(error = %tls, "TLS handshake failed");
             Some(handshake(tls))
         })
     }
@@ -72,11 +72,11 @@ fn handshake(error: &rustls::Error) -> Trouble {
         InvalidCertificate(why) => Trouble::Certificate(certificate(why)),
         AlertReceived(alert) => Trouble::Handshake(alert_words(*alert)),
         PeerIncompatible(_) => Trouble::Handshake(NOTHING_IN_COMMON),
-        _ => Trouble::Handshake("what the server sent is no sound TLS"),
+        _ => Trouble::Handshake("the server sent an invalid TLS message"),
     }
 }
 
-const NOTHING_IN_COMMON: &str = "the server knows no version of TLS, or no cipher, that windrow knows";
+const NOTHING_IN_COMMON: &str = "the server and windrow share no TLS version or cipher";
 
 fn alert_words(alert: AlertDescription) -> &'static str {
     use AlertDescription::{
@@ -86,10 +86,10 @@ fn alert_words(alert: AlertDescription) -> &'static str {
     match alert {
         HandshakeFailure | InsufficientSecurity | ProtocolVersion => NOTHING_IN_COMMON,
         BadCertificate | CertificateRequired | CertificateUnknown | UnknownCA => {
-            "the server asks its clients for certificates, and windrow has none"
+            "the server requires a client certificate, and windrow has none"
         }
         UnrecognisedName => "the server has no certificate for the url's host",
-        _ => "the server ended the TLS handshake",
+        _ => "the server aborted the TLS handshake",
     }
 }
 
@@ -103,17 +103,17 @@ fn certificate(why: &CertificateError) -> &'static str {
     match why {
         UnknownIssuer => STRANGE[0],
         Expired | ExpiredContext { .. } => "it has expired",
-        NotValidYet | NotValidYetContext { .. } => "it is not valid yet; is this machine's clock right?",
+        NotValidYet | NotValidYetContext { .. } => "it is not valid yet; check this machine's clock",
         NotValidForName | NotValidForNameContext { .. } => ELSEWHERE,
         Revoked => "it was revoked",
         BadEncoding => "it is damaged",
         // From an authority that only has the name of a trusted one.
         BadSignature => STRANGE[1],
-        InvalidPurpose | InvalidPurposeContext { .. } => "it was not issued for servers",
-        UnhandledCriticalExtension => "it demands something that windrow doesn't know",
+        InvalidPurpose | InvalidPurposeContext { .. } => "it is not a server certificate",
+        UnhandledCriticalExtension => "it has a critical extension that windrow doesn't support",
         // (In rustls, webpki has no public name for it.)
         Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "it is an authority's certificate, not a server's; make one with openssl's -addext \
+            "it is a CA certificate, not a server's; create one with openssl's -addext \
              basicConstraints=critical,CA:FALSE"
         }
         _ => "it can't be verified",
@@ -149,11 +149,11 @@ mod tests {
         struct Webpki(&'static str);
         let other = |name| CertificateError::Other(OtherError(std::sync::Arc::new(Webpki(name))));
         let refused = [
-            (CertificateError::UnknownIssuer, "not trusted here"),
+            (CertificateError::UnknownIssuer, "isn't trusted here"),
             (CertificateError::Expired, "expired"),
             (CertificateError::NotValidForName, "another host"),
-            (CertificateError::InvalidPurpose, "not issued for servers"),
-            (other("CaUsedAsEndEntity"), "an authority's certificate"),
+            (CertificateError::InvalidPurpose, "not a server certificate"),
+            (other("CaUsedAsEndEntity"), "a CA certificate"),
             (other("SomethingNew"), "can't be verified"),
             (CertificateError::UnknownRevocationStatus, "can't be verified"),
         ];
@@ -165,17 +165,17 @@ mod tests {
             ),
             (
                 rustls::Error::AlertReceived(AlertDescription::CertificateRequired),
-                "asks its clients",
+                "requires a client certificate",
             ),
             (
                 rustls::Error::AlertReceived(AlertDescription::ProtocolVersion),
-                "no version of TLS",
+                "no TLS version",
             ),
             (
                 rustls::Error::AlertReceived(AlertDescription::InternalError),
-                "ended the TLS handshake",
+                "aborted the TLS handshake",
             ),
-            (rustls::Error::DecryptError, "no sound TLS"),
+            (rustls::Error::DecryptError, "invalid TLS message"),
         ];
         for (error, wanted) in refused.into_iter().chain(spoken) {
             let wrapped = io::Error::other(error);

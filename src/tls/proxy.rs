@@ -44,7 +44,7 @@ impl Proxy {
         let authority = text.split_once("://").map_or("", |(_, behind)| behind);
         if authority.contains('@') {
             return Err(unusable(
-                "it has a user or password in it, which can't be kept secret there",
+                "it contains a user or password, which can't be kept secret there",
             ));
         }
         Proxy::of(text, "`proxy`")
@@ -77,7 +77,7 @@ impl Proxy {
                 ..proxy
             }),
             None => Err(unusable(
-                "its user and password can't be read: percent-encode them",
+                "its user and password can't be parsed; percent-encode them",
             )),
         }
     }
@@ -94,10 +94,10 @@ impl Proxy {
 
     fn of(text: &str, named: &'static str) -> Result<Proxy, String> {
         let bad = unusable;
-        let uri: Uri = text.parse().map_err(|_| bad("it is no url"))?;
+        let uri: Uri = text.parse().map_err(|_| bad("it is not a URL"))?;
         if uri.scheme() != Some(&Scheme::HTTP) {
             return Err(bad(
-                "windrow speaks plain http with a proxy, so it begins with http://",
+                "only plain HTTP proxies are supported, so it must begin with http://",
             ));
         }
         let authority = uri
@@ -108,7 +108,7 @@ impl Proxy {
             uri.path_and_query().map(|path| path.as_str()),
             None | Some("" | "/")
         ) {
-            return Err(bad("it has a path, and a proxy is only a host and a port"));
+            return Err(bad("it has a path; a proxy is only a host and a port"));
         }
         let host = uri.host().unwrap_or_default();
         let port = match authority.strip_prefix(host).filter(|_| !host.is_empty()) {
@@ -119,7 +119,7 @@ impl Proxy {
                 .filter(|port| *port > 0),
             None => None,
         };
-        let port = port.ok_or_else(|| bad("it names no host, or a port that is not 1 to 65535"))?;
+        let port = port.ok_or_else(|| bad("it has no host, or a port that is not within 1 to 65535"))?;
         Ok(Proxy {
             host: host.to_owned(),
             port,
@@ -130,7 +130,7 @@ impl Proxy {
 }
 
 fn unusable(why: &str) -> String {
-    format!("the proxy can't be used: {why}; one looks like http://proxy:3128")
+    format!("can't use the proxy: {why}; example: http://proxy:3128")
 }
 
 /// Asks the proxy at the other end for a tunnel to `host:port`.
@@ -149,10 +149,13 @@ pub async fn tunnel(proxy: &Proxy, stream: &mut TcpStream, host: &str, port: u16
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
         // One byte at a time: everything after the response belongs to the handler.
-        let byte = stream.read_u8().await.map_err(|_| "it hung up".to_owned())?;
+        let byte = stream
+            .read_u8()
+            .await
+            .map_err(|_| "it closed the connection".to_owned())?;
         answer.push(byte);
         if answer.len() > ANSWER_BYTES_MAX {
-            return Err("its answer has no end".to_owned());
+            return Err("its response is too long".to_owned());
         }
     }
     let text = String::from_utf8_lossy(&answer);

@@ -192,7 +192,7 @@ async fn without_sign_in_it_listens_on_loopback_only() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(78), "{said}");
     assert!(
-        said.contains("everyone who reaches the port could do everything"),
+        said.contains("anyone who can reach the port would have full access"),
         "{said}"
     );
 }

@@ -46,7 +46,7 @@ async fn a_deadline_that_can_not_be_met_is_told_wherever_the_task_is() {
     );
     assert_eq!(
         warning["detail"],
-        "10000 items at 1/s take 2h 46m 40s, but there are 1h until then, enough for 3600"
+        "10000 items at 1/s take 2h 46m 40s, but only 1h remain until then, enough for 3600"
     );
     assert_eq!(
         warning["advice"],
@@ -198,7 +198,7 @@ async fn a_start_is_looked_at_like_a_making() {
         .await
         .problem(422, "validation-failed");
     assert!(
-        over.to_string().contains("it is over before the task begins"),
+        over.to_string().contains("it passes before the task begins"),
         "{over:#}"
     );
     assert_eq!(
@@ -226,7 +226,7 @@ async fn the_limit_of_the_business_and_the_room_of_the_nodes_count() {
     assert_eq!(codes(&too_big), ["deadline_too_early"]);
     let detail = too_big["warnings"][0]["detail"].as_str().unwrap();
     assert!(
-        detail.contains("needs 250/s, but the largest node may run 100/s"),
+        detail.contains("needs 250/s, but the largest node has 100/s"),
         "{detail}"
     );
     let parts = node
@@ -238,7 +238,7 @@ async fn the_limit_of_the_business_and_the_room_of_the_nodes_count() {
     let detail = parts["warnings"][0]["detail"].as_str().unwrap();
     assert_eq!(
         detail,
-        "250/s is asked for, but the node may run 100/s: it reaches 100/s at most"
+        "250/s is requested, but the node's limit is 100/s: the task reaches at most 100/s"
     );
 
     let made = node
@@ -319,7 +319,7 @@ async fn a_rate_that_can_not_be_reached_is_told_with_what_holds_it_down() {
     assert_eq!(told(timeless("100/s", json!({}))).await, "");
     let waits = told(timeless("250/s", json!({}))).await;
     assert!(
-        waits.ends_with("the largest node may run 100/s: it waits"),
+        waits.ends_with("the largest node has 100/s: the task would wait"),
         "{waits}"
     );
     let limit = json!({"name": "vendor-x", "rate": "5/s"});
@@ -327,20 +327,23 @@ async fn a_rate_that_can_not_be_reached_is_told_with_what_holds_it_down() {
     let by_vendor = || timeless("15/s", json!({"limits": ["vendor-x"]}));
     assert_eq!(
         told(by_vendor()).await,
-        "15/s is asked for, but the limit vendor-x allows 5/s: it reaches 5/s at most"
+        "15/s is requested, but the limit vendor-x is 5/s: the task reaches at most 5/s"
     );
     let both = timeless("250/s", json!({"limits": ["vendor-x"]}));
     let made = node.admin.post("/v1/tasks", both).await.expect(201);
     let [room, limit] = [0, 1].map(|at| made["warnings"][at].clone());
     assert!(
-        room["detail"].as_str().unwrap().ends_with(": it waits"),
+        room["detail"]
+            .as_str()
+            .unwrap()
+            .ends_with(": the task would wait"),
         "{made:#}"
     );
     assert_eq!(
-        room["advice"], "a rate of at most 5/s, since the limit vendor-x allows no more",
+        room["advice"], "a rate of at most 5/s, because the limit vendor-x is no higher",
         "what fits on a node would be held down still"
     );
-    let told = "250/s is asked for, but the limit vendor-x allows 5/s: it reaches 5/s at most";
+    let told = "250/s is requested, but the limit vendor-x is 5/s: the task reaches at most 5/s";
     assert_eq!(limit["detail"], told, "{made:#}");
     let strict = node
         .admin

@@ -110,7 +110,7 @@ async fn a_stream_ends_soon_after_its_token_was_revoked() {
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     let text = heard.text();
     assert!(
-        heard.status == 401 || text.contains("event: bye") && text.contains("the token holds no longer"),
+        heard.status == 401 || text.contains("event: bye") && text.contains("the token is no longer valid"),
         "{text}"
     );
 }

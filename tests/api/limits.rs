@@ -195,11 +195,11 @@ async fn only_limits_that_exist_are_named_and_one_in_use_is_not_deleted() {
         (&json!("/limits/named/0"), &json!("did you mean vendor-x?"))
     );
     for (limits, pointer, text) in [
-        (json!(["mail"]), "/limits/0", "there is no limit mail"),
+        (json!(["mail"]), "/limits/0", "no limit mail"),
         (
             json!(["vendor-x", "vendor-x"]),
             "/limits/1",
-            "vendor-x is named twice",
+            "vendor-x is listed twice",
         ),
     ] {
         let problem = node

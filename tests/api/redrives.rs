@@ -135,7 +135,7 @@ async fn what_earlier_redrives_recovered_is_left_out_and_the_net_is_a_number() {
     for task in [&task, &first, &second] {
         let why = refused(&node, task).await;
         assert!(
-            why.contains("nothing is left") && why.contains("recovered by"),
+            why.contains("nothing left to redrive") && why.contains("recovered by"),
             "{why}"
         );
     }
@@ -229,7 +229,7 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
     for (item, by, status) in [("13", first, "stopped"), ("3", second, "created")] {
         let why = node.admin.post(&path, of(item)).await.expect(422);
         let detail = why["errors"][0]["detail"].as_str().expect("said");
-        let said = format!(": 1 taken by {by}, which is {status}");
+        let said = format!(": 1 assigned to {by}, which is {status}");
         assert!(detail.ends_with(&said), "nobody goes over it: {detail}");
     }
     let why = node.admin.post(&path, of("3,13,33")).await.expect(422);
@@ -241,7 +241,7 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
     let why = why["errors"][0]["detail"].as_str().expect("said").to_owned();
     assert!(why.contains(&format!("1 recovered by {first}")), "{why}");
     assert!(
-        why.contains(&format!("2 under way in {first}, {second}")),
+        why.contains(&format!("2 in progress in {first}, {second}")),
         "{why}"
     );
     // What is cancelled does nothing more: its items are free, but for the one that it recovered.

@@ -38,7 +38,7 @@ async fn results_that_will_not_fit_are_told_by_task_explain_and_metrics() {
         .expect(200);
     let why = explained["why"].as_str().expect("a sentence");
     assert!(
-        why.contains("the results of the items that are left take about"),
+        why.contains("the results of the remaining items need about"),
         "{why}"
     );
     let page = node.admin.get("/metrics").await.text();

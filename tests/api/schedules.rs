@@ -645,7 +645,10 @@ async fn a_name_that_two_fires_share_is_warned_of_with_one_that_tells_them_apart
         "{tried:#}"
     );
     let detail = warning["detail"].as_str().unwrap();
-    assert!(detail.contains("the second finds the name taken"), "{detail}");
+    assert!(
+        detail.contains("the second one fails because the name is taken"),
+        "{detail}"
+    );
     let made = node
         .admin
         .post("/v1/schedules", body(named("time")))
@@ -873,7 +876,7 @@ async fn a_schedule_is_checked_as_its_tasks_are_and_says_when_they_are_in_its_wa
     let listed = node.admin.get("/v1/schedules").await.expect(200);
     let trouble = listed["items"][0]["trouble"].as_str().unwrap();
     assert!(
-        trouble.contains("fires made no task: t1 of the schedule"),
+        trouble.contains("fires created no task: t1 of the schedule"),
         "{trouble}"
     );
     let metrics = node.admin.get("/metrics").await.text();

@@ -82,7 +82,7 @@ async fn a_redrive_of_unconfirmed_failures_takes_those_and_holds_to_the_rules_of
     let told = redrive(of(json!({"unconfirmed": true, "codes": ["BOOM"]})))
         .await
         .expect(200);
-    let why = format!("{task} has no unconfirmed failures with these codes, so there is nothing to do again");
+    let why = format!("{task} has no unconfirmed failures with these codes to redrive");
     assert_eq!((&told["total"], &told["detail"]), (&json!(0), &json!(why)));
     let wrong = json!({"filter": {"unconfirmed": true, "codes": ["BOOM"]}, "if_empty": "error"});
     let refused = redrive(wrong).await.expect(422);

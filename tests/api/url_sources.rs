@@ -65,7 +65,7 @@ async fn a_business_has_nothing_fetched_from_private_networks_and_cant_look_whic
     }
     assert_eq!(files.seen().len(), seen, "nothing was asked");
     let port = refusal(&token, "http://127.0.0.1:99999/u.csv").await;
-    assert!(port.contains("not 1 to 65535"), "{port}");
+    assert!(port.contains("not within 1 to 65535"), "{port}");
 }
 
 #[tokio::test]

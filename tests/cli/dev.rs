@@ -290,7 +290,7 @@ fn a_kept_directory_goes_on_where_it_was_and_its_numbers_can_be_explained() {
         .collect();
     assert_eq!(codes, ["NO_USER"], "{groups}");
     let item = dev.ask("GET /v1/tasks/t1/items/99", "").1;
-    assert!(item.to_string().contains("there is no user 99"), "{item}");
+    assert!(item.to_string().contains("no user 99"), "{item}");
     assert_eq!(dev.stop().0, "stopped: t1 finished. bye.");
 
     let dev = Dev::start(&place, "--port 0 --data kept --items 7");
@@ -356,7 +356,7 @@ fn a_port_that_is_taken_is_told_and_another_one_serves_unless_it_was_asked_for()
     let port = taken.local_addr().unwrap().port().to_string();
     let temporary = place.path("tmp").display().to_string();
     let refused = place.windrow_with(&["dev", "--port", &port], "", &[("TMPDIR", &temporary)]);
-    refused.refused(4, &["can't be listened on", "--port 0"]);
+    refused.refused(4, &["can't listen on", "--port 0"]);
     assert_eq!(
         place.path("tmp").read_dir().unwrap().count(),
         0,

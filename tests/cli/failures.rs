@@ -110,10 +110,7 @@ fn what_was_failed_is_done_again_with_its_keys_and_says_who_it_is() {
         .refused(2, &["no column \"idd\"", "id, name"]);
     place.write("users.ndjson", "{\"id\": 1, \"name\": \"a\"}\n{\"id\": 2}\n");
     for (items, told) in [
-        (
-            ["--total", "3"],
-            ["the items carry no data", "the same without it"],
-        ),
+        (["--total", "3"], ["the items carry no data", "leave it out"]),
         (["--ndjson", "users.ndjson"], ["no column \"zz\"", "id, name"]),
     ] {
         let wrong = [&["run", "--key-column", "zz"], &items[..], &["--", "true"]].concat();

@@ -255,7 +255,7 @@ fn results_that_will_not_fit_are_said_once_while_the_job_runs() {
         "out.ndjson",
     ];
     let mut job = place.start(&words);
-    let said = job.wait_for("results of the items that are left take about");
+    let said = job.wait_for("results of the remaining items need about");
     assert!(
         said.starts_with("warning: ") && said.contains("nothing is lost"),
         "{said}"
@@ -263,7 +263,7 @@ fn results_that_will_not_fit_are_said_once_while_the_job_runs() {
     job.signal(Signal::INT);
     let done = job.end();
     assert_eq!(
-        done.stderr.matches("are left take about").count(),
+        done.stderr.matches("remaining items need about").count(),
         1,
         "{}",
         done.stderr

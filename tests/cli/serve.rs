@@ -469,7 +469,7 @@ fn a_node_that_waits_for_its_database_says_so_and_ends_when_it_is_told_to() {
         told["detail"]
             .as_str()
             .unwrap()
-            .contains("waits for its database"),
+            .contains("waiting for its database"),
         "{told:#}"
     );
     node.live.signal(Signal::TERM);

@@ -161,7 +161,7 @@ fn a_check_finds_what_a_start_would_refuse_and_says_what_a_node_needs() {
         .refused(78, &["log.filter"]);
     place.windrow(&["serve"]).refused(78, &["log.filter"]);
     place.write("config.toml", "[dashboard]\nlocale = \"en\"\n");
-    let removed = ["dashboard.locale", "nothing obeys it"];
+    let removed = ["dashboard.locale", "removed in an earlier version"];
     place.windrow(&["serve"]).refused(78, &removed);
     place.write("config.toml", "[store]\nurl = \"postgres://db/windrow\"\n");
     place

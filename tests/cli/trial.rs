@@ -37,7 +37,7 @@ fn an_authority_of_ones_own_is_trusted_by_try_and_run() {
     let url = format!("https://{address}/nowhere");
     let refused = |words: &[&str]| {
         let done = place.windrow(words);
-        (done.stdout + &done.stderr).contains("certificate is refused")
+        (done.stdout + &done.stderr).contains("certificate rejected")
     };
     let job = [
         "run",

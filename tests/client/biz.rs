@@ -156,7 +156,7 @@ async fn a_request_is_registered_without_a_signing_secret() {
         4,
         &[
             "ship has no signing secret",
-            "a business with a url, or with hooks",
+            "only businesses with a url or hooks",
         ],
     );
     let hooked = person
@@ -466,7 +466,7 @@ async fn who_may_not_change_a_business_hears_the_role_that_may() {
         person
             .windrow("biz edit push --limit-rate 5/s")
             .await
-            .refused(5, &[&format!("is {role}; this needs admin")]);
+            .refused(5, &[&format!("has the role {role}; this requires admin")]);
     }
 }
 

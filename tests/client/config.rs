@@ -135,7 +135,7 @@ fn unusable(person: &Person) -> Vec<(&'static str, String, &'static str)> {
         (
             "auth.bootstrap_token_file",
             of("auth", "bootstrap_token_file", "token"),
-            "holds no token",
+            "contains no token",
         ),
         (
             "store.password_file",
@@ -145,9 +145,9 @@ fn unusable(person: &Person) -> Vec<(&'static str, String, &'static str)> {
         (
             "store.password_file",
             password("empty.password"),
-            "no password in its first line",
+            "no password on its first line",
         ),
-        ("http.tls_cert_file", tls, "can't be used"),
+        ("http.tls_cert_file", tls, "can't use "),
         (
             "cluster.ca_file",
             of("cluster", "ca_file", "no.pem"),
@@ -161,12 +161,12 @@ fn unusable(person: &Person) -> Vec<(&'static str, String, &'static str)> {
         (
             "node.id",
             "[node]\nid = \"a name\"\n".to_owned(),
-            "no name of a node",
+            "not a valid node name",
         ),
         (
             "http.listen",
             "[http]\nlisten = \"203.0.113.7:7800\"\n".to_owned(),
-            "can't be listened on",
+            "can't listen on",
         ),
     ]
 }

@@ -93,7 +93,7 @@ async fn nobody_there_is_exit_6_and_a_wrong_token_exit_1() {
         .await
         .expect(6);
     assert!(
-        done.stdout.contains(" ✗ server ") && done.stdout.contains("can't be reached"),
+        done.stdout.contains(" ✗ server ") && done.stdout.contains("can't reach http"),
         "{}",
         done.stdout
     );

@@ -22,13 +22,13 @@ async fn nobody_there_is_said_within_seconds_and_safe_to_try_again() {
     person
         .windrow("task list")
         .await
-        .refused(6, &["can't be reached", "--server URL"]);
+        .refused(6, &["can't reach http", "--server URL"]);
     assert!(
         begun.elapsed().as_secs() < 25,
         "a refused connection doesn't use up the whole time limit"
     );
     let told = person.windrow("task list -v").await.expect(6).stderr;
-    assert_eq!(told.matches("; again in ").count(), 2, "{told}");
+    assert_eq!(told.matches("; retrying in ").count(), 2, "{told}");
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn a_certificate_of_an_own_authority_is_trusted_when_it_is_named() {
     person
         .windrow("task list")
         .await
-        .refused(6, &["its certificate is refused: it was issued by", "--ca-file"]);
+        .refused(6, &["certificate rejected: issued by", "--ca-file"]);
     person
         .windrow(&format!("task list --ca-file {ca}"))
         .await
@@ -276,7 +276,7 @@ async fn who_hangs_up_each_time_is_not_asked_for_as_long_as_a_command_may_take()
     person
         .windrow("task list --request-timeout 1m")
         .await
-        .refused(6, &["closed the connection without an answer"]);
+        .refused(6, &["closed the connection without a response"]);
     assert!(
         begun.elapsed() < std::time::Duration::from_secs(30),
         "{:?}",
@@ -309,23 +309,23 @@ async fn slow_node(readiness: &'static str) -> String {
 
 #[tokio::test]
 async fn a_node_that_answers_late_is_told_with_what_it_says_of_itself() {
-    let away = r#"{"ready":false,"reasons":[{"reason":"store","text":"the database did not answer within 2 s"}],"degraded":[]}"#;
+    let away = r#"{"ready":false,"reasons":[{"reason":"store","text":"the database did not respond within 2 s"}],"degraded":[]}"#;
     let ready = r#"{"ready":true,"reasons":[],"degraded":[]}"#;
     for (readiness, told, advised) in [
         (
             away,
-            "it says of itself: the database did not answer within 2 s",
+            "it reports: the database did not respond within 2 s",
             "look at the database",
         ),
         (
             ready,
-            "it says of itself that it is ready",
+            "it reports that it is ready",
             "--request-timeout waits longer",
         ),
     ] {
         let person = Person::new().env("WINDROW_SERVER", &slow_node(readiness).await);
         let done = person.windrow("cluster status --request-timeout 1s").await;
-        let done = done.refused(6, &["gave no answer within 1s", told, advised]);
+        let done = done.refused(6, &["didn't respond within 1s", told, advised]);
         assert!(!done.stderr.contains("TLS"), "{}", done.stderr);
     }
 }
@@ -338,7 +338,7 @@ async fn who_waits_for_an_answer_hears_for_whose() {
     person
         .windrow("task list --request-timeout 4s")
         .await
-        .refused(6, &[&told, "gave no answer within 4s"]);
+        .refused(6, &[&told, "didn't respond within 4s"]);
     let quiet = person
         .windrow("task list --request-timeout 4s --quiet")
         .await
@@ -364,7 +364,7 @@ async fn a_business_with_an_unknown_certificate_is_told_what_trusts_one() {
     Person::admin(&node).windrow(&words).await.refused(
         11,
         &[
-            "certificate is refused: ",
+            "certificate rejected: ",
             "--handler-ca-file",
             "--insecure-skip-verify",
         ],
@@ -387,7 +387,7 @@ async fn what_is_no_list_has_no_csv_and_a_wrong_path_names_the_right_one() {
             done.stderr
         );
     }
-    for (path, meant) in [("/health", "`/healthz`"), ("/v1/", "without the slash")] {
+    for (path, meant) in [("/health", "`/healthz`"), ("/v1/", "remove the slash")] {
         let problem = node.admin.get(path).await.problem(404, "not-found");
         assert!(problem["try"][0].as_str().unwrap().contains(meant), "{problem:#}");
     }

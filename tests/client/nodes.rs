@@ -108,7 +108,7 @@ async fn a_node_is_drained_and_takes_tasks_again() {
         done.stderr
     );
     let cluster = person.windrow("cluster").await.expect(1).stdout;
-    let why = format!("no node takes tasks: {name} is drained; `windrow node undrain {name}` lets");
+    let why = format!("no node accepts tasks: {name} is drained; run `windrow node undrain {name}`");
     assert!(
         cluster.contains("degraded") && cluster.contains(&why),
         "{cluster}"

@@ -261,7 +261,9 @@ async fn a_schedule_whose_fires_fail_is_marked_in_the_list_with_the_reason() {
     let listed = person.windrow("schedule list").await.expect(0);
     assert!(listed.stdout.contains("retrying ("), "{}", listed.stdout);
     assert!(
-        listed.stderr.contains("push/board: its last fire is retried: ")
+        listed
+            .stderr
+            .contains("push/board: its last fire is being retried: ")
             && listed.stderr.contains("windrow schedule fires push/board"),
         "{}",
         listed.stderr
@@ -381,7 +383,10 @@ async fn a_backfill_of_no_time_says_whether_it_is_the_wrong_way_round_or_not_ove
         .await
         .expect(0);
     let back = "schedule backfill push/board --from 2020-01-03T00:00:00Z --to 2020-01-02T00:00:00Z";
-    person.windrow(back).await.refused(7, &["the wrong way round"]);
+    person
+        .windrow(back)
+        .await
+        .refused(7, &["is not after 2020-01-03"]);
     let ahead = "schedule backfill push/board --from 2099-01-01T00:00:00Z";
-    person.windrow(ahead).await.refused(7, &["is not over yet"]);
+    person.windrow(ahead).await.refused(7, &["is in the future"]);
 }

@@ -43,7 +43,7 @@ async fn what_was_done_is_a_table_for_people_and_rows_for_scripts() {
     person
         .windrow("stats --since 2026-02-01 --until 2026-01-01")
         .await
-        .refused(7, &["before since"]);
+        .refused(7, &["must not be before `since`"]);
     person
         .windrow("stats --since soon")
         .await

@@ -109,10 +109,10 @@ async fn failures_are_shown_by_code_and_by_item() {
         "{slip}"
     );
     assert!(
-        slip.contains("did you mean NO_USER? one of those that there are: NO_USER, BAD"),
+        slip.contains("did you mean NO_USER? one of the existing ones: NO_USER, BAD"),
         "{slip}"
     );
-    let counted = ["--key-column: the items carry no data", "the same without it"];
+    let counted = ["--key-column: the items carry no data", "leave it out"];
     person
         .windrow("task failures t1 --key-column user_id")
         .await
@@ -244,7 +244,7 @@ async fn an_item_is_told_attempt_by_attempt() {
     person
         .windrow("task item t1 0")
         .await
-        .refused(3, &["items that went well have no row"]);
+        .refused(3, &["successful items have no record"]);
     person
         .windrow("task item t1 99")
         .await
@@ -335,10 +335,10 @@ async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
     person
         .windrow("task redrive t1 --all --if-empty error")
         .await
-        .refused(7, &["nothing is left", "3 recovered by t2, t3"]);
+        .refused(7, &["nothing left to redrive", "3 recovered by t2, t3"]);
     let nothing = person.windrow("task redrive t1 --all --wait").await.expect(0);
     assert!(
-        nothing.stderr.contains("nothing is left to do again of t1"),
+        nothing.stderr.contains("nothing left to redrive of t1"),
         "{nothing:?}"
     );
     let told = person

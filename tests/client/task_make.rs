@@ -179,7 +179,7 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
         .expect(3)
         .stderr;
     assert!(
-        told.contains("because --limit: there is no limit mail") && !told.contains("/limits"),
+        told.contains("because --limit: no limit mail") && !told.contains("/limits"),
         "{told}"
     );
     let body = person.write(
@@ -190,7 +190,7 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
     person
         .run(&["task", "apply", "--file", &body], "")
         .await
-        .refused(3, &["because /limits/0: there is no limit"]);
+        .refused(3, &["because /limits/0: no limit"]);
     person
         .run(&["task", "create", "push", "--total", "1", "--params", "{a}"], "")
         .await

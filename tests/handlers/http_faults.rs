@@ -196,7 +196,7 @@ async fn a_refused_connection_says_so() {
         "CONNECT",
     );
     assert!(
-        said.contains(&address.to_string()) && said.contains("is the handler running"),
+        said.contains(&address.to_string()) && said.contains("check that the handler is running"),
         "{said}"
     );
 }

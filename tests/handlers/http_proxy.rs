@@ -114,7 +114,7 @@ async fn a_proxy_that_refuses_the_tunnel_is_a_charged_failure_that_says_so() {
     let silent = |mut stream: TcpStream| async move { drop(read_request(&mut stream).await) };
     for (address, said) in [
         (raw(refuse).await, "403 Not here"),
-        (raw(silent).await, "hung up"),
+        (raw(silent).await, "closed the connection"),
     ] {
         let proxy = Some(format!("http://{address}"));
         let outbound = Outbound {
@@ -171,7 +171,7 @@ async fn the_guard_judges_the_proxys_address_and_a_handlers_that_is_written_as_o
 #[tokio::test]
 async fn a_proxy_that_is_none_is_refused_when_a_run_opens() {
     for (proxy, said) in [
-        ("https://p:1", "plain http"),
+        ("https://p:1", "plain HTTP"),
         ("http://ann:geheim@p:1", "password"),
     ] {
         let options = HttpOptions::new("http://h/").through(Outbound {

@@ -171,7 +171,7 @@ async fn an_unknown_certificate_is_refused() {
     );
     assert!(
         [
-            "certificate is refused: ",
+            "certificate rejected: ",
             "`ca_file`",
             "--handler-ca-file",
             "--insecure-skip-verify"

@@ -54,7 +54,7 @@ async fn a_node_without_its_database_says_so_soon_and_goes_on_by_itself() {
         &[
             "the node can't reach its database",
             "nothing that was acknowledged is lost",
-            "goes on by itself",
+            "work continues when the database is back",
         ],
     );
 

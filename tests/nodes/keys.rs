@@ -44,7 +44,7 @@ async fn a_task_moves_to_the_node_that_has_its_key_and_who_lacks_it_is_named() {
     let refused = Person::admin(&n2)
         .windrow(&format!("task move {task} --to n2"))
         .await;
-    refused.refused(4, &["sealed with another key (", "give the node its key back"]);
+    refused.refused(4, &["sealed with another key (", "restore the node's key"]);
     let warned = Person::admin(&n1)
         .windrow(&format!("task move {task} --to n2 --dry-run"))
         .await

@@ -83,7 +83,7 @@ async fn only_time_in_which_nothing_ran_anywhere_is_told_as_a_gap() {
     let mut watch = person.start(&["task", "watch", &task, "--every", "1h"]);
     watch.says("▶ running").await;
     n1.signal(Signal::KILL);
-    watch.tells("n1 runs it and can't be asked").await;
+    watch.tells("n1 runs it but can't be reached").await;
     watch.tells(&format!("all of {task} runs again, on ")).await;
     let path = format!("/v1/tasks/{task}");
     let again = |view: &Value| view["live"]["state"] == "live" && view["live"]["nodes"] != json!(["n1"]);
@@ -141,7 +141,7 @@ async fn the_part_of_a_node_that_just_died_is_missed_as_unknown_and_the_node_is_
     watch
         .tells("1 of the 3 shards isn't known to run: n3 gives no sign (")
         .await;
-    watch.tells("another node takes it over by itself").await;
+    watch.tells("another node takes it over").await;
     watch.says("(old: no sign of n3)").await;
     let shown = person
         .windrow(&format!("task show {task}"))
@@ -172,7 +172,7 @@ async fn the_part_of_a_node_that_just_died_is_missed_as_unknown_and_the_node_is_
             "{told:#}"
         );
         assert!(
-            why.ends_with("if it is gone, another node takes it over by itself"),
+            why.ends_with("if that node is gone, another node takes it over"),
             "{told:#}"
         );
     }

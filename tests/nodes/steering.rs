@@ -103,7 +103,7 @@ async fn a_node_is_drained_and_a_task_moved_from_elsewhere() {
         told.stderr
     );
     let told = person.windrow("cluster").await.expect(1).stdout;
-    assert!(told.contains("no node takes tasks: "), "{told}");
+    assert!(told.contains("no node accepts tasks: "), "{told}");
     let why = |view: &serde_json::Value| view["status_text"].as_str().unwrap_or_default().to_owned();
     there
         .until(&task, "explained", |view| {

@@ -546,7 +546,7 @@ mod tests {
         };
         let fault = Fault::from(error);
         assert_eq!(fault.exit, Exit::Unreachable);
-        assert!(fault.to_string().contains("http://n1 can't be reached: refused"));
+        assert!(fault.to_string().contains("can't reach http://n1: refused"));
     }
 
     #[test]

@@ -115,7 +115,7 @@ pub struct Write {
     /// Reason for the change, for the audit log
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Change nothing; show what would change
+    /// Show what would change, without changing anything
     #[arg(long)]
     pub dry_run: bool,
     /// Flags for the connection and the output.

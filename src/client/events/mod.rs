@@ -114,7 +114,7 @@ impl Events<'_> {
                 Err(error) if error.is_passing() && self.has_hope() => {
                     self.client
                         .tap
-                        .note(&format!("{error}; again in {} ms", self.retry.as_millis()));
+                        .note(&format!("{error}; reconnecting in {} ms", self.retry.as_millis()));
                     self.lose()
                 }
                 Err(error) => return Err(error),

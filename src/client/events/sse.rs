@@ -30,7 +30,7 @@ impl Reader {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.half.extend_from_slice(part);
             if self.half.len() > LINE_BYTES_MAX {
-                return Err(format!("an event has a line of more than {LINE_BYTES_MAX} bytes"));
+                return Err(format!("an event has a line longer than {LINE_BYTES_MAX} bytes"));
             }
             if part.ends_with(b"\n") {
                 let line = std::mem::take(&mut self.half);

@@ -64,7 +64,7 @@ pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
     Fault {
         key: "config".to_owned(),
         origin: Origin::File(path.to_owned()),
-        what: format!("the file can't be read: {error}"),
+        what: format!("can't read the file: {error}"),
         try_: "check the path and its permissions".to_owned(),
     }
 }

@@ -108,9 +108,7 @@ impl PeerClient {
             // Another request may have been quicker; its pool is as good.
             drop(self.secure.set(made));
         }
-        self.secure
-            .get()
-            .ok_or_else(|| "no connection can be made".to_owned())
+        self.secure.get().ok_or_else(|| "can't connect".to_owned())
     }
 
     async fn exchange(&self, peer: &Peer, question: &Question) -> Result<PeerReply, String> {
@@ -125,17 +123,17 @@ impl PeerClient {
             .collect()
             .await;
         let body = body
-            .map_err(|error| format!("its answer broke off: {error}"))?
+            .map_err(|error| format!("the response broke off: {error}"))?
             .to_bytes();
         match status {
             StatusCode::OK if self.seal.is_proved(&seal.nonce, &body, &proof) => {
                 let answer = serde_json::from_slice(&body);
-                answer.map_err(|error| format!("its answer is of another version: {error}"))
+                answer.map_err(|error| format!("the response is from another version: {error}"))
             }
-            StatusCode::OK => Err("its answer isn't sealed with this node's key".to_owned()),
+            StatusCode::OK => Err("the response isn't sealed with this node's key".to_owned()),
             StatusCode::NOT_FOUND => Err(
-                "it doesn't believe this node: auth.key_file must be the same on all nodes, their clocks within a \
-                 minute, and http.advertise the address of just this node"
+                "it rejected this node: auth.key_file must be the same on all nodes, clocks within a minute \
+                 of each other, and http.advertise unique to each node"
                     .to_owned(),
             ),
             status => Err(format!("it answered {status}")),
@@ -171,7 +169,7 @@ fn request(peer: &Peer, seal: &Seal, body: Vec<u8>) -> Result<Request<Full<Bytes
         .body(Full::from(body))
         .map_err(|_| {
             format!(
-                "its address {:?} is none; check http.advertise there",
+                "its address {:?} is invalid; check http.advertise on that node",
                 peer.address
             )
         })

@@ -82,7 +82,7 @@ impl Shared {
         let lost = move |_| {
             Err(Unreachable {
                 node,
-                why: "the question was lost with a panic".to_owned(),
+                why: "the request was lost in a panic".to_owned(),
             })
         };
         let answer = task.map(|ended| ended.unwrap_or_else(lost)).boxed().shared();

@@ -20,7 +20,7 @@ pub use windrow_store::sql::restored::{Restored, STEP, restoring};
 const PASSWORD: SecretFile = SecretFile {
     what: "password file",
     setting: "store.password_file",
-    form: "has no password in its first line",
+    form: "has no password on its first line",
     refused: 0o006,
 };
 

@@ -19,7 +19,7 @@ const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The file is not an intact database of this program.
-    #[error("{} can't be restored: {why}", file.display())]
+    #[error("can't restore {}: {why}", file.display())]
     Unusable {
         /// Path of the backup.
         file: PathBuf,
@@ -35,7 +35,7 @@ pub enum RestoreError {
         step: String,
     },
     /// A file can't be written.
-    #[error("{} can't be written: {cause}", path.display())]
+    #[error("can't write {}: {cause}", path.display())]
     Io {
         /// Path of the file.
         path: PathBuf,
@@ -84,10 +84,10 @@ pub async fn look(file: &Path) -> Result<(), RestoreError> {
     }
     // A foreign trigger or view would run with the node's rights whenever a row is written or read.
     if let Some(stranger) = strangers.first() {
-        return Err(unusable(format!("it has {stranger}")));
+        return Err(unusable(format!("it contains {stranger}")));
     }
     match schema.done.is_empty() {
-        true => Err(unusable("it is a database, but not windrow's".to_owned())),
+        true => Err(unusable("it is a database, but not one of windrow".to_owned())),
         false => Ok(()),
     }
 }

@@ -217,8 +217,8 @@ impl ServiceProvider {
         let opened = self.vault.open(&place, sealed);
         let opened = opened.map_err(|why| match why {
             Unopenable::OtherKey { sealed, own } => ProvisionError::KeyMissing(format!(
-                "node {} can't open the secrets of {}: they were sealed with another key ({sealed}, and auth.key_file of {0} \
-                 is {own}); a node that has it takes the task over",
+                "node {} can't open the secrets of {}: sealed with another key ({sealed}; auth.key_file of \
+                 {0} is {own}); a node that has it takes the task over",
                 self.node, business.slug
             )),
             Unopenable::Damaged => ProvisionError::HandlerUnusable(why.to_string()),
@@ -231,7 +231,10 @@ impl ServiceProvider {
         let config = &self.config.command_handler;
         let found = config.commands.get(name).filter(|_| config.enabled);
         let command = found.cloned().ok_or_else(|| {
-            let text = format!("this node has no command {name}, or starts none; look at [handler.command]");
+            let text = format!(
+                "command {name} is not configured on this node, or commands are disabled; check \
+                 [handler.command]"
+            );
             ProvisionError::HandlerUnusable(text)
         })?;
         let recipe = command

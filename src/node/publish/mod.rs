@@ -97,9 +97,8 @@ impl Publisher {
         own: OwnClaim,
     ) -> Result<Vec<u8>, PrepareError> {
         let business = self.store.business(&task.business).await.map_err(unavailable)?;
-        let business = business.ok_or_else(|| {
-            PrepareError::Failed(format!("{} has no url that could be called", task.business))
-        })?;
+        let business =
+            business.ok_or_else(|| PrepareError::Failed(format!("{} has no url to call", task.business)))?;
         let token = start_token::make().map_err(unavailable)?;
         let hash = start_token::hash(&token);
         match self.store.lend_token(own, &hash, self.clock.wall()).await {
@@ -128,7 +127,7 @@ impl Publisher {
                 "the business answered without JSON".to_owned(),
             )),
             HookReply::Later => {
-                let text = "the business answered 202; the answer to task.reduce is the summary itself";
+                let text = "the business answered 202; task.reduce must be answered with the summary itself";
                 Err(PrepareError::Failed(text.to_owned()))
             }
             HookReply::Refused(why) => Err(PrepareError::Failed(format!("the business refused: {why}"))),
@@ -146,7 +145,8 @@ impl Publisher {
         let config = &self.config.command_handler;
         let found = config.commands.get(name).filter(|_| config.enabled);
         let command = found.filter(|command| !command.cmd.is_empty()).ok_or_else(|| {
-            let text = format!("this node has no command {name} with a cmd; look at [handler.command]");
+            let text =
+                format!("command {name} with a cmd is not configured on this node; check [handler.command]");
             PrepareError::Failed(text)
         })?;
         let own = [

@@ -60,7 +60,8 @@ impl SinkCopier for Copier {
         let reading = reading.filter(|reading| {
             reading.dataset.id == job.dataset && reading.generation.state == GenerationState::Published
         });
-        let reading = reading.ok_or_else(|| SinkError::Failed("nothing is current any more".to_owned()))?;
+        let reading =
+            reading.ok_or_else(|| SinkError::Failed("no generation is current any more".to_owned()))?;
         let place = CopyPlace {
             job: job.clone(),
             publication: reading.dataset.pointer.publication,

@@ -15,13 +15,13 @@ use windrow_server::http::server::BadTls;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The node's name is invalid.
-    #[error("{0:?} is no name of a node: 1 to 64 letters, digits, dots, - and _ are; set node.id")]
+    #[error("{0:?} is not a valid node name (1 to 64 letters, digits, dots, - and _); set node.id")]
     Name(String),
     /// The certificate or its key can't be used.
     #[error(transparent)]
     Tls(#[from] BadTls),
     /// The port can't be listened on.
-    #[error("{address} can't be listened on: {cause}")]
+    #[error("can't listen on {address}: {cause}")]
     Listen {
         /// Address to listen on, from `http.listen`.
         address: SocketAddr,
@@ -32,7 +32,10 @@ pub enum ServeError {
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The directory has the key of an earlier node, but its database has disappeared.
-    #[error("{} has the key and the lock of a node, but its database {} is gone", directory.display(), database.display())]
+    #[error(
+        "{} has a node's key and lock, but its database {} is missing",
+        directory.display(), database.display()
+    )]
     Lost {
         /// Path of the data directory.
         directory: PathBuf,

@@ -73,7 +73,7 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
 /// Checks that a configured directory exists or can be created.
 fn folder(setting: &str, folder: Option<&Path>) -> Result<(), ServeError> {
     folder.map_or(Ok(()), StateDir::could_be).map_err(|error| {
-        let text = format!("{setting} can't be used: {error}");
+        let text = format!("can't use {setting}: {error}");
         ServeError::Folder(StoreError::Refused(text))
     })
 }

@@ -213,11 +213,11 @@ impl Serve {
         let seen = look(&self.service).await;
         drop(self.stop);
         let served = self.server.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "the façade ended by a panic");
+            tracing::error!(%error, "API server panicked");
             false
         });
         if !served {
-            tracing::warn!("connections were cut off");
+            tracing::warn!("connections cut off");
         }
         self.watchers.iter().for_each(JoinHandle::abort);
         self.front.close();
@@ -264,7 +264,7 @@ async fn await_ready(service: &Service) {
         }
     };
     if tokio::time::timeout(READY_PATIENCE, ready).await.is_err() {
-        tracing::warn!("the node is not ready yet; /readyz says why");
+        tracing::warn!("node not ready yet; see /readyz");
     }
 }
 
@@ -294,7 +294,7 @@ pub fn faults(config: &Config) -> Vec<Fault> {
         faults.push(Fault {
             key: "log.filter".to_owned(),
             origin: Origin::Default,
-            what: format!("it can't be read: {error}"),
+            what: format!("can't be parsed: {error}"),
             try_: "\"info\", or levels by module: \"info,windrow_engine=debug\"".to_owned(),
         });
     }

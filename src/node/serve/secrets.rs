@@ -37,8 +37,9 @@ pub(super) async fn check(parts: &Parts<Store>) -> Result<(), StoreError> {
     if !lost.is_empty() {
         tracing::error!(
             businesses = lost.join(", "),
-            "stored secrets were sealed with another key, so these businesses can't be called; put the old key back \
-             (auth.key_file, or `key` in the data directory); without it register them anew under other names"
+            "stored secrets are sealed with another key, so these businesses can't be called; restore the \
+             old key (auth.key_file, or `key` in the data directory) or register them again under other \
+             names"
         );
     }
     Ok(())

@@ -59,7 +59,7 @@ impl Starting {
     pub(super) async fn end(self) {
         drop(self.stop);
         if let Err(error) = self.server.await {
-            tracing::warn!(%error, "what answers during a start ended by a panic");
+            tracing::warn!(%error, "server for the time of the start panicked");
         }
     }
 }

@@ -111,7 +111,7 @@ impl Front {
     /// A sentence if the filter is invalid or this process's log can't be changed.
     pub(super) fn check_log(&self, filter: &str) -> Result<Filter, String> {
         if self.log.is_none() {
-            return Err("the log of this process can't be changed".to_owned());
+            return Err("the log filter of this process can't be changed".to_owned());
         }
         filter.parse::<Filter>().map_err(|error| error.to_string())
     }
@@ -166,7 +166,7 @@ impl Front {
         let mut ending = self.ending.subscribe();
         if ending.wait_for(|ending| *ending).await.is_err() {
             // Impossible, because we hold the sender. Report it: a stream that misses the shutdown would delay it.
-            tracing::error!("the end of the process can't be heard of");
+            tracing::error!("end of the process can't be observed");
         }
     }
 

@@ -123,4 +123,4 @@ fn let_in(path: &str, token: &Token) -> Response {
 
 /// Page for a visitor without the token.
 const STRANGER: &str =
-    "<h1>The page of a job</h1>\n<p>Open the whole address that <code>windrow run --page</code> printed.</p>";
+    "<h1>Page of a job</h1>\n<p>Open the full address printed by <code>windrow run --page</code>.</p>";

@@ -148,7 +148,7 @@ pub(crate) async fn edit(
 #[utoipa::path(
     delete, path = "/v1/limits/{limit}", operation_id = "delete_limit", tag = "limits", params(ReasonQuery, DryRunQuery),
     security(("bearer" = ["admin"])),
-    responses((status = 204, description = "It is gone"), (status = 409, description = "conflict"))
+    responses((status = 204, description = "Deleted"), (status = 409, description = "conflict"))
 )]
 pub(crate) async fn delete(
     call: Call,

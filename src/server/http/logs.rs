@@ -203,7 +203,7 @@ pub(crate) async fn append(
     Body(body): Body<api::AppendLines>,
 ) -> HttpResult<(StatusCode, Json<api::AppendedLines>)> {
     if !(1..=LINES_MAX).contains(&body.entries.len()) {
-        let text = format!("a request has 1 to {LINES_MAX} entries");
+        let text = format!("a request must have 1 to {LINES_MAX} entries");
         return Err(ServiceError::invalid("/entries", text).into());
     }
     let (mut lines, mut faults) = (Vec::new(), Vec::new());
@@ -232,7 +232,7 @@ fn line(at: usize, entry: api::LogEntry) -> Result<LogLine, FieldFault> {
     if !(1..=MESSAGE_CHARS_MAX).contains(&entry.message.chars().count()) {
         return fault(
             "message",
-            format!("a message has 1 to {MESSAGE_CHARS_MAX} characters"),
+            format!("a message must have 1 to {MESSAGE_CHARS_MAX} characters"),
         );
     }
     if entry.message.contains('\0') {
@@ -243,7 +243,10 @@ fn line(at: usize, entry: api::LogEntry) -> Result<LogLine, FieldFault> {
     }
     let extra = entry.extra.map(|value| value.to_string());
     if extra.as_ref().is_some_and(|text| text.len() > OUTPUT_BYTES_MAX) {
-        return fault("extra", format!("at most {OUTPUT_BYTES_MAX} bytes as JSON"));
+        return fault(
+            "extra",
+            format!("must be at most {OUTPUT_BYTES_MAX} bytes as JSON"),
+        );
     }
     Ok(LogLine {
         index: entry.index.map(ItemIndex),

@@ -48,18 +48,18 @@ use crate::service::ServiceError;
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "Windrow", description = "Drives the numbered items of a task through a handler at exactly the rate it was told."),
+    info(title = "Windrow", description = "Calls a handler once for each numbered item of a task, at exactly the rate you set."),
     modifiers(&Scheme),
     components(schemas(api::DryRun, api::Problem, api::TaskAttributes, api::TaskSettings)),
     tags(
-        (name = "tasks", description = "One pass of a business over its items"),
-        (name = "businesses", description = "Who does the work"),
-        (name = "schedules", description = "Work that recurs"),
-        (name = "limits", description = "What several businesses and tasks may have together"),
-        (name = "datasets", description = "What finished tasks published, for readers"),
-        (name = "statistics", description = "What was done in each day, over years"),
+        (name = "tasks", description = "A task calls the handler of a business once for each of its items"),
+        (name = "businesses", description = "Businesses and their handlers"),
+        (name = "schedules", description = "Schedules that create recurring tasks"),
+        (name = "limits", description = "Limits shared by several businesses and tasks"),
+        (name = "datasets", description = "Published results of finished tasks, for readers"),
+        (name = "statistics", description = "Daily totals, kept for years"),
         (name = "access", description = "Tokens and roles"),
-        (name = "node", description = "The node itself"),
+        (name = "node", description = "Nodes, the cluster, metrics and events"),
     )
 )]
 struct Description;
@@ -230,7 +230,7 @@ async fn turn_away(State(app): State<App>, request: Request, next: Next) -> Resp
         return Problem::from(ServiceError::Draining).into_response();
     }
     if request.extensions().get::<server::Crowded>().is_some() {
-        let text = "the node, or your address, has as many connections as it may (http.max_connections)";
+        let text = "too many connections, in total or from your address (http.max_connections)";
         return Problem::new(Slug::Overloaded, text).into_response();
     }
     next.run(request).await

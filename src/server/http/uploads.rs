@@ -26,7 +26,7 @@ use windrow_engine::ports::sources::resolver::{Received, RowFormat, SourceReques
 use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadState};
 
 /// Name of the limited resource, for error messages.
-const PLACES: &str = "places for uploads (http.max_uploads)";
+const PLACES: &str = "upload slots (http.max_uploads)";
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -56,7 +56,8 @@ impl Of<(u64, u64)> for api::UploadQuota {
         let percent = u128::from(stored) * 100 / u128::from(bytes.max(1));
         let warning = || {
             format!(
-                "{percent} % of what the business may store is taken; beyond it uploads are refused: DELETE what no task needs"
+                "{percent} % of the business's upload quota is used; uploads beyond it are refused: DELETE \
+                 those that no task needs"
             )
         };
         api::UploadQuota {
@@ -75,11 +76,7 @@ async fn shown(app: &App, PathUpload(upload, received): PathUpload) -> Result<ap
         .await?
         .map(api::UploadQuota::of);
     if let Some(warning) = quota.as_ref().and_then(|quota| quota.warning.as_deref()) {
-        tracing::warn!(
-            sender = upload.created_by,
-            warning,
-            "little room is left for uploads"
-        );
+        tracing::warn!(sender = upload.created_by, warning, "upload quota almost used up");
     }
     Ok(face(upload, received, quota))
 }
@@ -118,7 +115,7 @@ fn face(upload: Upload, received: Option<Received>, quota: Option<api::UploadQuo
     security(("bearer" = ["operator", "business"])), params(UploadParams),
     request_body(content((String = "text/csv"), (String = "application/x-ndjson"), (String = "text/plain")), description = "The rows"),
     responses(
-        (status = 201, body = api::Upload, headers(("location" = String, description = "The upload"))),
+        (status = 201, body = api::Upload, headers(("location" = String, description = "The uploaded bytes"))),
         (status = 409),
         (status = 422, description = "validation-failed, not-unpacked"),
         (status = 429),
@@ -133,7 +130,8 @@ pub(crate) async fn create(
     let who = caller.account();
     let _place = place(&app, &caller).map_err(|full| full.problem(PLACES))?;
     let Some(format) = row_format(&params, request.headers())? else {
-        let text = "an upload is text/csv, application/x-ndjson or text/plain (a line an item), as its Content-Type says";
+        let text = "the Content-Type of an upload must be text/csv, application/x-ndjson or text/plain (one \
+                    item per line)";
         return Err(Problem::new(Slug::UnsupportedMediaType, text));
     };
     refuse_long(&app, request.headers())?;
@@ -141,13 +139,13 @@ pub(crate) async fn create(
     let body = request.into_body().into_data_stream().map(|chunk| {
         chunk.map_err(|error| {
             broken.store(true, Ordering::Relaxed);
-            tracing::debug!(%error, "an upload broke off");
+            tracing::debug!(%error, "upload broke off");
             "the connection broke off".to_owned()
         })
     });
     let received = app.service.sources.receive(&format, &who, body.boxed()).await;
     if received.is_err() && broken.load(Ordering::Relaxed) {
-        let text = "the body broke off before its end";
+        let text = "the body ended early";
         return Err(Problem::new(Slug::InvalidRequest, text));
     }
     let received = received?;
@@ -188,7 +186,7 @@ pub(super) async fn judge_source(
         // A start token is limited to its task, while uploads belong to the business.
         Ok((found, _)) if found.created_by == caller.account() && caller.task.is_none() => Ok(None),
         Ok(_) | Err(ServiceError::NotFound { .. }) => {
-            let text = format!("{upload} isn't there; upload it (again)");
+            let text = format!("{upload} doesn't exist; upload it (again)");
             Err(ServiceError::unprocessable("/source", text).into())
         }
         Err(error) => Err(error.into()),
@@ -199,7 +197,7 @@ fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
     let limit = app.service.config().http.upload_limit;
     match headers::text(headers, header::CONTENT_LENGTH).parse::<u64>() {
         Ok(bytes) if bytes > limit.0 => Err(ServiceError::TooLarge(format!(
-            "the body has {bytes} bytes; http.upload_limit is {limit}"
+            "the body has {bytes} bytes, more than the {limit} of http.upload_limit"
         ))),
         _ => Ok(()),
     }
@@ -211,7 +209,7 @@ fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFo
     if params.null.is_some() && kind != "text/plain" {
         return Err(ServiceError::invalid(
             "null",
-            "only text/plain has texts that a NUL ends",
+            "only text/plain can have NUL-terminated items",
         ));
     }
     let format = match kind.as_str() {
@@ -223,7 +221,7 @@ fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFo
     };
     let is_set = [params.header, params.lenient].iter().any(Option::is_some);
     if params.delimiter.is_some() || params.quote.is_some() || is_set {
-        let text = "delimiter, header, quote and lenient say how a CSV is read; this is none";
+        let text = "delimiter, header, quote and lenient only apply to CSV";
         return Err(ServiceError::invalid("query", text));
     }
     Ok(Some(format))
@@ -236,7 +234,7 @@ fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
             (Some(c), None) if c.is_ascii() && !matches!(c, '\n' | '\r' | '\0') => Ok(c),
             _ => Err(ServiceError::invalid(
                 name,
-                format!("{} is not one ASCII character", quoted(text)),
+                format!("{} must be one ASCII character", quoted(text)),
             )),
         }
     };
@@ -251,10 +249,7 @@ fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
         Some(text) => Some(one("quote", text)?),
     };
     if quote == Some(delimiter) {
-        return Err(ServiceError::invalid(
-            "quote",
-            "it can't be both delimiter and quote",
-        ));
+        return Err(ServiceError::invalid("quote", "must differ from the delimiter"));
     }
     Ok(RowFormat::Csv {
         delimiter,

@@ -34,7 +34,7 @@ pub enum ServiceError {
     #[error("{0}")]
     Forbidden(String),
     /// The requested object doesn't exist.
-    #[error("there is no {what} {}", cut(.name, QUOTE_CHARS_MAX))]
+    #[error("no {what} {}", cut(.name, QUOTE_CHARS_MAX))]
     NotFound {
         /// Kind of object, such as `task` or `business`.
         what: &'static str,
@@ -59,10 +59,10 @@ pub enum ServiceError {
         advice: String,
     },
     /// A concurrent redrive of the same task, or of one of its redrives, was created first.
-    #[error("other redrives of {0} keep changing which failures are left")]
+    #[error("concurrent redrives of {0} keep changing the remaining failures")]
     Overtaken(TaskId),
     /// The fire behind the task is settled: another node created the task, or the schedule is gone.
-    #[error("the fire of the schedule is settled")]
+    #[error("the schedule's fire is already settled")]
     FireOver,
     /// The name is already in use.
     #[error("{0}")]
@@ -96,7 +96,7 @@ pub enum ServiceError {
     #[error("the idempotency key was used for another request")]
     KeyReused,
     /// A request with the same key is in progress.
-    #[error("a request with this idempotency key is being answered")]
+    #[error("a request with this idempotency key is in progress")]
     KeyInProgress,
     /// Creating this requires an idempotency key.
     #[error("this node requires an Idempotency-Key for every create")]
@@ -122,13 +122,13 @@ pub enum ServiceError {
     #[error("{0}")]
     UploadQuota(String),
     /// The database can't be reached.
-    #[error("the node can't reach its database; it goes on by itself when that is back")]
+    #[error("the node can't reach its database; work continues when the database is back")]
     StoreUnavailable,
     /// The database's disk is full.
-    #[error("the disk of the node's database is full; make room there, and it goes on by itself")]
+    #[error("the disk of the node's database is full; free some space, and work continues")]
     StoreFull,
     /// The task can't be archived, so it isn't deleted.
-    #[error("the task can't be written to archive.location, so it is kept; the node's log says why")]
+    #[error("the task can't be written to archive.location, so it is kept; see the node's log")]
     NotArchived,
     /// Another node, which alone can do this, didn't respond. It may have done what was requested.
     #[error(transparent)]
@@ -202,11 +202,11 @@ impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> ServiceError {
         match error {
             error if error.is_full() => {
-                tracing::warn!(error = error.text(), "the store has no room left");
+                tracing::warn!(error = error.text(), "no space left in the database");
                 ServiceError::StoreFull
             }
             StoreError::Unavailable(text) => {
-                tracing::warn!(error = text, "the store can't be reached");
+                tracing::warn!(error = text, "database can't be reached");
                 ServiceError::StoreUnavailable
             }
             StoreError::Refused(_) | StoreError::NewerSchema(_) | StoreError::OlderSchema => {
@@ -225,10 +225,10 @@ impl From<CommandError> for ServiceError {
             CommandError::Move(refusal) => moved(&refusal),
             CommandError::HasRedrive(child) => ServiceError::conflict(
                 error.to_string(),
-                format!("wait for {child} to end, or cancel it"),
+                format!("wait until {child} has ended, or cancel it"),
             ),
             CommandError::NotArchived(error) => {
-                tracing::warn!(%error, "a task can't be archived; it is kept");
+                tracing::warn!(%error, "task can't be archived; kept");
                 ServiceError::NotArchived
             }
             CommandError::Store(error) => error.into(),
@@ -262,9 +262,9 @@ fn moved(refusal: &MoveRefusal) -> ServiceError {
         MoveRefusal::NoShard(shard) => {
             return ServiceError::not_found("shard", shard);
         }
-        MoveRefusal::Draining(_) => "undrain it first, or name another node",
-        MoveRefusal::NotRunning(_) => "start it; what waits goes to whichever node has room",
-        MoveRefusal::AlreadyThere(..) => "nothing to do",
+        MoveRefusal::Draining(_) => "undrain it first, or choose another node",
+        MoveRefusal::NotRunning(_) => "start the task; a node with free capacity takes it",
+        MoveRefusal::AlreadyThere(..) => "nothing needs to be done",
     };
     ServiceError::conflict(detail, advice)
 }
@@ -281,7 +281,7 @@ impl From<CreateError> for ServiceError {
         match error {
             CreateError::NoBusiness(slug) => FieldFault::new(
                 "/business",
-                format!("there is no business {}", cut(&slug, QUOTE_CHARS_MAX)),
+                format!("no business {}", cut(&slug, QUOTE_CHARS_MAX)),
             )
             .missing(format!("/v1/businesses/{slug}"))
             .into(),
@@ -300,7 +300,7 @@ impl From<CreateError> for ServiceError {
 }
 
 fn name_taken(name: &str, id: TaskId) -> String {
-    format!("the name {} is taken by {id}", quoted(name))
+    format!("the name {} is already used by {id}", quoted(name))
 }
 
 impl From<BusinessError> for ServiceError {
@@ -337,16 +337,18 @@ impl From<ScheduleError> for ServiceError {
             ScheduleError::NoBusiness(_) => ServiceError::unprocessable("/business", text),
             ScheduleError::Taken(_) => ServiceError::NameTaken(text),
             ScheduleError::Changed { .. } => ServiceError::EtagMismatch(text),
-            ScheduleError::Full(_) => {
-                ServiceError::conflict(text, "delete one that nobody needs: `windrow schedule list`")
-            }
+            ScheduleError::Full(_) => ServiceError::conflict(
+                text,
+                "delete one that is no longer needed: `windrow schedule list`",
+            ),
             ScheduleError::Busy(way) => ServiceError::conflict(text, schedules::past(&way)),
             ScheduleError::Crowded { .. } => {
-                ServiceError::conflict(text, "fewer at a time, or wait until those have gone")
+                ServiceError::conflict(text, "request fewer at a time, or wait until those are done")
             }
-            ScheduleError::NotOpen(_) => {
-                ServiceError::conflict(text, "`windrow schedule fires NAME` shows what each fire came to")
-            }
+            ScheduleError::NotOpen(_) => ServiceError::conflict(
+                text,
+                "`windrow schedule fires NAME` shows the outcome of each fire",
+            ),
             ScheduleError::Store(error) => error.into(),
         }
     }
@@ -361,8 +363,8 @@ fn in_use(name: &str, users: &LimitUsers) -> ServiceError {
     if more > 0 {
         all.push(format!("{more} more tasks"));
     }
-    let advice = "take it from the businesses (`windrow biz edit NAME --unset limits.named`), and wait for the tasks to \
-                  end, or cancel them; or raise it";
+    let advice = "remove it from the businesses (`windrow biz edit NAME --unset limits.named`) and wait for \
+                  the tasks to end, or cancel them; or raise the limit";
     ServiceError::conflict(
         format!("the limit {name} is in use by {}", all.join(", ")),
         advice,

@@ -62,14 +62,14 @@ impl Health {
         let text = match tokio::time::timeout(STORE_PATIENCE, asked).await {
             Ok(Ok(_)) => return None,
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the store does not answer");
+                tracing::warn!(%error, "database doesn't respond");
                 match error.is_gone() {
                     true => error.text(),
                     false => "the database can't be read".to_owned(),
                 }
             }
             Err(_) => format!(
-                "the database did not answer within {} s",
+                "the database did not respond within {} s",
                 STORE_PATIENCE.as_secs()
             ),
         };
@@ -81,7 +81,7 @@ impl Health {
         if self.meters.is_store_full(self.node.clock.now()) {
             return store_full_text(0);
         }
-        "the node's session is not confirmed by the database, so it takes no tasks".to_owned()
+        "the database has not confirmed the node's session, so the node accepts no tasks".to_owned()
     }
 
     fn tree_fault(&self) -> Option<NotReady> {

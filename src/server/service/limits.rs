@@ -86,7 +86,7 @@ impl Limits {
             .create_limit(name, bounds, write, self.node.now())
             .await?;
         if !write.dry_run {
-            tracing::info!(limit = name, by = write.actor.name, "limit made");
+            tracing::info!(limit = name, by = write.actor.name, "limit created");
         }
         Ok(made)
     }
@@ -205,10 +205,7 @@ impl Limits {
             return Ok(Vec::new());
         }
         if names.len() > NAMED_MAX {
-            let what = format!(
-                "{} limits are more than the {NAMED_MAX} that it may have",
-                names.len()
-            );
+            let what = format!("{} limits are more than the maximum of {NAMED_MAX}", names.len());
             return Ok(vec![FieldFault::new(pointer, what)]);
         }
         let mut faults = Vec::new();
@@ -218,7 +215,7 @@ impl Limits {
         for (at, name) in names.iter().enumerate() {
             let place = format!("{pointer}/{at}");
             if names[..at].contains(name) {
-                faults.push(FieldFault::new(place, format!("{name} is named twice")));
+                faults.push(FieldFault::new(place, format!("{name} is listed twice")));
             } else if !there.contains(name) || among.as_ref().is_some_and(|seen| !seen.contains(name)) {
                 faults.push(unknown(place, name, &self.names(among.as_ref()).await?));
             }
@@ -257,12 +254,12 @@ const NONE: [&str; 4] = ["none", "no", "off", "unlimited"];
 
 fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {
     let is_of_business = place.starts_with("/limits/named");
-    let fault = FieldFault::new(place, format!("there is no limit {}", cut(name, QUOTE_CHARS_MAX)));
+    let fault = FieldFault::new(place, format!("no limit {}", cut(name, QUOTE_CHARS_MAX)));
     let fault = fault.missing(format!("/v1/limits/{name}"));
     if NONE.contains(&name) {
         return fault.advise(match is_of_business {
-            true => "an empty list, --limit '', which takes limits away",
-            false => "leave it out: a task shares no limit that it doesn't name",
+            true => "to remove all limits, use an empty list: --limit ''",
+            false => "leave it out: a task without named limits shares none",
         });
     }
     if let Some(like) = nearest(name, known.iter().cloned()) {
@@ -270,7 +267,9 @@ fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {
     }
     let told: Vec<&str> = known.iter().take(NAMES_TOLD_MAX).map(String::as_str).collect();
     match known.len().saturating_sub(told.len()) {
-        _ if told.is_empty() => fault.advise("`windrow limit create NAME --rate 300/s`: there is none yet"),
+        _ if told.is_empty() => {
+            fault.advise("create the first one: `windrow limit create NAME --rate 300/s`")
+        }
         0 => fault.advise(format!("one of {}", told.join(", "))),
         more => fault.advise(format!("one of {} and {more} more", told.join(", "))),
     }

@@ -71,8 +71,8 @@ impl Sources {
         let resolved = match request {
             SourceRequest::Upload { upload } if write.dry_run => resolver.look_at_upload(*upload).await,
             SourceRequest::Url { .. } if write.dry_run => {
-                let text = "what lies at a URL is fetched and kept when a task is made of it, so this has no dry run";
-                let fault = FieldFault::new("/source/url", text).advise("POST /v1/uploads it first");
+                let text = "a URL is fetched when the task is created, so a dry run isn't possible";
+                let fault = FieldFault::new("/source/url", text).advise("upload it first: POST /v1/uploads");
                 return Err(ServiceError::Invalid(vec![fault]));
             }
             _ => {
@@ -151,8 +151,8 @@ impl Sources {
     pub async fn discard(&self, id: UploadId) -> Result<(), ServiceError> {
         let (upload, _) = self.show(id).await?;
         if upload.used_at.is_some() {
-            let why = format!("{id} is the source of a task, or was taken for one in the last 24 hours");
-            let advice = "DELETE the task; an upload that no task has goes by itself within 24 hours";
+            let why = format!("{id} is the source of a task, or was used for one in the last 24 hours");
+            let advice = "DELETE the task; unused uploads are removed automatically within 24 hours";
             return Err(ServiceError::conflict(why, advice));
         }
         Ok(self.uploads.discard(id).await?)

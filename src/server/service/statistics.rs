@@ -108,7 +108,7 @@ impl Statistics {
         let until = until.unwrap_or_else(|| self.node.now());
         let since = since.unwrap_or_else(|| until.minus(SINCE_DEFAULT));
         if since > until {
-            return Err(ServiceError::invalid("until", "it is before since"));
+            return Err(ServiceError::invalid("until", "must not be before `since`"));
         }
         // A range that ends at midnight doesn't touch the day that begins there.
         let last = UtcDay::of(WallMs(until.0.saturating_sub(1).max(since.0)));
@@ -139,7 +139,7 @@ impl Statistics {
             (By::Task, Some(RowKey::Number(id))) => self.tasks(period, Some(TaskId(id)), limit).await,
             _ => Err(ServiceError::invalid(
                 "cursor",
-                "not a cursor of this list; begin without one",
+                "not a cursor of this list; start without one",
             )),
         }
     }

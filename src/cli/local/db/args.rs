@@ -70,7 +70,7 @@ pub struct StatusArgs {
 /// Arguments of `windrow db migrate`.
 #[derive(Clone, Debug, Args)]
 pub struct MigrateArgs {
-    /// Change nothing; show the pending steps
+    /// Show the pending steps, without changing anything
     #[arg(long)]
     pub dry_run: bool,
     /// Location of the database to migrate.

@@ -66,7 +66,7 @@ pub struct TryArgs {
     /// Number of items per call
     #[arg(long, default_value = "1")]
     pub batch: NonZeroU32,
-    /// Time limit of a single call
+    /// Timeout of one handler call
     #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "10s")]
     pub call_timeout: Duration,
     /// Maximum attempts of an item that asks for a retry

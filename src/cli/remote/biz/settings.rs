@@ -75,7 +75,7 @@ pub struct Settings {
     /// Number of items per call
     #[arg(long, value_name = "N", help_heading = "Defaults of its tasks")]
     pub batch: Option<NonZeroU32>,
-    /// Time limit of a single call
+    /// Timeout of one handler call
     #[arg(long, value_name = "SPAN", value_parser = parse_span, help_heading = "Defaults of its tasks")]
     pub call_timeout: Option<Duration>,
     /// Any other setting, such as window=1500 or backoff='1s..60s x2'; may be repeated

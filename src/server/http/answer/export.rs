@@ -195,7 +195,7 @@ pub(crate) async fn log(
     );
     let after = params.after()?.map(u64::cast_signed);
     if params.data.is_some() {
-        return Err(ServiceError::invalid("data", "lines carry none; only failures do").into());
+        return Err(ServiceError::invalid("data", "lines have no such column; only failures do").into());
     }
     let name = format!("{}-log", task.id);
     let columns = "number,at,task,index,level,origin,code,message,extra";

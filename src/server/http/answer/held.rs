@@ -76,7 +76,7 @@ pub(crate) async fn counted(
     let share = match taken {
         Ok(share) => Some(share),
         Err(full) if can_refuse => {
-            return Err(full.problem("memory for answers (http.body_memory)"));
+            return Err(full.problem("memory for responses (http.body_memory)"));
         }
         Err(_) => None,
     };

@@ -49,7 +49,7 @@ impl<K: DeserializeOwned> FromRequestParts<App> for Paging<K> {
         let Params(PageQuery { limit, cursor }) = Params::from_request_parts(parts, app).await?;
         let (limit, uri) = (limit.unwrap_or(LIMIT_DEFAULT), parts.uri.clone());
         if !(1..=LIMIT_MAX).contains(&limit) {
-            let text = format!("{limit} is not within 1 and {LIMIT_MAX}");
+            let text = format!("{limit} is not between 1 and {LIMIT_MAX}");
             return Err(ServiceError::invalid("limit", text).into());
         }
         let after = cursor.as_deref().map(read).transpose()?;
@@ -92,7 +92,7 @@ impl<K> Paging<K> {
 fn read<K: DeserializeOwned>(cursor: &str) -> Result<K, ServiceError> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok();
     let key = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    key.ok_or_else(|| ServiceError::invalid("cursor", "not a cursor of this list; begin without one"))
+    key.ok_or_else(|| ServiceError::invalid("cursor", "not a cursor of this list; start without one"))
 }
 
 /// Encodes a key as a cursor.

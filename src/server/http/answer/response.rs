@@ -44,7 +44,7 @@ pub(crate) async fn completed(base: &str, mut request: Request, next: Next) -> R
     let mut response = next.run(request).await;
     if let Some(problem) = problem_of(&mut response) {
         if let Some(cause) = &problem.cause {
-            tracing::error!(request_id = id, %method, path = instance, error = cause, "a request failed");
+            tracing::error!(request_id = id, %method, path = instance, error = cause, "request failed");
         }
         let allow = response.headers_mut().remove(header::ALLOW);
         let kept = response.extensions_mut().remove::<Held>();
@@ -83,12 +83,7 @@ fn problem_of(response: &mut Response) -> Option<Problem> {
         StatusCode::INTERNAL_SERVER_ERROR => Slug::Internal,
         _ => return None,
     };
-    is_bare.then(|| {
-        Problem::new(
-            slug,
-            "the path or a parameter can't be read as what the route takes",
-        )
-    })
+    is_bare.then(|| Problem::new(slug, "the path or a parameter is invalid for this route"))
 }
 
 fn written(problem: Problem) -> Response {

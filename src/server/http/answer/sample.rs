@@ -84,7 +84,7 @@ fn result(item: Item) -> Option<Value> {
     let Item { index, attempt } = item;
     let is_one_of = |(every, at): (u64, u64)| index % every == at;
     if is_one_of(UNKNOWN) {
-        let message = format!("there is no user {index}");
+        let message = format!("no user {index}");
         return Some(json!({ "index": index, "result": "fail", "code": "NO_USER", "message": message }));
     }
     let is_busy = is_one_of(BUSY) && attempt == 1;

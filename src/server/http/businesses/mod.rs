@@ -183,7 +183,7 @@ pub(crate) async fn unarchive(
     tag = "businesses", request_body = Option<api::Reason>, security(("bearer" = ["admin"])),
     responses(
         (status = 200, body = api::Business, headers(("etag" = String))),
-        (status = 409, description = "conflict: no call of it is signed"),
+        (status = 409, description = "conflict: the calls of this business aren't signed"),
     )
 )]
 pub(crate) async fn rotate_secret(

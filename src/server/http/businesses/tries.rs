@@ -49,7 +49,7 @@ impl Of<Tried> for api::TryReply {
     request_body = Option<api::TryItems>, security(("bearer" = ["operator"])),
     responses(
         (status = 200, body = api::TryReply),
-        (status = 409, description = "conflict: one of yours is under way"),
+        (status = 409, description = "conflict: another test call of yours is in progress"),
     )
 )]
 pub(crate) async fn once(

@@ -82,10 +82,11 @@ pub(super) fn is_page(path: &str) -> bool {
 
 /// Front page while the dashboard is disabled.
 const FRONT: &str = r#"<h1>A node of Windrow</h1>
-<p>It drives the items of tasks through the handlers of businesses.</p>
+<p>Calls handlers once for each item of a task, at exactly the rate you set.</p>
 <ul>
-<li><a href="/docs">The API</a>, with how to get a token and the first calls; as a document: <a href="/openapi.json">/openapi.json</a></li>
-<li><a href="/problems">Problems</a>: what each error means and what to try</li>
+<li><a href="/docs">API</a>: how to get a token, the first calls and all routes;
+as a document: <a href="/openapi.json">/openapi.json</a></li>
+<li><a href="/problems">Problems</a>: what each error means and how to fix it</li>
 <li><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>, <a href="/version">/version</a>; <code>/metrics</code> and
 <code>/actors</code> from this machine or with a token</li>
 </ul>

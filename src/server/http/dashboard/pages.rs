@@ -54,7 +54,7 @@ impl Pages {
         match read(folder, name) {
             Ok(bytes) => Some(File::plain(name, bytes.into()).answer(method, asked, Keep::AskAgain)),
             Err(error) => {
-                tracing::debug!(name, %error, "no file of the dashboard's folder");
+                tracing::debug!(name, %error, "file not found in the dashboard's folder");
                 None
             }
         }

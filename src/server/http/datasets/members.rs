@@ -27,7 +27,7 @@ impl PublishMembers<'_> {
             let faults: Vec<FieldFault> = others
                 .into_iter()
                 .filter(|(_, said)| said.is_some())
-                .map(|(pointer, _)| FieldFault::new(pointer, "means nothing without `publish`"))
+                .map(|(pointer, _)| FieldFault::new(pointer, "has no effect without `publish`"))
                 .collect();
             return match faults.is_empty() {
                 true => Ok(None),

@@ -104,10 +104,13 @@ impl CurrentParams {
         let wait = self.wait.as_deref().map(parse_span).transpose();
         let wait = wait.map_err(|why| ServiceError::invalid("wait", why.to_string()))?;
         match (self.after, wait) {
-            (None, Some(_)) => Err(ServiceError::invalid("wait", "needs `after`: for what is waited")),
+            (None, Some(_)) => Err(ServiceError::invalid(
+                "wait",
+                "requires `after`, the number to wait beyond",
+            )),
             (_, Some(wait)) if wait > WAIT_MAX => Err(ServiceError::invalid(
                 "wait",
-                "must be at most 60s; ask again then",
+                "must be at most 60s; then ask again",
             )),
             (after, wait) => Ok(after.map(|after| (after, wait.unwrap_or_default()))),
         }
@@ -125,10 +128,10 @@ impl CurrentParams {
     security(("bearer" = ["reader", "business"])),
     responses(
         (status = 200, body = api::GenerationRead, headers(("etag" = String))),
-        (status = 204, description = "Nothing was published beyond `after`"),
-        (status = 304, description = "What the tag names is still current"),
-        (status = 429, description = "too-many-requests: so many wait already"),
-        (status = 404, description = "not-found: nothing was published yet"),
+        (status = 204, description = "Nothing has been published after `after`"),
+        (status = 304, description = "The generation in the tag is still current"),
+        (status = 429, description = "too-many-requests: too many requests are already waiting"),
+        (status = 404, description = "not-found: nothing has been published yet"),
     )
 )]
 pub(crate) async fn current(
@@ -146,7 +149,7 @@ pub(crate) async fn current(
     let known = visible(&app, &caller, &name).await?;
     if !wait.is_zero() && known.pointer.publication <= after {
         let place = app.front.waiters.take(caller.account(), 1, false);
-        let _place = place.map_err(|full| full.problem("places to wait for a publication"))?;
+        let _place = place.map_err(|full| full.problem("slots to wait for a publication"))?;
         tokio::select! {
             () = app.front.ended() => {}
             () = app.service.datasets.newer(&known, after, wait) => {}
@@ -208,7 +211,7 @@ pub(crate) async fn generations(
 /// Get a generation: its summary, or the reason why it wasn't published.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations/{generation}", operation_id = "show_generation", tag = "datasets",
-    params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$")),
+    params(("generation" = String, Path, description = "Generation number", pattern = "^[0-9]{1,19}$")),
     security(("bearer" = ["reader", "business"])), responses((status = 200, body = api::GenerationRead))
 )]
 pub(crate) async fn generation(
@@ -224,7 +227,7 @@ pub(crate) async fn generation(
 /// Reads the requested change of a dataset.
 fn change_of(body: &api::EditDataset) -> Result<DatasetChange, ServiceError> {
     if let Some(keep) = body.keep.filter(|keep| keep.get() > KEEP_MAX) {
-        let text = format!("{keep} are more than the {KEEP_MAX} that a dataset may keep");
+        let text = format!("{keep} is more than the {KEEP_MAX} generations a dataset may keep");
         return Err(ServiceError::unprocessable("/keep", text));
     }
     let sink = body.sink.as_deref().map(|text| {
@@ -258,9 +261,9 @@ pub(crate) async fn edit(
 /// Pin a generation: keep it regardless of newer ones.
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/generations/{generation}/pin", operation_id = "pin_generation", tag = "datasets",
-    params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"), DryRunQuery),
+    params(("generation" = String, Path, description = "Generation number", pattern = "^[0-9]{1,19}$"), DryRunQuery),
     request_body = Option<api::Reason>, security(("bearer" = ["operator", "business"])),
-    responses((status = 200, body = api::Dataset), (status = 409, description = "conflict: too many are pinned"))
+    responses((status = 200, body = api::Dataset), (status = 409, description = "conflict: too many generations are pinned"))
 )]
 pub(crate) async fn pin(
     call: Call,
@@ -275,7 +278,7 @@ pub(crate) async fn pin(
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/generations/{generation}/unpin", operation_id = "unpin_generation",
     tag = "datasets",
-    params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"), DryRunQuery),
+    params(("generation" = String, Path, description = "Generation number", pattern = "^[0-9]{1,19}$"), DryRunQuery),
     request_body = Option<api::Reason>, security(("bearer" = ["operator", "business"])),
     responses((status = 200, body = api::Dataset))
 )]
@@ -327,7 +330,7 @@ async fn change(
 #[utoipa::path(
     delete, path = "/v1/datasets/{dataset}", operation_id = "delete_dataset", tag = "datasets",
     params(ReasonQuery, DryRunQuery), security(("bearer" = ["operator", "business"])),
-    responses((status = 204, description = "It is gone"), (status = 409, description = "conflict"))
+    responses((status = 204, description = "Deleted"), (status = 409, description = "conflict"))
 )]
 pub(crate) async fn delete(
     call: Call,

@@ -44,10 +44,10 @@ pub(crate) struct RowParams {
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations/{generation}/results", operation_id = "generation_results",
     tag = "datasets", security(("bearer" = ["reader", "business"])),
-    params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"), RowParams),
+    params(("generation" = String, Path, description = "Generation number", pattern = "^[0-9]{1,19}$"), RowParams),
     responses(
         (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
-        (status = 404, description = "not-found: it was not published, or is no longer kept"),
+        (status = 404, description = "not-found: never published, or no longer kept"),
     )
 )]
 pub(crate) async fn results(
@@ -117,12 +117,12 @@ pub(crate) fn show_row(
     get, path = "/v1/datasets/{dataset}/generations/{generation}/items/{index}", operation_id = "generation_item",
     tag = "datasets", security(("bearer" = ["reader", "business"])),
     params(
-        ("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"),
-        ("index" = String, Path, description = "The item's 0-based index", pattern = "^[0-9]{1,19}$"),
+        ("generation" = String, Path, description = "Generation number", pattern = "^[0-9]{1,19}$"),
+        ("index" = String, Path, description = "0-based index of the item", pattern = "^[0-9]{1,19}$"),
     ),
     responses(
         (status = 200, body = api::GenerationItem),
-        (status = 404, description = "not-found: it has no output, or the generation is not there"),
+        (status = 404, description = "not-found: the item has no output, or the generation doesn't exist"),
     )
 )]
 pub(crate) async fn item(
@@ -150,12 +150,12 @@ const MATCHES_MAX: u32 = 100;
     get, path = "/v1/datasets/{dataset}/generations/{generation}/keys/{value}", operation_id = "generation_keys",
     tag = "datasets", security(("bearer" = ["reader", "business"])),
     params(
-        ("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"),
-        ("value" = String, Path, description = "The key"), PageQuery,
+        ("generation" = String, Path, description = "Generation number", pattern = "^[0-9]{1,19}$"),
+        ("value" = String, Path, description = "Key of the item"), PageQuery,
     ),
     responses(
         (status = 200, body = api::Page<api::GenerationItem>),
-        (status = 409, description = "conflict: it has no keys"),
+        (status = 409, description = "conflict: the generation has no keys"),
     )
 )]
 pub(crate) async fn keys(

@@ -91,11 +91,12 @@ fn quoted(path: &str) -> String {
 
 fn text(base: &str, proof: &Proof) -> String {
     let told = match proof {
-        Proof::None => "<p>No call needs a token here (<code>auth.mode = \"off\"</code>).</p>",
+        Proof::None => "<p>This node requires no tokens (<code>auth.mode = \"off\"</code>).</p>",
         Proof::File(_) | Proof::Token => {
-            "<p>Every call but those that are open to everybody carries a token. At its first start a node writes an \
-             administrator's into a file and says which (<code>auth.bootstrap_token_file</code>); that one makes others: \
-             <code>windrow token create --name me --role operator</code>.</p>"
+            "<p>Every call except the public ones needs a token. On its first start a node writes an \
+             administrator's token to a file and prints its path (<code>auth.bootstrap_token_file</code>). \
+             Use that token to create others: <code>windrow token create --name me --role \
+             operator</code>.</p>"
         }
     };
     let (first, curl) = match proof {
@@ -116,14 +117,14 @@ fn text(base: &str, proof: &Proof) -> String {
 {curl} '{base}/v1/tasks?business=example'"#
     );
     format!(
-        r#"<h2 id="begin">begin</h2>
+        r#"<h2 id="begin">First calls</h2>
 {told}
 <pre>{}</pre>
-<p>A task is of a business, which has to be there: the second call registers one whose handler answers at that URL (yours;
-<code>windrow init</code> writes one). Until it answers, the task waits for it.</p>
-<p>The same as a document: <a href="/openapi.json">/openapi.json</a>. Times are RFC 3339; lists are pages: give
-<code>next_cursor</code> back as <code>cursor</code>. What went wrong is told as a problem with a <code>type</code>, all of
-which are <a href="/problems">explained</a>.</p>
+<p>A task belongs to a business, which must exist first: the second call registers one whose handler answers
+at that URL (yours; <code>windrow init</code> writes one). Until the handler answers, the task waits.</p>
+<p>The same as a document: <a href="/openapi.json">/openapi.json</a>. Times are RFC 3339. Lists come in
+pages: pass <code>next_cursor</code> as <code>cursor</code> to get the next one. Errors are problem documents
+with a <code>type</code>; see <a href="/problems">all of them</a>.</p>
 "#,
         escaped(&calls)
     )

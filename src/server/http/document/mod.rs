@@ -50,12 +50,12 @@ pub(super) fn finish(document: &mut OpenApi) -> (Written, Rules) {
 
 /// Path parameters shared by several routes: name, description, pattern, example.
 const PATH_PARAMETERS: [(&str, &str, &str, &str); 6] = [
-    ("task", "Its number", "^t[1-9][0-9]{0,18}$", "t42"),
-    ("business", "Its name", "^[a-z0-9-]{1,40}$", "push"),
-    ("schedule", "Its number", "^s[1-9][0-9]{0,17}$", "s3"),
-    ("limit", "Its name", "^[a-z0-9-]{1,40}$", "crm"),
-    ("node", "Its name", "^.{1,64}$", "n1"),
-    ("u", "The upload", "^u[1-9][0-9]{0,17}$", "u7"),
+    ("task", "Task id", "^t[1-9][0-9]{0,18}$", "t42"),
+    ("business", "Name of the business", "^[a-z0-9-]{1,40}$", "push"),
+    ("schedule", "Schedule id", "^s[1-9][0-9]{0,17}$", "s3"),
+    ("limit", "Name of the limit", "^[a-z0-9-]{1,40}$", "crm"),
+    ("node", "Name of the node", "^.{1,64}$", "n1"),
+    ("u", "Upload id", "^u[1-9][0-9]{0,17}$", "u7"),
 ];
 
 /// Describes the path parameters that routes leave to the shared table.
@@ -96,7 +96,7 @@ fn guard_by_tag(change: &mut Operation) {
     let parameter = ParameterBuilder::new()
         .name("If-Match")
         .parameter_in(ParameterIn::Header)
-        .description(Some("The ETag of what was looked at"))
+        .description(Some("ETag of the version that the change is based on"))
         .schema(Some(ObjectBuilder::new().schema_type(Type::String)));
     let parameters = change.parameters.get_or_insert_default();
     parameters.insert(1, RefOr::T(parameter.build()));
@@ -147,10 +147,10 @@ fn complete(operation: &mut Operation) {
         let RefOr::T(response) = response else { continue };
         if response.description.trim().is_empty() {
             response.description = match status.as_str() {
-                "200" => "What was asked for".to_owned(),
-                "201" => "It was made".to_owned(),
-                "202" => "It is under way".to_owned(),
-                "204" => "It is done".to_owned(),
+                "200" => "OK".to_owned(),
+                "201" => "Created".to_owned(),
+                "202" => "Accepted".to_owned(),
+                "204" => "Done".to_owned(),
                 "422" if has_key => "validation-failed, idempotency-key-reused".to_owned(),
                 "422" => "validation-failed".to_owned(),
                 _ => slugs_of(status),

@@ -157,8 +157,8 @@ fn who(operation: &Value) -> String {
         .iter()
         .any(|requirement| requirement.as_object().is_some_and(Map::is_empty));
     match (is_open, roles.is_empty()) {
-        (true, true) => "Open to everybody.".to_owned(),
-        (true, false) => format!("Role {}; from this machine without a token.", roles.join(" or ")),
+        (true, true) => "Public.".to_owned(),
+        (true, false) => format!("Role {}; no token needed from this machine.", roles.join(" or ")),
         (false, _) => format!("Role {}.", roles.join(" or ")),
     }
 }

@@ -96,7 +96,7 @@ impl Watcher for NumbersWatcher {
             }
             Ok(_) => Vec::new(),
             Err(error) => {
-                tracing::debug!(topic = %self.topic, %error, "nothing was read for a stream");
+                tracing::debug!(topic = %self.topic, %error, "read for a stream failed");
                 Vec::new()
             }
         }
@@ -166,7 +166,7 @@ impl Watcher for TasksWatcher {
                     found = self.changed(&tasks, is_first);
                     self.tasks = tasks;
                 }
-                Err(error) => tracing::debug!(%error, "the store was not read for a stream"),
+                Err(error) => tracing::debug!(%error, "read for a stream failed"),
             }
         }
         let pictures = self.app.service.tasks.pictures(self.tasks.clone()).await;

@@ -24,7 +24,7 @@ pub(super) async fn check(app: &App, caller: &Caller, topic: &Topic) -> Result<(
             caller.may_see(&task.business, "task", &id.to_string())
         }
         _ if caller.role == Role::Business => Err(ServiceError::Forbidden(
-            "a business hears of its own tasks: topics=task:t42".to_owned(),
+            "a business may only watch its own tasks: topics=task:t42".to_owned(),
         )),
         Topic::Node(name) if *name != app.front.node => {
             app.service.cluster.other_node(name).await.map(|_| ())

@@ -61,10 +61,10 @@ pub(crate) struct EventsQuery {
 /// rate.
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "events", tag = "node",
-    params(EventsQuery, ("last-event-id" = Option<String>, Header, description = "Where the stream goes on")),
+    params(EventsQuery, ("last-event-id" = Option<String>, Header, description = "Id of the last event received; the stream continues after it")),
     security(("bearer" = ["viewer", "business"])),
     responses(
-        (status = 200, description = "A stream of server-sent events", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "Server-sent events", body = String, content_type = "text/event-stream"),
         (status = 404),
         (status = 429),
     )
@@ -82,10 +82,10 @@ pub(crate) async fn events(
     }
     let hz = query.hz.unwrap_or(HZ_DEFAULT);
     if !(1..=HZ_MAX).contains(&hz) {
-        return Err(ServiceError::invalid("hz", format!("{hz} is not within 1 and {HZ_MAX}")).into());
+        return Err(ServiceError::invalid("hz", format!("{hz} is not between 1 and {HZ_MAX}")).into());
     }
     let place = app.front.streams.take(caller.account(), 1, false);
-    let place = place.map_err(|full| full.problem("streams of events"))?;
+    let place = place.map_err(|full| full.problem("event streams"))?;
     let last = headers::text(&headers, "last-event-id").parse().ok();
     let look: Arc<dyn Look> = Arc::new(app.clone());
     let front = app.front.clone();
@@ -93,8 +93,8 @@ pub(crate) async fn events(
     let ended = async move {
         let _place = place;
         tokio::select! {
-            () = front.ended() => "the node ends; connect again",
-            () = no_longer_known(&again, &headers, peer) => "the token holds no longer; connect again with another",
+            () = front.ended() => "the node is shutting down; connect again",
+            () = no_longer_known(&again, &headers, peer) => "the token is no longer valid; use another",
         }
     };
     let stream = stream::stream(&app.front.hub, look, StreamRequest { topics, hz, last }, ended);
@@ -110,7 +110,7 @@ fn topics(text: &str) -> Result<Vec<Topic>, ServiceError> {
             ServiceError::invalid(
                 "topics",
                 format!(
-                    "{} is no topic; cluster, tasks, task:t42, node:n1 are",
+                    "{} is not a topic; use cluster, tasks, task:t42 or node:n1",
                     quoted(word)
                 ),
             )
@@ -124,7 +124,7 @@ fn topics(text: &str) -> Result<Vec<Topic>, ServiceError> {
         1..=TOPICS_MAX => Ok(topics),
         count => Err(ServiceError::invalid(
             "topics",
-            format!("1 to {TOPICS_MAX} are needed, not {count}"),
+            format!("1 to {TOPICS_MAX} topics are required, not {count}"),
         )),
     }
 }

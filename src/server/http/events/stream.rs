@@ -110,7 +110,7 @@ impl Listener {
             biased;
             why = &mut self.ended => return self.say_goodbye(why),
             // Unreachable in practice: the hub outlives its listeners.
-            heard = news => if !heard { return self.say_goodbye("there is nothing more to tell; connect again") },
+            heard = news => if !heard { return self.say_goodbye("the stream has ended; connect again") },
         }
         self.next_at = Instant::now() + self.every;
         let Batch {
@@ -138,7 +138,7 @@ impl Listener {
             // The object was deleted in the meantime.
             Err(ServiceError::NotFound { .. }) => Value::Null,
             Err(error) => {
-                tracing::debug!(%topic, %error, "no snapshot; it is taken with the next batch");
+                tracing::debug!(%topic, %error, "snapshot failed; retried with the next batch");
                 return self.tell_blind(topic);
             }
         };

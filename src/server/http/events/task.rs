@@ -296,7 +296,7 @@ impl TaskWatcher {
         let read = self.read(found).await;
         self.is_blind = read.is_err();
         if let Err(error) = read {
-            tracing::debug!(task = %self.id, %error, "the store was not read for a stream");
+            tracing::debug!(task = %self.id, %error, "read for a stream failed");
         }
     }
 

@@ -126,7 +126,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Caller, Problem> {
         let caller = parts.extensions.get::<Caller>().cloned();
-        caller.ok_or_else(|| ServiceError::Unauthenticated("nobody is known here".to_owned()).into())
+        caller.ok_or_else(|| ServiceError::Unauthenticated("the caller is unknown".to_owned()).into())
     }
 }
 
@@ -260,14 +260,17 @@ pub async fn guard(
     let caller = authenticate(&app, request.headers(), peer(&request), id).await?;
     let is_by_cookie = caller.sign_in.is_some() && !request.method().is_safe();
     if is_by_cookie && !visitor::is_own_page(request.headers()) {
-        let text = "a session writes from the node's own pages only, and the request has neither Origin nor \
-                    Sec-Fetch-Site: same-origin";
+        let text = "a session may make changes only from the node's own pages, and the request has neither \
+                    Origin nor Sec-Fetch-Site: same-origin";
         return Err(Problem::new(Slug::ForeignPage, text));
     }
     if !roles.iter().any(|role| caller.role.allows(*role)) {
         let needed: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
         let (name, role) = (&caller.name, caller.role.as_str());
-        let text = format!("{name} is {role}; this needs {}", needed.join(" or "));
+        let text = format!(
+            "{name} has the role {role}; this requires {}",
+            needed.join(" or ")
+        );
         return Err(ServiceError::Forbidden(text).into());
     }
     if let Some(task) = caller.task {
@@ -281,7 +284,7 @@ fn method_not_allowed(request: &Request, others: &str) -> Response {
     let (path, method) = (request.uri().path(), request.method());
     let problem = Problem::new(
         Slug::MethodNotAllowed,
-        format!("{path} takes {others}, not {method}"),
+        format!("{path} accepts {others}, not {method}"),
     );
     let mut response = problem.into_response();
     let allow = others.parse().ok().map(|others| (ALLOW, others));
@@ -316,7 +319,7 @@ fn keep_to(task: TaskId, route: &str, path: &str) -> Result<(), ServiceError> {
         Some((_, asked)) if asked != task.to_string() => Err(ServiceError::no_task(asked)),
         Some(_) if !MORE_TASKS.contains(&route) => Ok(()),
         _ => Err(ServiceError::Forbidden(format!(
-            "a start token is for {task} only"
+            "this start token is only valid for {task}"
         ))),
     }
 }

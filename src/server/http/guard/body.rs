@@ -62,7 +62,7 @@ pub(crate) async fn worked<T: Send + 'static>(
     // The semaphore is never closed.
     let _turn = TURN.acquire().await;
     let done = tokio::task::spawn_blocking(move || work(&bytes)).await;
-    done.map_err(|error| ServiceError::Internal(format!("a body was not read: {error}")))
+    done.map_err(|error| ServiceError::Internal(format!("reading a body failed: {error}")))
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ServiceError> {
@@ -79,7 +79,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ServiceError> {
     })?;
     reader
         .end()
-        .map_err(|_| ServiceError::invalid("", "something follows after the JSON value"))?;
+        .map_err(|_| ServiceError::invalid("", "unexpected data after the JSON value"))?;
     Ok(value)
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn describe(operation: &mut Operation) {
         None => {
             let content = ContentBuilder::new().schema(Some(dry)).build();
             let response = ResponseBuilder::new()
-                .description("A dry run: what it would come to")
+                .description("Expected outcome, of a dry run")
                 .content("application/json", content);
             operation
                 .responses

@@ -103,7 +103,7 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>, ServiceError> {
     let text = value.to_str().unwrap_or_default().trim();
     let is_one = values.next().is_none();
     if !is_one || text.is_empty() || text.len() > KEY_BYTES_MAX {
-        let text = format!("one key of 1 to {KEY_BYTES_MAX} visible ASCII characters is expected");
+        let text = format!("must be a single key of 1 to {KEY_BYTES_MAX} visible ASCII characters");
         return Err(ServiceError::invalid("Idempotency-Key", text));
     }
     Ok(Some(text.to_owned()))
@@ -146,16 +146,16 @@ async fn fingerprint(headers: &HeaderMap, bytes: Bytes) -> Result<String, Servic
 async fn answer(app: &App, scope: &str, key: &str, response: Response) -> HttpResult {
     if !response.status().is_success() {
         if let Err(error) = app.service.idempotency.free_key(scope, key).await {
-            tracing::warn!(%error, "an idempotency key was not given back; it is free in three minutes");
+            tracing::warn!(%error, "idempotency key not released; it expires in three minutes");
         }
         return Ok(response);
     }
     let (parts, body) = response.into_parts();
-    let broken = |_| ServiceError::Internal("an answer's body broke off".to_owned());
+    let broken = |_| ServiceError::Internal("the body of a response broke off".to_owned());
     let bytes = to_bytes(body, usize::MAX).await.map_err(broken)?;
     let kept = written(parts.status, &parts.headers, &bytes);
     if let Err(error) = app.service.idempotency.answer_key(scope, key, &kept).await {
-        tracing::warn!(%error, "an answer was not remembered; a repeat of the request is refused for three minutes");
+        tracing::warn!(%error, "response not stored; repeats of the request are refused for three minutes");
     }
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
@@ -200,7 +200,7 @@ fn without_secrets(body: &Bytes) -> String {
 }
 
 fn replayed(answer: &StoredResponse) -> Result<Response, ServiceError> {
-    let damaged = |_| ServiceError::Internal("a remembered answer is damaged".to_owned());
+    let damaged = |_| ServiceError::Internal("a stored response is damaged".to_owned());
     let stored: Stored = serde_json::from_str(&answer.text).map_err(damaged)?;
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     let mut response = (status, stored.body).into_response();
@@ -249,7 +249,7 @@ fn parameter() -> Parameter {
         .name("Idempotency-Key")
         .parameter_in(ParameterIn::Header)
         .description(Some(
-            "A repeat with the same key and body gets the first one's answer, for 24 hours",
+            "A repeat with the same key and body returns the first response, for 24 hours",
         ))
         .schema(Some(schema))
         .build()

@@ -107,8 +107,8 @@ async fn read(
     let mut stream = body.into_data_stream();
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|error| {
-            tracing::debug!(%error, "a body broke off");
-            Problem::new(Slug::InvalidRequest, "the body broke off before its end")
+            tracing::debug!(%error, "body broke off");
+            Problem::new(Slug::InvalidRequest, "the body ended early")
         })?;
         let arrived = (bytes.len() + chunk.len()) as u64;
         if arrived > most {
@@ -130,9 +130,10 @@ async fn read(
 }
 
 fn too_large(length: Option<u64>, most: u64) -> Problem {
-    let has = length.map_or_else(|| "more bytes".to_owned(), |length| format!("{length} bytes"));
-    let text =
-        format!("the body has {has}; this route takes {most} (http.body_limit, less where no items come)");
+    let has = length.map_or_else(|| "too many bytes".to_owned(), |length| format!("{length} bytes"));
+    let text = format!(
+        "the body has {has}; this route accepts {most} (http.body_limit, or less for requests without items)"
+    );
     Problem::new(Slug::PayloadTooLarge, text)
 }
 

@@ -14,7 +14,7 @@ use crate::service::health::NotReady;
 /// Check that the process is alive
 #[utoipa::path(
     get, path = "/healthz", tag = "node", security(()),
-    responses((status = 200, body = api::Health, description = "It answers; whether it can work, `/readyz` says"))
+    responses((status = 200, body = api::Health, description = "The process responds; `/readyz` tells if it can work"))
 )]
 pub(crate) async fn healthz() -> Json<api::Health> {
     Json(api::Health {
@@ -23,14 +23,14 @@ pub(crate) async fn healthz() -> Json<api::Health> {
 }
 
 /// Readiness reason while the node starts.
-pub(crate) const STARTS: &str = "the node starts: it waits for its database";
+pub(crate) const STARTS: &str = "the node is starting: waiting for its database";
 
 /// Check that the node can take work
 #[utoipa::path(
     get, path = "/readyz", tag = "node", security(()),
     responses(
         (status = 200, body = api::Readiness),
-        (status = 503, body = api::Readiness, description = "It can't; `reasons` says why"),
+        (status = 503, body = api::Readiness, description = "Not ready; see `reasons`"),
     )
 )]
 pub(crate) async fn readyz(State(app): State<App>) -> Response {
@@ -46,7 +46,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
         // Don't query an unresponsive store twice: the health checker is waiting.
         reasons.push(api::ReadinessReason {
             reason: "drained".to_owned(),
-            text: "an administrator drained the node".to_owned(),
+            text: "an administrator has drained the node".to_owned(),
         });
     }
     let reason = |fault: NotReady| api::ReadinessReason {

@@ -119,13 +119,13 @@ impl OperationRules {
             if let Some(rule) = self.query.iter().find(|rule| rule.name == name) {
                 faults.extend(rule.fault(&value));
             } else if name == dry_run::NAME && is_write && !can_be_tried {
-                let text = "dry runs are not supported here: the outcome can't be known before it is done";
+                let text = "this route doesn't support dry runs: its outcome can't be known in advance";
                 faults.push(FieldFault::new(name, text));
             } else if !pair.is_empty() && !self.query.is_empty() {
                 let known: Vec<&str> = self.query.iter().map(|rule| rule.name.as_str()).collect();
                 let meant = nearest(&name, known.iter().map(|name| (*name).to_owned()));
                 let meant = meant.map_or_else(String::new, |meant| format!("did you mean {meant}? "));
-                let fault = FieldFault::new(name, "there is no such parameter");
+                let fault = FieldFault::new(name, "unknown parameter");
                 faults.push(fault.advise(format!("{meant}one of {}", known.join(", "))));
             }
         }
@@ -179,7 +179,7 @@ impl Rule {
     fn header_fault(&self, headers: &HeaderMap) -> Option<FieldFault> {
         match headers.get(self.name.as_str())?.to_str() {
             Ok(value) => self.fault(value),
-            Err(_) => Some(FieldFault::new(self.name.clone(), "it must be visible ASCII")),
+            Err(_) => Some(FieldFault::new(self.name.clone(), "must be visible ASCII")),
         }
     }
 }
@@ -199,7 +199,7 @@ pub(crate) async fn hold(
 ) -> HttpResult {
     let mut faults = rules.faults(path.as_str(), &request);
     if text(request.uri().path()).is_none() {
-        faults.push(FieldFault::new("path", "it must be UTF-8 without NUL"));
+        faults.push(FieldFault::new("path", "must be UTF-8 without NUL"));
     }
     if faults.is_empty() {
         return Ok(next.run(request).await);
@@ -243,7 +243,7 @@ mod tests {
         let faults = rules.faults("/a", &request.expect("a request"));
         assert_eq!(
             (faults[0].pointer.as_str(), faults[0].detail.as_str()),
-            ("limt", "there is no such parameter")
+            ("limt", "unknown parameter")
         );
         let advice = faults[0].advice.as_deref();
         assert_eq!(advice, Some("did you mean limit? one of business, limit"));

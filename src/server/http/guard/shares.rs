@@ -23,9 +23,9 @@ impl Full {
         match self {
             Full::Share => Problem::new(
                 Slug::TooManyRequests,
-                format!("you have your share of the node's {what}"),
+                format!("you have used up your share of the node's {what}"),
             ),
-            Full::All => Problem::new(Slug::Overloaded, format!("all of the node's {what} are taken")),
+            Full::All => Problem::new(Slug::Overloaded, format!("the node's {what} are all in use")),
         }
     }
 }

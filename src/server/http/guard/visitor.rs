@@ -67,20 +67,20 @@ impl Names {
         let told = uri.authority().map(|authority| authority.as_str());
         let hosts: Vec<&str> = all(headers, &header::HOST).chain(told).collect();
         if hosts.is_empty() {
-            return Err((Slug::ForeignHost, "the request names no host".to_owned()));
+            return Err((Slug::ForeignHost, "the request has no Host header".to_owned()));
         }
         if let Some(host) = hosts.iter().find(|host| !self.has(host)) {
             let shown: String = host.chars().take(SHOWN_MAX).collect();
             return Err((
                 Slug::ForeignHost,
-                format!("{} is no name of this node", quoted(&shown)),
+                format!("{} is not a name of this node", quoted(&shown)),
             ));
         }
         if let Some(origin) = all(headers, &header::ORIGIN).find(|origin| !self.is_own(origin, &hosts)) {
             let shown: String = origin.chars().take(SHOWN_MAX).collect();
             return Err((
                 Slug::ForeignPage,
-                format!("it comes from a page of {}", quoted(&shown)),
+                format!("the request comes from a page of {}", quoted(&shown)),
             ));
         }
         // Following a link from another site is safe: the result is shown to the user and not to the linking page.
@@ -89,7 +89,7 @@ impl Names {
         match site.filter(|_| !is_followed) {
             Some(_) => Err((
                 Slug::ForeignPage,
-                "the browser says that another site asks".to_owned(),
+                "the browser reports a request from another site".to_owned(),
             )),
             None => Ok(()),
         }

@@ -40,7 +40,7 @@ impl Data {
                 let aged = datasets.into_iter().map(|dataset| (age(&dataset), dataset));
                 data.datasets = aged.map(|(age, dataset)| (dataset, age)).collect();
             }
-            Err(error) => tracing::debug!(%error, "datasets were not read for metrics"),
+            Err(error) => tracing::debug!(%error, "reading datasets for metrics failed"),
         }
         for task in under_way.iter().filter(|task| task.intake.is_some()) {
             match app.service.tasks.bytes_waiting(task.id).await {
@@ -49,11 +49,11 @@ impl Data {
                     items: items_waiting(task),
                     bytes,
                 }),
-                Err(error) => tracing::debug!(%error, "a backlog was not read for metrics"),
+                Err(error) => tracing::debug!(%error, "reading a backlog for metrics failed"),
             }
         }
         data.schedules = idle(app).await.unwrap_or_else(|error| {
-            tracing::debug!(%error, "schedules were not read for metrics");
+            tracing::debug!(%error, "reading schedules for metrics failed");
             Vec::new()
         });
         data

@@ -96,7 +96,7 @@ async fn look(app: &App) {
                 app.front.meter.board().entries.remove(&task);
             }
             // The next look reads it again.
-            Err(error) => tracing::debug!(%task, %error, "the end of a task was not read for metrics"),
+            Err(error) => tracing::debug!(%task, %error, "reading the end of a task for metrics failed"),
         }
     }
 }
@@ -108,7 +108,7 @@ async fn under_way(app: &App) -> Vec<TaskView> {
         .tasks(&queries::under_way(), None, board::TASKS_MAX as u32)
         .await;
     page.map(|page| page.tasks).unwrap_or_else(|error| {
-        tracing::debug!(%error, "tasks were not read for metrics");
+        tracing::debug!(%error, "reading tasks for metrics failed");
         Vec::new()
     })
 }
@@ -117,7 +117,7 @@ async fn under_way(app: &App) -> Vec<TaskView> {
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "node", security((), ("bearer" = ["viewer"])),
     responses(
-        (status = 200, description = "Prometheus's text format", body = String, content_type = "text/plain"),
+        (status = 200, description = "Metrics in Prometheus's text format", body = String, content_type = "text/plain"),
         (status = 404, description = "telemetry.metrics is off"),
     )
 )]

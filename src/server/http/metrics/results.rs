@@ -12,7 +12,7 @@ pub(super) async fn rooms(app: &App, under_way: &[TaskView]) -> Vec<(String, Roo
     for task in under_way {
         match app.service.results.room(task).await {
             Ok(room) => rooms.extend(room.map(|room| (task.id.to_string(), room))),
-            Err(error) => tracing::debug!(%error, "results were not read for metrics"),
+            Err(error) => tracing::debug!(%error, "reading results for metrics failed"),
         }
     }
     rooms

@@ -14,7 +14,7 @@ pub(super) async fn stored(app: &App) -> Vec<(String, u64)> {
         .stored_most(UPLOADERS_MAX)
         .await
         .unwrap_or_else(|error| {
-            tracing::debug!(%error, "uploads were not read for metrics");
+            tracing::debug!(%error, "reading uploads for metrics failed");
             Vec::new()
         })
 }

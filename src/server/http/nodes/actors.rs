@@ -57,7 +57,7 @@ impl Of<ActorNode> for api::Actor {
     get, path = "/actors", operation_id = "own_actors", tag = "node", params(ActorsParams),
     security((), ("bearer" = ["viewer"])),
     responses(
-        (status = 200, description = "The tree", content((String = "text/plain"), (Vec<api::Actor> = "application/json"))),
+        (status = 200, description = "Tree of actors", content((String = "text/plain"), (Vec<api::Actor> = "application/json"))),
     )
 )]
 pub(crate) async fn local(State(app): State<App>, Params(params): Params<ActorsParams>) -> HttpResult {
@@ -69,7 +69,7 @@ pub(crate) async fn local(State(app): State<App>, Params(params): Params<ActorsP
     get, path = "/v1/nodes/{node}/actors", operation_id = "node_actors", tag = "node",
     security(("bearer" = ["viewer"])), params(ActorsParams),
     responses(
-        (status = 200, description = "The tree", content((Vec<api::Actor> = "application/json"), (String = "text/plain"))),
+        (status = 200, description = "Tree of actors", content((Vec<api::Actor> = "application/json"), (String = "text/plain"))),
         (status = 502, description = "node-silent"),
     )
 )]
@@ -90,7 +90,7 @@ pub(crate) async fn of_node(
 impl ActorsParams {
     fn read(&self, usual: Format) -> Result<(ActorsQuery, Format), ServiceError> {
         let task = self.task.as_deref().map(str::parse::<TaskId>).transpose();
-        let task = task.map_err(|_| ServiceError::invalid("task", "a task is written t42"))?;
+        let task = task.map_err(|_| ServiceError::invalid("task", "must be a task id such as t42"))?;
         let format = self.format.unwrap_or(usual);
         Ok((
             ActorsQuery {
@@ -107,7 +107,7 @@ fn answer(app: &App, params: &ActorsParams, usual: Format) -> Result<Response, S
     let (query, format) = params.read(usual)?;
     match written(app, &query) {
         PeerReply::Text(text) => Ok(typed(format, text)),
-        _ => Err(ServiceError::Internal("the tree can't be written".to_owned())),
+        _ => Err(ServiceError::Internal("the tree can't be serialized".to_owned())),
     }
 }
 

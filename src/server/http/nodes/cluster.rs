@@ -80,13 +80,13 @@ fn reasons(nodes: &[api::Node], orphaned: u64, cluster: &Cluster) -> Vec<api::Cl
     reasons.extend(nodes.iter().filter_map(|node| reason(node, &prospect)));
     if orphaned > 0 {
         let when = if is_lost && !cluster.takeover_without_redis {
-            ", and Redis has to be back before one does"
+            ", which needs Redis to be back"
         } else {
             ""
         };
         reasons.push(api::ClusterReason {
             reason: "orphaned".to_owned(),
-            text: format!("{orphaned} parts of tasks wait for another node to take them over{when}"),
+            text: format!("shards waiting for another node to take them over: {orphaned}{when}"),
         });
     }
     reasons.extend(none_takes_tasks(nodes));
@@ -134,8 +134,8 @@ impl<'a> Lost<'a> {
             format!("Redis is down: {meaning}; {nodes}: {fault}")
         } else {
             format!(
-                "Redis isn't reached by {nodes}: what runs there goes on, and what a node that dies ran is taken over by \
-                 others; {fault}"
+                "{nodes} can't reach Redis: tasks there continue, and other nodes take over the tasks of a \
+                 dead node; {fault}"
             )
         }
     }
@@ -144,10 +144,10 @@ impl<'a> Lost<'a> {
 /// Describes the fate of the shards of a silent node.
 fn prospect(is_lost: bool, cluster: &Cluster) -> String {
     match (is_lost, cluster.takeover_without_redis) {
-        (false, _) => "after its time others take over what it has".to_owned(),
-        (true, false) => "others take over what it has once Redis is back".to_owned(),
+        (false, _) => "other nodes take over its tasks when its lease expires".to_owned(),
+        (true, false) => "other nodes take over its tasks once Redis is back".to_owned(),
         (true, true) => format!(
-            "after its time, and {} more without Redis, others take over what it has",
+            "other nodes take over its tasks {} after its lease expires, without Redis",
             span_text(cluster.lease_ttl)
         ),
     }
@@ -157,14 +157,15 @@ fn reason(node: &api::Node, prospect: &str) -> Option<api::ClusterReason> {
     let (name, state, is_asked) = node.judged();
     let why = node.live.why.as_deref().unwrap_or_default();
     let (reason, text) = match state {
-        "silent" => ("node_silent", format!("{name} gives no sign; {prospect}")),
+        "silent" => ("node_silent", format!("{name} is silent; {prospect}")),
         "fenced" => (
             "node_fenced",
-            format!("{name} has lost its session and has begun no other"),
+            format!("{name} has lost its session and not started another"),
         ),
         _ if !is_asked => {
             let age = node.heartbeat_age_seconds.unwrap_or_default();
-            let text = format!("{name} gave its last sign {age} s ago, and can't be asked from here: {why}");
+            let text =
+                format!("{name} sent its last heartbeat {age} s ago and can't be reached from here: {why}");
             ("node_unreachable", text)
         }
         _ => return None,
@@ -186,7 +187,7 @@ fn none_takes_tasks(nodes: &[api::Node]) -> Option<api::ClusterReason> {
         return None;
     }
     let text = format!(
-        "no node takes tasks: {} drained; `windrow node undrain {}` lets it take tasks again",
+        "no node accepts tasks: {} drained; run `windrow node undrain {}` to accept tasks again",
         match drained.as_slice() {
             [one] => format!("{one} is"),
             several => format!("{} are", several.join(", ")),
@@ -213,26 +214,27 @@ mod tests {
         assert!(lost.is_everywhere, "a node that can't be asked reaches nothing");
         let text = lost.text(&cluster);
         assert!(
-            text.contains("nodes take over nothing of a node that dies until Redis is back")
+            text.contains("nodes take over no tasks of a dead node until Redis is back")
                 && text.ends_with("n1, n2: it is off"),
             "{text}"
         );
         assert_eq!(
             prospect(true, &cluster),
-            "others take over what it has once Redis is back"
+            "other nodes take over its tasks once Redis is back"
         );
-        assert!(prospect(false, &cluster).starts_with("after its time others"));
+        assert!(prospect(false, &cluster).ends_with("when its lease expires"));
 
         cluster.takeover_without_redis = true;
         let text = lost.text(&cluster);
         assert!(
-            text.contains("nodes take over what a node that dies ran 15s later"),
+            text.contains("nodes take over the tasks of a dead node 15s later"),
             "{text}"
         );
-        assert!(prospect(true, &cluster).contains("15s more without Redis"));
+        assert!(prospect(true, &cluster).contains("15s after its lease expires, without Redis"));
 
         let partly = Lost::of([("n1", true, None), ("n2", true, fault)].into_iter()).expect("one lost it");
-        assert!(!partly.is_everywhere && partly.text(&cluster).contains("by n2: what runs there goes on"));
+        let text = partly.text(&cluster);
+        assert!(!partly.is_everywhere && text.starts_with("n2 can't reach Redis: tasks there continue"));
         assert!(Lost::of([("n1", true, None)].into_iter()).is_none());
     }
 }

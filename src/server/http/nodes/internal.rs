@@ -28,7 +28,7 @@ pub(crate) fn router() -> Router<App> {
 async fn ask(State(app): State<App>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let nowhere =
-        || Problem::new(Slug::NotFound, format!("there is no path {}", head.uri.path())).into_response();
+        || Problem::new(Slug::NotFound, format!("no such path: {}", head.uri.path())).into_response();
     let seal =
         seal(&head.headers).filter(|_| head.method == Method::POST && app.service.cluster.parts.is_shared);
     let Some(seal) = seal else { return nowhere() };
@@ -42,7 +42,7 @@ async fn ask(State(app): State<App>, request: Request) -> Response {
         .seal
         .check(&seal, &body, app.service.now())
     {
-        tracing::debug!(from = seal.from, %why, "a question between nodes is not believed");
+        tracing::debug!(from = seal.from, %why, "rejected request between nodes");
         return nowhere();
     }
     match app.service.cluster.is_own_session(seal.to).await {
@@ -52,7 +52,7 @@ async fn ask(State(app): State<App>, request: Request) -> Response {
     }
     // From here on, the caller is known to be a node.
     let Ok(question) = serde_json::from_slice::<Question>(&body) else {
-        return Problem::new(Slug::InvalidRequest, "a question of another version").into_response();
+        return Problem::new(Slug::InvalidRequest, "the request is from another version").into_response();
     };
     answered(&app, &seal, &answer(&app, &question).await)
 }
@@ -98,7 +98,7 @@ async fn answer(app: &App, question: &Question) -> PeerReply {
         Question::Change(wish) => change(app, wish).await,
         others => {
             let answer = app.service.answer(others).await;
-            answer.unwrap_or_else(|| PeerReply::Failed("this node has no answer to that".to_owned()))
+            answer.unwrap_or_else(|| PeerReply::Failed("this node can't answer that".to_owned()))
         }
     }
 }

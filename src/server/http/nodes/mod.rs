@@ -142,7 +142,7 @@ pub(super) async fn apply(
 
 fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
     if filter.chars().count() > FILTER_MAX {
-        let text = format!("it is longer than {FILTER_MAX} characters");
+        let text = format!("must be at most {FILTER_MAX} characters");
         return Err(ServiceError::invalid("/log_filter", text));
     }
     app.front

@@ -43,96 +43,97 @@ macro_rules! kinds {
 
 kinds! {
     /// The request can't be parsed or is invalid.
-    InvalidRequest, "invalid-request", BAD_REQUEST, "Invalid request", "look at `errors`";
+    InvalidRequest, "invalid-request", BAD_REQUEST, "Invalid request", "see `errors`";
     /// The caller is not authenticated.
     Unauthenticated, "unauthenticated", UNAUTHORIZED, "Authentication required",
-        "send `Authorization: Bearer wrk_…` with a token that is neither expired nor revoked";
+        "send `Authorization: Bearer wrk_…` with a valid token";
     /// The caller lacks the required role.
-    Forbidden, "forbidden", FORBIDDEN, "Permission denied", "ask an administrator for a token with the role";
+    Forbidden, "forbidden", FORBIDDEN, "Permission denied",
+        "ask an administrator for a token with the required role";
     /// The `Host` header isn't a name of this node.
     ForeignHost, "foreign-host", FORBIDDEN, "Host not allowed",
-        "call the node by an address that it listens on, or add the name to `http.allowed_hosts`";
+        "use an address that the node listens on, or add the name to `http.allowed_hosts`";
     /// A browser sent the request for a foreign page.
     ForeignPage, "foreign-page", FORBIDDEN, "Cross-origin request refused",
-        "ask from the node's own pages or from a program; behind a proxy, set `http.public_url`";
+        "use the node's own pages or a program; behind a proxy, set `http.public_url`";
     /// The object doesn't exist.
     NotFound, "not-found", NOT_FOUND, "Not found",
-        "GET the list of its kind, such as `/v1/tasks`, for what there is";
+        "list the existing ones, for example with GET `/v1/tasks`";
     /// The path exists, but not with this method.
     MethodNotAllowed, "method-not-allowed", METHOD_NOT_ALLOWED, "Method not allowed",
-        "look at `/openapi.json` for the methods of this path";
+        "see `/openapi.json` for the methods of this path";
     /// No record exists for this item.
     ItemNotRecorded, "item-not-recorded", NOT_FOUND, "No record of this item",
-        "items that went well have no row; the task's counters say how many did";
+        "successful items have no record; see the task's counters";
     /// The action isn't allowed in the current state.
-    WrongState, "wrong-state", CONFLICT, "Not allowed in this state", "one of the `allowed` actions";
+    WrongState, "wrong-state", CONFLICT, "Not allowed in this state", "use one of the `allowed` actions";
     /// The request conflicts with existing objects.
-    Conflict, "conflict", CONFLICT, "Conflict", "change what stands in the way";
+    Conflict, "conflict", CONFLICT, "Conflict", "resolve what `detail` names";
     /// The name is already in use.
-    NameTaken, "name-taken", CONFLICT, "Name already taken", "another name";
+    NameTaken, "name-taken", CONFLICT, "Name already taken", "choose another name";
     /// The task doesn't fit on the node.
     NoCapacity, "no-capacity", CONFLICT, "Not enough node capacity",
-        "a rate of at most `max_rate`, or stop another task";
+        "use a rate of at most `max_rate`, or stop another task";
     /// The token belongs to an earlier start.
-    StaleStart, "stale-start", CONFLICT, "The start is over", "use the token and number of the present start";
+    StaleStart, "stale-start", CONFLICT, "Start is over", "use the token and number of the current start";
     /// The object was changed since the caller read it.
     EtagMismatch, "etag-mismatch", PRECONDITION_FAILED, "Changed since it was read",
-        "read it again, then change what you see";
+        "read it again and repeat the change with the new `ETag`";
     /// The request is well-formed but can't be fulfilled.
-    ValidationFailed, "validation-failed", UNPROCESSABLE_ENTITY, "Validation failed", "look at `errors`";
+    ValidationFailed, "validation-failed", UNPROCESSABLE_ENTITY, "Validation failed", "see `errors`";
     /// The business rejected the request.
     BusinessRejected, "business-rejected", UNPROCESSABLE_ENTITY, "Rejected by the business",
-        "do what the business says in `detail`, or ask its owner";
+        "follow `detail`, or ask the owner of the business";
     /// The handler violates the contract.
     CheckFailed, "check-failed", UNPROCESSABLE_ENTITY, "Handler breaks the contract",
-        "look at `check_report`; `?check=skip` registers it all the same";
+        "see `check_report`; `?check=skip` registers the business anyway";
     /// The idempotency key was used for another request.
     IdempotencyKeyReused, "idempotency-key-reused", UNPROCESSABLE_ENTITY, "Idempotency key reused",
-        "a new Idempotency-Key for a new request";
+        "use a new Idempotency-Key for a new request";
     /// A request with the same key is in progress.
     IdempotencyInProgress, "idempotency-in-progress", CONFLICT, "Same request in progress",
-        "send it again soon";
+        "retry in a second";
     /// Creating this requires an idempotency key.
     IdempotencyKeyRequired, "idempotency-key-required", BAD_REQUEST, "Idempotency key required",
-        "send `Idempotency-Key` with a value of your own, such as a UUID";
+        "send `Idempotency-Key` with a unique value, such as a UUID";
     /// The body exceeds its size limit.
     PayloadTooLarge, "payload-too-large", PAYLOAD_TOO_LARGE, "Payload too large",
-        "a smaller body; items belong in an upload";
+        "send a smaller body; upload large lists of items";
     /// The compressed data can't be decompressed.
     NotUnpacked, "not-unpacked", UNPROCESSABLE_ENTITY, "Compressed data can't be unpacked",
-        "compress it again and send it again; `reason` says what is wrong";
+        "see `reason`; compress the data again and resend it";
     /// The route doesn't accept this content type.
     UnsupportedMediaType, "unsupported-media-type", UNSUPPORTED_MEDIA_TYPE, "Unsupported media type",
-        "send `Content-Type: application/json`, or what `/openapi.json` says of this route";
+        "send `Content-Type: application/json`, or the type that `/openapi.json` names for this route";
     /// The caller has used up its share of requests.
     TooManyRequests, "too-many-requests", TOO_MANY_REQUESTS, "Too many requests",
-        "wait as `Retry-After` says";
+        "wait as long as `Retry-After` says";
     /// The node's capacity for this is used up.
     Overloaded, "overloaded", SERVICE_UNAVAILABLE, "Node overloaded",
-        "send it again as `Retry-After` says, or to another node";
+        "retry after `Retry-After`, or use another node";
     /// The open task is sealed and accepts no more items.
     TaskSealed, "task-sealed", CONFLICT, "Task is sealed",
         "append to another task: windrow task create BUSINESS --open";
     /// Too many items of the open task are waiting.
-    BacklogFull, "backlog-full", TOO_MANY_REQUESTS, "Too many items wait",
-        "send them again when some are settled, as `Retry-After` says, or raise the rate of the task";
+    BacklogFull, "backlog-full", TOO_MANY_REQUESTS, "Too many waiting items",
+        "retry after `Retry-After`, when some are settled, or raise the task's rate";
     /// The business has used up its upload quota.
     UploadQuota, "upload-quota", CONFLICT, "Upload quota exceeded",
-        "DELETE uploads and tasks that nobody needs any more, or ask for a higher http.upload_quota";
+        "DELETE unneeded uploads and tasks, or ask for a higher http.upload_quota";
     /// The database can't be reached.
     StoreUnavailable, "store-unavailable", SERVICE_UNAVAILABLE, "Database unavailable",
-        "send it again as `Retry-After` says; nothing that was acknowledged is lost";
+        "retry after `Retry-After`; no acknowledged change is lost";
     /// The task can't be archived, so it isn't deleted.
     ArchiveFails, "archive-fails", SERVICE_UNAVAILABLE, "Task can't be archived",
-        "have an operator look whether the folder is mounted and has room, then send it again";
+        "check that the archive folder is mounted and has free space, then retry";
     /// Another node, which alone can do this, didn't respond.
     NodeSilent, "node-silent", BAD_GATEWAY, "Node did not answer",
-        "ask that node itself, or look at it with `windrow node list`; what it was asked for may have been done";
+        "send it to that node, or check it with `windrow node list`; the change may already have been made";
     /// The node is shutting down.
-    Draining, "draining", SERVICE_UNAVAILABLE, "Node is shutting down", "ask another node";
+    Draining, "draining", SERVICE_UNAVAILABLE, "Node is shutting down", "use another node";
     /// An internal error, caused by a bug.
     Internal, "internal", INTERNAL_SERVER_ERROR, "Internal error",
-        "report it with the `request_id`; the node's log says more";
+        "report it with the `request_id`; the node's log has details";
 }
 
 /// Largest problem as JSON, in bytes.
@@ -245,7 +246,7 @@ impl From<ServiceError> for Problem {
                 return problem.with_missing(&faults).with_fields(faults);
             }
             ServiceError::Conflict { advice, .. } => return problem.advise(advice),
-            ServiceError::Overtaken(_) => return problem.advise("the same again".to_owned()),
+            ServiceError::Overtaken(_) => return problem.advise("retry the same request".to_owned()),
             ServiceError::WrongState(refusal) => {
                 more.allowed = Some(refusal.allowed.into_iter().map(str::to_owned).collect());
             }
@@ -309,13 +310,13 @@ pub async fn no_such_route(request: Request) -> Problem {
     let path = request.uri().path();
     let problem = Problem::new(
         Slug::NotFound,
-        format!("there is no path {}", cut(path, QUOTE_CHARS_MAX)),
+        format!("no such path: {}", cut(path, QUOTE_CHARS_MAX)),
     );
     let meant = match path {
         "/health" | "/healthcheck" | "/livez" | "/ping" => "`/healthz`",
         "/ready" => "`/readyz`",
-        path if path.len() > 1 && path.ends_with('/') => "the same path without the slash at its end",
-        _ => "`/v1` names the API's beginnings, `/docs` all of it",
+        path if path.len() > 1 && path.ends_with('/') => "remove the slash at the end",
+        _ => "see `/v1` for an overview of the API and `/docs` for all routes",
     };
     problem.advise(meant.to_owned())
 }
@@ -325,7 +326,7 @@ pub async fn no_such_method(request: Request) -> Problem {
     Problem::new(
         Slug::MethodNotAllowed,
         format!(
-            "{} takes no {}",
+            "{} doesn't accept {}",
             cut(request.uri().path(), QUOTE_CHARS_MAX),
             cut(request.method().as_str(), QUOTE_CHARS_MAX)
         ),

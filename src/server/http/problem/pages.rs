@@ -16,7 +16,7 @@ const TEXTS: &str = include_str!("problems.md");
 const PLACES: [(&str, &str, &[&str]); 8] = [
     (
         "/nodes",
-        "the nodes and what they have room for",
+        "nodes and their free capacity",
         &[
             "no-capacity",
             "capacity",
@@ -35,7 +35,7 @@ const PLACES: [(&str, &str, &[&str]); 8] = [
     ),
     (
         "/tasks",
-        "the tasks",
+        "tasks",
         &[
             "wrong-state",
             "task-sealed",
@@ -55,12 +55,12 @@ const PLACES: [(&str, &str, &[&str]); 8] = [
     ),
     (
         "/tasks?status=recovering",
-        "the tasks that are recovering",
+        "recovering tasks",
         &["recoveries-exhausted", "crash-loop", "dormant"],
     ),
     (
         "/tasks?status=stopped",
-        "the tasks that stopped",
+        "stopped tasks",
         &[
             "error-budget",
             "item-exhausted",
@@ -72,7 +72,7 @@ const PLACES: [(&str, &str, &[&str]); 8] = [
     ),
     (
         "/businesses",
-        "the businesses, and how their handlers fare",
+        "businesses and the state of their handlers",
         &[
             "handler-down",
             "check-failed",
@@ -80,8 +80,8 @@ const PLACES: [(&str, &str, &[&str]); 8] = [
             "upload-quota",
         ],
     ),
-    ("/schedules", "the schedules and their fires", &["schedule-fails"]),
-    ("/log", "the data log", &["data-log-dropping"]),
+    ("/schedules", "schedules and their fires", &["schedule-fails"]),
+    ("/log", "data log", &["data-log-dropping"]),
     (
         "/settings",
         "tokens and sessions",
@@ -145,7 +145,7 @@ pub(crate) async fn list(headers: HeaderMap) -> Response {
 /// Explain a problem: meaning, cause and fix
 #[utoipa::path(
     get, path = "/problems/{slug}", tag = "node", operation_id = "problem", security(()),
-    params(("slug" = String, Path, description = "The last part of a problem's `type`, or a reason to stop or wait", max_length = 64)),
+    params(("slug" = String, Path, description = "Last part of a problem's `type`, or the reason why a task stopped or waits", max_length = 64)),
     responses(
         (status = 200, description = "The page, as HTML or Markdown", content((String = "text/html"), (String = "text/markdown"))),
     )
@@ -154,7 +154,7 @@ pub(crate) async fn show(State(app): State<App>, Path(slug): Path<String>, heade
     let missing = || {
         Problem::new(
             Slug::NotFound,
-            "there is no page of this problem; `/problems` lists them",
+            "no page about this problem; see `/problems` for a list",
         )
     };
     let topic = topic(&slug).ok_or_else(missing)?;

@@ -18,7 +18,7 @@ use windrow_engine::ports::tasks::store::FireKey;
 
 /// Advice for a fire whose task name is already taken.
 const FINER: &str =
-    "with {fire_time:unix} in the name each fire has its own, with {fire_time:time} each minute";
+    "use {fire_time:unix} in the name to make it unique per fire, or {fire_time:time} per minute";
 
 /// Creator of tasks for fires. Holds the service weakly, because the node's actors, which the service owns, hold
 /// this.
@@ -37,7 +37,7 @@ impl Maker {
 impl FireMaker for Maker {
     async fn make(&self, fire: &TakenFire) -> Result<TaskId, FireFault> {
         let Some(service) = self.service.upgrade() else {
-            let text = "the node ends; another makes the task".to_owned();
+            let text = "the node is shutting down; another one creates the task".to_owned();
             return Err(StoreError::Unavailable(text).into());
         };
         made(&service, fire).await.map_err(fault)

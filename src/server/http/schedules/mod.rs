@@ -133,7 +133,7 @@ async fn warnings_of_tasks(app: &App, schedule: &Schedule) -> Vec<Warning> {
     match found {
         Ok(found) => found.into_iter().map(beneath).collect(),
         Err(error) => {
-            tracing::debug!(schedule = %schedule.id, %error, "what its tasks come to isn't known now");
+            tracing::debug!(schedule = %schedule.id, %error, "schedule's tasks not checked for warnings");
             Vec::new()
         }
     }
@@ -173,7 +173,7 @@ async fn ahead(app: &App, schedule: &Schedule, open: OpenFires) -> Result<api::S
 pub(crate) async fn create(call: Call, Body(body): Body<api::CreateSchedule>) -> HttpResult {
     let own = call.caller.business.as_ref();
     if own.is_some_and(|own| *own != body.business) {
-        let text = format!("there is no business {}", body.business);
+        let text = format!("no business {}", body.business);
         return Err(ServiceError::unprocessable("/business", text).into());
     }
     let spec = bodies::spec(&body)?;
@@ -354,7 +354,7 @@ async fn shown(call: &Call, schedule: &Schedule) -> HttpResult {
 #[utoipa::path(
     delete, path = "/v1/schedules/{schedule}", operation_id = "delete_schedule", tag = "schedules",
     params(ReasonQuery, DryRunQuery), security(("bearer" = ["operator", "business"])),
-    responses((status = 204, description = "It is gone"))
+    responses((status = 204, description = "Deleted"))
 )]
 pub(crate) async fn delete(
     call: Call,

@@ -39,9 +39,9 @@ pub(crate) struct Filling<'a> {
 /// `Invalid` or `Unprocessable` with the errors in the template.
 pub(crate) fn request(template: &str, filling: &Filling<'_>) -> Result<TaskRequest, ServiceError> {
     if template.len() > TEMPLATE_BYTES_MAX {
-        let text = format!("the description of its tasks has more than {TEMPLATE_BYTES_MAX} bytes");
+        let text = format!("the task template has more than {TEMPLATE_BYTES_MAX} bytes");
         return Err(FieldFault::new("/task", text)
-            .advise("items in a file at a URL")
+            .advise("put the items in a file at a URL")
             .into());
     }
     let text = filled(template, &filling.times).map_err(|wrong| names::fault("/task", &wrong))?;
@@ -66,10 +66,10 @@ fn plan(template: Template, filling: &Filling<'_>) -> Result<TaskRequest, Servic
         *is_guarded = filling.is_guarded;
     }
     if matches!(source, SourceRequest::Upload { .. }) {
-        let text = "a task takes an upload for itself, and each fire makes a task";
+        let text = "an upload can be used by one task, and each fire creates a task";
         let fault = FieldFault::new("/task/source/type", text);
         return Err(fault
-            .advise("a file at a URL, which is fetched with each fire; or range, inline")
+            .advise("a file at a URL, fetched for each fire; or range, or inline")
             .into());
     }
     let publish = PublishMembers {
@@ -126,10 +126,10 @@ pub(crate) fn patched(before: &str, patch: &RawValue) -> Result<(String, bool), 
 pub(crate) fn refuse_same_name(first: &TaskRequest, second: &TaskRequest) -> Result<(), ServiceError> {
     match &first.plan.spec.name {
         Some(Some(name)) if second.plan.spec.name.as_ref() == Some(&Some(name.clone())) => {
-            let text = format!("every fire's task would be called {name}, and only one may");
+            let text = format!("every fire's task would be named {name}, and names are unique");
             let fault = FieldFault::new("/task/name", text);
             Err(fault
-                .advise(format!("{name}-{{fire_time:time}}, or leave it out"))
+                .advise(format!("{name}-{{fire_time:time}}, or no name"))
                 .into())
         }
         _ => Ok(()),

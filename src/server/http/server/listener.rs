@@ -55,7 +55,7 @@ impl Listener {
                 if user == geteuid().as_raw() {
                     return Ok(Accepted::Unix(stream));
                 }
-                tracing::warn!(user, "a connection of another user was closed");
+                tracing::warn!(user, "connection of another user closed");
             },
             Listener::Memory(connections) => match connections.recv().await {
                 Some(stream) => Ok(Accepted::Memory(stream)),

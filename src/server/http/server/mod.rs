@@ -145,11 +145,11 @@ impl Server {
                         tokio::spawn(serving.clone().connection(accepted, graceful.watcher(), place));
                     }
                     None => {
-                        tracing::debug!(peer = %accepted.peer(), "a connection too many was dropped");
+                        tracing::debug!(peer = %accepted.peer(), "connection over the limit dropped");
                     }
                 },
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was not taken");
+                    tracing::warn!(%error, "connection not accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -194,8 +194,8 @@ impl Serving {
                 let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
                 self.serve(stream, peer, watcher, place, is_http2).await;
             }
-            Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS connection"),
-            Err(_) => tracing::debug!(%peer, "no TLS connection in time"),
+            Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS handshake failed"),
+            Err(_) => tracing::debug!(%peer, "TLS handshake timed out"),
         }
     }
 
@@ -234,7 +234,7 @@ impl Serving {
         });
         let connection = builder.serve_connection(stream, service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
-            tracing::debug!(%peer, error, "a connection ended badly");
+            tracing::debug!(%peer, error, "connection failed");
         }
         drop(place);
     }

@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 
 /// Error for an unusable certificate or key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {} can't be used: {cause}", path.display())]
+#[error("{key}: can't use {}: {cause}", path.display())]
 pub struct BadTls {
     /// Configuration key that names the file.
     pub key: &'static str,
@@ -36,7 +36,7 @@ pub fn acceptor(certificates: &Path, key: &Path) -> Result<TlsAcceptor, BadTls> 
         .and_then(Iterator::collect)
         .map_err(|error| of_certificates(error.to_string()))?;
     if chain.is_empty() {
-        return Err(of_certificates("it holds no certificate".to_owned()));
+        return Err(of_certificates("it contains no certificate".to_owned()));
     }
     let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| of_key(error.to_string()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -20,11 +20,11 @@ pub(crate) fn take_source(body: &mut api::CreateTask) -> Result<SourceRequest, S
         (None, true) => Ok(SourceRequest::Appended),
         (Some(_), true) => Err(ServiceError::invalid(
             "/source",
-            "an open task has none: its items are appended",
+            "an open task has no source: its items are appended",
         )),
         (None, false) => Err(ServiceError::invalid(
             "/source",
-            "say where its items come from, or `open`: they are appended later",
+            "set a source, or `open` to append items later",
         )),
     }
 }

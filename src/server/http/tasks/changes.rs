@@ -41,7 +41,7 @@ pub(crate) async fn create(
 ) -> HttpResult {
     let own = call.caller.business.as_ref();
     if own.is_some_and(|own| *own != body.own.business) {
-        let text = format!("there is no business {}", body.own.business);
+        let text = format!("no business {}", body.own.business);
         return Err(ServiceError::unprocessable("/business", text).into());
     }
     let plan = TaskPlan {
@@ -98,7 +98,7 @@ pub(crate) async fn clone(
     request_body = EditBody, security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = api::Task, headers(("etag" = String))),
-        (status = 409, description = "conflict (each fixed member is named), no-capacity, wrong-state, name-taken"),
+        (status = 409, description = "conflict (lists each member that can't be changed), no-capacity, wrong-state, name-taken"),
         (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
@@ -133,7 +133,7 @@ pub(crate) async fn edit(
     delete, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "delete_task", params(DryRunQuery),
     request_body = Option<api::Reason>, security(("bearer" = ["operator"])),
     responses(
-        (status = 204, description = "It is gone"),
+        (status = 204, description = "Deleted"),
         (status = 409, description = "wrong-state, conflict"),
     )
 )]

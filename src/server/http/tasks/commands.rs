@@ -19,10 +19,10 @@ use windrow_core::task::spec::{JsonText, SpecPatch};
     post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task",
     request_body = Option<api::StartTask>, params(DryRunQuery, StrictQuery), security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 200, body = api::Task, headers(("etag" = String)), description = "It was started already"),
+        (status = 200, body = api::Task, headers(("etag" = String)), description = "Already started"),
         (status = 202, body = api::Task, headers(("etag" = String))),
         (status = 409, description = "wrong-state"),
-        (status = 422, description = "validation-failed (strict, or start_at is over)"),
+        (status = 422, description = "validation-failed (strict, or start_at is in the past)"),
     )
 )]
 pub(crate) async fn start(
@@ -33,7 +33,7 @@ pub(crate) async fn start(
 ) -> HttpResult {
     let at = match (&body.start_at, body.now) {
         (Some(_), Some(true)) => {
-            return Err(ServiceError::invalid("/now", "either now or start_at, not both").into());
+            return Err(ServiceError::invalid("/now", "`now` and start_at exclude each other").into());
         }
         (Some(text), _) => Some(time("/start_at", text)?),
         (None, Some(true)) => Some(call.service.now()),
@@ -56,7 +56,7 @@ pub(crate) async fn start(
     post, path = "/v1/tasks/{task}/stop", tag = "tasks", operation_id = "stop_task",
     request_body = Option<api::StopTask>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 200, body = api::Task, headers(("etag" = String)), description = "It was stopping or stopped already"),
+        (status = 200, body = api::Task, headers(("etag" = String)), description = "Already stopping or stopped"),
         (status = 202, body = api::Task, headers(("etag" = String))),
         (status = 409, description = "wrong-state"),
     )
@@ -80,7 +80,7 @@ pub(crate) async fn stop(
     post, path = "/v1/tasks/{task}/cancel", tag = "tasks", operation_id = "cancel_task",
     request_body = Option<api::Reason>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 200, body = api::Task, headers(("etag" = String)), description = "It was cancelled already"),
+        (status = 200, body = api::Task, headers(("etag" = String)), description = "Already cancelled"),
         (status = 202, body = api::Task, headers(("etag" = String))),
         (status = 409, description = "wrong-state"),
     )
@@ -102,7 +102,7 @@ pub(crate) async fn cancel(
     post, path = "/v1/tasks/{task}/finish", tag = "tasks", operation_id = "finish_task",
     request_body = Option<api::FinishTask>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 200, body = api::Task, headers(("etag" = String)), description = "It was cut there already"),
+        (status = 200, body = api::Task, headers(("etag" = String)), description = "Already cut there"),
         (status = 202, body = api::Task, headers(("etag" = String))),
         (status = 409, description = "wrong-state, conflict"),
     )
@@ -125,7 +125,7 @@ pub(crate) async fn finish(
     post, path = "/v1/tasks/{task}/recover", tag = "tasks", operation_id = "recover_task",
     request_body = Option<api::Reason>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 200, body = api::Task, headers(("etag" = String)), description = "It is queued or runs"),
+        (status = 200, body = api::Task, headers(("etag" = String)), description = "Queued or running"),
         (status = 202, body = api::Task, headers(("etag" = String))),
         (status = 409, description = "wrong-state"),
     )
@@ -174,7 +174,7 @@ pub(crate) async fn relocate(
     post, path = "/v1/tasks/{task}/ready", tag = "tasks", operation_id = "ready_task",
     request_body = Option<api::Ready>, params(DryRunQuery), security(("bearer" = ["business"])),
     responses(
-        (status = 200, body = api::Task, headers(("etag" = String)), description = "It was ready already"),
+        (status = 200, body = api::Task, headers(("etag" = String)), description = "Already ready"),
         (status = 202, body = api::Task, headers(("etag" = String))),
         (status = 409, description = "stale-start, wrong-state, conflict"),
     )

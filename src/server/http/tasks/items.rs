@@ -29,7 +29,7 @@ use windrow_engine::ports::sources::append::{Appended, NewBlock};
     post, path = "/v1/tasks/{task}/items", tag = "tasks", operation_id = "append_items", request_body = api::AppendItems,
     params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 200, body = api::AppendedItems, description = "They were appended before, with this key"),
+        (status = 200, body = api::AppendedItems, description = "Already appended with this key"),
         (status = 201, body = api::AppendedItems),
         (status = 409, description = "task-sealed, wrong-state, conflict"),
         (status = 422, description = "validation-failed, idempotency-key-reused"),
@@ -84,7 +84,7 @@ fn fate(added: &Result<Appended, ServiceError>) -> AppendFate {
     post, path = "/v1/tasks/{task}/seal", tag = "tasks", operation_id = "seal_task",
     request_body = Option<api::Reason>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 200, body = api::Task, headers(("etag" = String)), description = "It was sealed already"),
+        (status = 200, body = api::Task, headers(("etag" = String)), description = "Already sealed"),
         (status = 202, body = api::Task, headers(("etag" = String))),
         (status = 409, description = "wrong-state, conflict"),
     )
@@ -104,7 +104,7 @@ fn block(items: &RawValue, key: Option<String>) -> Result<NewBlock, ServiceError
     check_depth("/items", inner.unwrap_or_default())?;
     let mut reader = serde_json::Deserializer::from_str(items.get());
     let read = reader.deserialize_seq(Rows(NewBlock::new(key)));
-    read.map_err(|_| ServiceError::invalid("/items", "a list is expected"))
+    read.map_err(|_| ServiceError::invalid("/items", "must be a list"))
 }
 
 struct Rows(NewBlock);

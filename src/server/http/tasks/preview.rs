@@ -64,13 +64,16 @@ pub(crate) async fn preview(
 fn chosen(text: &str) -> Result<Vec<ItemIndex>, ServiceError> {
     let refuse = |why: String| ServiceError::invalid("/indexes", why);
     if text.len() > INDEXES_BYTES_MAX {
-        return Err(refuse(format!(
-            "it is longer than {INDEXES_BYTES_MAX} characters"
-        )));
+        return Err(refuse(format!("must be at most {INDEXES_BYTES_MAX} characters")));
     }
     let mut found = Vec::new();
     for part in text.split(',').map(str::trim) {
-        let bad = || refuse(format!("{} names no item; try 0,17,999 or 5..9", quoted(part)));
+        let bad = || {
+            refuse(format!(
+                "{} is not an item or a range; try 0,17,999 or 5..9",
+                quoted(part)
+            ))
+        };
         let number = |text: &str| text.trim().parse::<u64>().map_err(|_| bad());
         let (first, end) = match (part.split_once(".."), part.split_once('-')) {
             (Some((first, end)), _) => (number(first)?, number(end)?),

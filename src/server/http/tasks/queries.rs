@@ -56,7 +56,7 @@ impl ListQuery {
         let status = |word: &str| {
             Status::parse(word.trim()).ok_or_else(|| {
                 let known: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
-                let fault = FieldFault::new("status", format!("{} is no status", quoted(word)));
+                let fault = FieldFault::new("status", format!("{} is not a status", quoted(word)));
                 let like = nearest(word.trim(), known.iter().map(|word| (*word).to_owned()));
                 let meant = like
                     .map(|like| format!("did you mean {like}? one of "))
@@ -72,7 +72,7 @@ impl ListQuery {
             let pair = text
                 .split_once(':')
                 .map(|(key, value)| (key.to_owned(), value.to_owned()));
-            pair.ok_or_else(|| ServiceError::invalid("label", "a label is asked for as key:value"))
+            pair.ok_or_else(|| ServiceError::invalid("label", "must have the form key:value"))
         });
         let parent = self.parent.as_deref().map(|text| {
             let id: Result<TaskId, _> = text.parse();

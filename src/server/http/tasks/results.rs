@@ -60,7 +60,7 @@ pub(crate) struct ResultParams {
     security(("bearer" = ["viewer", "business"])), params(ResultParams),
     responses(
         (status = 200, description = "The rows", content((String = "application/x-ndjson"), (String = "text/csv"))),
-        (status = 409, description = "conflict: it keeps none, or no longer"),
+        (status = 409, description = "conflict: the task keeps no results, or no longer has them"),
     )
 )]
 pub(crate) async fn results(
@@ -72,8 +72,8 @@ pub(crate) async fn results(
     let format = Format::wanted(params.format, &headers);
     let from = first_of(params.after)?;
     if task.tuning.results == Results::Off {
-        let advice = "make a task with results = keep; what was not kept can't be found again";
-        return Err(ServiceError::conflict(format!("{} keeps no results", task.id), advice).into());
+        let advice = "create a task with results = keep; results that were not kept can't be recovered";
+        return Err(ServiceError::conflict(format!("{} doesn't keep results", task.id), advice).into());
     }
     let members = params.data.as_deref().map(Members::parse);
     let rows = Rows {
@@ -152,7 +152,7 @@ pub(crate) fn columns(names: &str, format: Format) -> Result<Columns, ServiceErr
     match format {
         Format::Ndjson => Err(ServiceError::invalid(
             "columns",
-            "only a CSV has columns; `format=csv`",
+            "only CSV has columns; use `format=csv`",
         )),
         Format::Csv => Ok(Columns::parse(names)),
     }

@@ -25,7 +25,7 @@ pub(crate) fn show_skips(skips: &Stretches) -> Option<api::TaskSkips> {
 /// Returns a clause about skipped items, to append to an explanation of an unfinished task.
 pub(crate) fn clause(skips: &api::TaskSkips) -> String {
     format!(
-        "{} are skipped without a call, as people asked (see its revisions)",
+        "{} are skipped without a call, as requested (see the task's revisions)",
         counted(skips.items, "item")
     )
 }

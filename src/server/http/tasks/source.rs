@@ -14,14 +14,14 @@ pub(crate) fn read_source(body: api::NewSource) -> Result<SourceRequest, Service
     let missing = |member: &str| {
         ServiceError::invalid(
             format!("/source/{member}"),
-            format!("a source of this type has {member}"),
+            format!("this type of source requires {member}"),
         )
     };
     match body.kind {
         api::SourceKind::Range => {
             let total = body.total.ok_or_else(|| missing("total"))?;
             if total > INDEX_MAX {
-                let text = format!("a task has at most {INDEX_MAX} items");
+                let text = format!("must be at most {INDEX_MAX} items");
                 return Err(ServiceError::invalid("/source/total", text));
             }
             Ok(SourceRequest::Range {
@@ -75,7 +75,7 @@ fn row_format(body: &api::NewSource) -> Result<RowFormat, ServiceError> {
         Some(api::FileFormat::Nul) => Ok(RowFormat::Nul),
         None => Err(ServiceError::invalid(
             "/source/format",
-            "say csv, ndjson or lines: the path doesn't tell",
+            "set csv, ndjson or lines: the path doesn't tell",
         )),
     }
 }
@@ -95,10 +95,7 @@ fn refuse_foreign(body: &api::NewSource) -> Result<(), ServiceError> {
         .filter(|(_, is_named, owner)| *is_named && *owner != body.kind);
     let faults: Vec<FieldFault> = foreign
         .map(|(member, _, _)| {
-            FieldFault::new(
-                format!("/source/{member}"),
-                "it belongs to another type of source",
-            )
+            FieldFault::new(format!("/source/{member}"), "belongs to another type of source")
         })
         .collect();
     if faults.is_empty() {
@@ -114,11 +111,11 @@ fn list(items: Box<RawValue>) -> Result<SourceRequest, ServiceError> {
         Err(ServiceError::invalid("/source/items", what))
     });
     if !text.starts_with('[') {
-        return fault("a list is expected");
+        return fault("must be a list");
     }
     if text.len() > INLINE_BYTES_MAX {
         let text = format!(
-            "the list has {} bytes; one in a request has at most {INLINE_BYTES_MAX}",
+            "the list has {} bytes; an inline list may have {INLINE_BYTES_MAX}",
             text.len()
         );
         return Err(ServiceError::TooLarge(text));

@@ -73,8 +73,8 @@ pub(crate) async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpRes
 /// Revoke a token immediately.
 #[utoipa::path(
     delete, path = "/v1/tokens/{id}", operation_id = "revoke_token", tag = "access",
-    params(("id" = i64, Path, description = "Its number", minimum = 1), ReasonQuery, DryRunQuery),
-    security(("bearer" = ["admin"])), responses((status = 204, description = "It is not believed any more"))
+    params(("id" = i64, Path, description = "Token number", minimum = 1), ReasonQuery, DryRunQuery),
+    security(("bearer" = ["admin"])), responses((status = 204, description = "Revoked"))
 )]
 pub(crate) async fn revoke(
     call: Call,
@@ -82,7 +82,7 @@ pub(crate) async fn revoke(
     Params(query): Params<ReasonQuery>,
 ) -> HttpResult {
     let number = id.parse::<i64>().ok().filter(|number| *number > 0);
-    let fault = || ServiceError::invalid("id", format!("{} is not the number of a token", quoted(&id)));
+    let fault = || ServiceError::invalid("id", format!("{} is not a token number", quoted(&id)));
     let number = number.ok_or_else(fault)?;
     let write = call.write(query.reason);
     let revoked = call.service.access.revoke(number, &write).await?;

@@ -46,8 +46,8 @@ pub(crate) async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpRes
 /// Sign a browser out immediately.
 #[utoipa::path(
     delete, path = "/v1/sessions/{id}", operation_id = "end_session", tag = "access",
-    params(("id" = i64, Path, description = "Its number", minimum = 1), ReasonQuery, DryRunQuery),
-    security(("bearer" = ["admin"])), responses((status = 204, description = "Its cookie is not believed any more"))
+    params(("id" = i64, Path, description = "Session number", minimum = 1), ReasonQuery, DryRunQuery),
+    security(("bearer" = ["admin"])), responses((status = 204, description = "Ended; its cookie is no longer valid"))
 )]
 pub(crate) async fn end(
     call: Call,
@@ -55,7 +55,7 @@ pub(crate) async fn end(
     Params(query): Params<ReasonQuery>,
 ) -> HttpResult {
     let number = id.parse::<i64>().ok().filter(|number| *number > 0);
-    let fault = || ServiceError::invalid("id", format!("{} is not the number of a session", quoted(&id)));
+    let fault = || ServiceError::invalid("id", format!("{} is not a session number", quoted(&id)));
     let number = number.ok_or_else(fault)?;
     let write = call.write(query.reason);
     call.service.access.end_sign_in(number, &write).await?;

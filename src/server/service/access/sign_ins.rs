@@ -92,7 +92,7 @@ impl Access {
     pub(super) async fn by_cookie(&self, cookie: &str) -> Result<Identity, ServiceError> {
         let found = self.sign_ins.sign_in(&hash(cookie)).await?;
         let found = found.filter(|found| found.is_live(self.node.now()));
-        let view = found.ok_or_else(|| refuse("the session is over"))?;
+        let view = found.ok_or_else(|| refuse("the session has ended"))?;
         Ok(Identity {
             sign_in: Some(SignIn {
                 id: view.id,

@@ -46,7 +46,7 @@ impl Access {
         {
             return Err(ServiceError::unprocessable(
                 "/business",
-                format!("there is no business {slug}"),
+                format!("no business {slug}"),
             ));
         }
         let token = make(TOKEN_PREFIX)?;
@@ -57,7 +57,7 @@ impl Access {
                 token = view.prefix,
                 name = view.name,
                 role = view.role.as_str(),
-                "token made"
+                "token created"
             );
         }
         Ok(MadeToken { view, token })
@@ -92,8 +92,10 @@ fn check_grant(grant: &TokenGrant, now: WallMs) -> Result<(), ServiceError> {
         .iter()
         .any(|name| name.eq_ignore_ascii_case(grant.name.trim()))
     {
-        let text = "the audit has what a node does by itself under this name";
-        return Err(FieldFault::new("/name", text).advise("another name").into());
+        let text = "this name is reserved for a node's own actions in the audit log";
+        return Err(FieldFault::new("/name", text)
+            .advise("choose another name")
+            .into());
     }
     match (grant.role, &grant.business) {
         (Role::Business, None) => {

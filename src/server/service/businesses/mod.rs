@@ -128,7 +128,7 @@ impl Businesses {
                 let all = self.store.businesses(false, None, LOOKED_THROUGH_MAX).await?;
                 let like = nearest(slug, all.into_iter().map(|one| one.slug));
                 let shown = cut(slug, QUOTE_CHARS_MAX);
-                let missing = FieldFault::new("/business", format!("there is no business {shown}"))
+                let missing = FieldFault::new("/business", format!("no business {shown}"))
                     .missing(format!("/v1/businesses/{slug}"));
                 match like {
                     Some(like) => missing.advise(format!("did you mean {like}?")),
@@ -338,7 +338,7 @@ fn patched(before: &Business, patch: &Value) -> Result<BusinessBody, ServiceErro
     if !patch.is_object() {
         return Err(ServiceError::invalid(
             "",
-            "must be a JSON object of the members to change",
+            "must be a JSON object with the members to change",
         ));
     }
     merge_patch::apply(&mut value, patch);
@@ -351,8 +351,8 @@ fn patched(before: &Business, patch: &Value) -> Result<BusinessBody, ServiceErro
 }
 
 fn signs_nothing(slug: &str) -> ServiceError {
-    let detail = format!("{slug} has no signing secret: its calls reach nobody who would verify a signature");
-    ServiceError::conflict(detail, "a business with a url, or with hooks, has one")
+    let detail = format!("{slug} has no signing secret: its calls aren't signed");
+    ServiceError::conflict(detail, "only businesses with a url or hooks have one")
 }
 
 /// Builds an unsaved business to check its handler.
@@ -389,7 +389,7 @@ fn refuse_failed(report: &[CheckLine]) -> Result<(), ServiceError> {
 }
 
 pub(super) fn changing_too_fast(slug: &str) -> ServiceError {
-    ServiceError::conflict(format!("{slug} keeps being changed by others"), "send it again")
+    ServiceError::conflict(format!("{slug} keeps being changed by others"), "retry")
 }
 
 #[cfg(test)]

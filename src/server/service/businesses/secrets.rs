@@ -33,12 +33,12 @@ impl Businesses {
         };
         let opened = self.vault.open(&BusinessSecrets::place(&business.slug), sealed);
         let opened = opened.map_err(|why| {
-            let advice =
-                "give the node its key back; without it register the business anew under another name";
+            let advice = "restore the node's key, or register the business again under another name";
             ServiceError::conflict(format!("{}: {why}", business.slug), advice)
         })?;
         let secrets = BusinessSecrets::from_bytes(&opened);
-        secrets.ok_or_else(|| ServiceError::Internal(format!("{}: its secrets are not ours", business.slug)))
+        secrets
+            .ok_or_else(|| ServiceError::Internal(format!("{}: its secrets can't be parsed", business.slug)))
     }
 }
 
@@ -65,10 +65,10 @@ pub(super) fn given(
 }
 
 fn of_another(member: &str, name: &str, origin: &str) -> ServiceError {
-    let what = format!("its value belongs to {origin}, for which it was given, and isn't sent elsewhere");
+    let what = format!("the value was given for {origin} and isn't sent elsewhere");
     let fault = FieldFault::new(place(member, name), what);
     fault
-        .advise("give it anew with the new address, or take it away (null)")
+        .advise("set it again together with the new address, or remove it (null)")
         .into()
 }
 
@@ -91,7 +91,7 @@ fn values(
         let value = value.cloned().ok_or_else(|| {
             ServiceError::unprocessable(
                 place(member, name),
-                format!("{MASK} stands for a stored value, and there is none"),
+                format!("{MASK} stands for a stored value, but none is stored"),
             )
         })?;
         values.insert(name.clone(), value);

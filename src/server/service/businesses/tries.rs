@@ -147,7 +147,7 @@ impl Tries {
             timeout: limit,
         };
         let reply = timeout(limit + MARGIN, handler.process(call)).await;
-        let late = || Failure::new("TIMEOUT", "no answer in time");
+        let late = || Failure::new("TIMEOUT", "no response in time");
         let reply = reply.unwrap_or_else(|_| Reply::failed(FailureClass::Unclear, late()));
         (reply, clock.now().since(begun))
     }
@@ -167,8 +167,8 @@ impl Turn {
             .insert(caller.to_owned());
         if !is_free {
             return Err(ServiceError::conflict(
-                "a call that you tried is still under way",
-                "wait until it ends; it takes a minute at most",
+                "another test call of yours is in progress",
+                "wait until it ends, at most a minute",
             ));
         }
         Ok(Turn {
@@ -188,19 +188,19 @@ impl Drop for Turn {
 fn refuse_faults(wanted: &Wanted) -> Result<(), ServiceError> {
     let mut faults = Vec::new();
     if wanted.index.0 >= INDEX_MAX {
-        let text = format!("the highest is {}", INDEX_MAX - 1);
+        let text = format!("must be at most {}", INDEX_MAX - 1);
         faults.push(FieldFault::new("/index", text));
     }
     let bytes = wanted.data.as_ref().map_or(0, |data| data.get().len());
     if bytes > DATA_MAX {
-        let text = format!("it has {bytes} bytes; at most {DATA_MAX} are tried");
-        faults.push(FieldFault::new("/data", text).advise("make a task of it: POST /v1/tasks"));
+        let text = format!("{bytes} bytes; a test call may have {DATA_MAX}");
+        faults.push(FieldFault::new("/data", text).advise("create a task instead: POST /v1/tasks"));
     }
     if wanted
         .timeout
         .is_some_and(|limit| limit.is_zero() || limit > TIMEOUT_MAX)
     {
-        let text = format!("it is more than 0s and at most {}s", TIMEOUT_MAX.as_secs());
+        let text = format!("must be more than 0s and at most {}s", TIMEOUT_MAX.as_secs());
         faults.push(FieldFault::new("/timeout", text).advise("10s"));
     }
     match faults.is_empty() {
@@ -257,7 +257,7 @@ fn told(item_key: String, index: ItemIndex, reply: Reply, took: Duration) -> Tri
     let missing = || PreviewedItem {
         index,
         result: "broken",
-        failure: Some(Failure::new("BAD_REPLY", "the answer says nothing of the item")),
+        failure: Some(Failure::new("BAD_REPLY", "the response doesn't mention the item")),
         took,
     };
     Tried {

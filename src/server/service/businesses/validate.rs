@@ -92,7 +92,7 @@ fn check_handler(
 fn check_batch(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFault>) {
     let tuning = body.defaults.apply(&config.task_defaults.tuning);
     if tuning.batch != NonZeroU32::MIN {
-        let what = "must be 1: a request is made for one item";
+        let what = "must be 1: a request carries one item";
         faults.push(FieldFault::new("/defaults/batch", what).advise("1"));
     }
 }
@@ -118,15 +118,15 @@ fn check_command(
     if names.iter().any(|name| name == command) {
         return;
     }
-    let unknown = "this node has no command of that name";
+    let unknown = "no command with this name on this node";
     let (what, advice) = match names.as_slice() {
         [] if !commands.enabled => (
-            "this node starts no commands",
-            "handler.command.enabled = true in its config.toml".to_owned(),
+            "commands are disabled on this node",
+            "set handler.command.enabled = true in its config.toml".to_owned(),
         ),
         [] => (
             unknown,
-            format!("[handler.command.commands.{command}] in its config.toml"),
+            format!("add [handler.command.commands.{command}] to its config.toml"),
         ),
         names => (unknown, format!("one of {}", names.join(", "))),
     };
@@ -164,8 +164,7 @@ fn check_hooks(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
         };
         let name = kind.as_str().trim_start_matches("task.");
         if let (Some(handler), None) = (urlless, &hook.url) {
-            let what =
-                format!("required: a business with a `{handler}` has no URL that the hook could be sent to");
+            let what = format!("required: a business with a `{handler}` has no URL for the hook");
             faults.push(FieldFault::new(format!("/hooks/{name}/url"), what));
         }
         if hook
@@ -185,7 +184,9 @@ fn check_defaults(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFa
     }
     if body.defaults.rate == Some(RateLimit::Unlimited) && !config.node.allow_unlimited {
         let what = "unlimited tasks are not allowed on this node";
-        faults.push(FieldFault::new("/defaults/rate", what).advise("500/s, or node.allow_unlimited = true"));
+        faults.push(
+            FieldFault::new("/defaults/rate", what).advise("500/s, or set node.allow_unlimited = true"),
+        );
     }
 }
 
@@ -198,8 +199,8 @@ fn check_limits(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFaul
             RateLimit::Limited(rate) => rate.as_per_second() <= limit.as_per_second(),
         };
         if !fits {
-            let what = format!("its tasks begin with {}, which is more than {limit}", tuning.rate);
-            let advice = format!("\"defaults\":{{\"rate\":\"{limit}\"}}, or a higher limit");
+            let what = format!("its tasks start with {}, which exceeds {limit}", tuning.rate);
+            let advice = format!("set \"defaults\":{{\"rate\":\"{limit}\"}}, or a higher limit");
             faults.push(FieldFault::new("/limits/rate", what).advise(advice));
         }
     }
@@ -209,7 +210,7 @@ fn check_limits(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFaul
             Auto::Auto => tuning.batch.max(NonZeroU32::MIN),
         };
         if least > limit {
-            let what = format!("its tasks begin with {least} items in flight, which is more than {limit}");
+            let what = format!("its tasks start with {least} items in flight, which exceeds {limit}");
             faults.push(FieldFault::new("/limits/concurrency", what).advise(format!("at least {least}")));
         }
     }

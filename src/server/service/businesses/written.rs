@@ -169,7 +169,7 @@ impl BusinessBody {
 
     /// Converts the business to JSON.
     pub fn to_json(&self) -> Value {
-        serde_json::to_value(self).expect("texts, numbers and flags are always JSON")
+        serde_json::to_value(self).expect("strings, numbers and booleans are always JSON")
     }
 
     /// Parses a business from JSON.

@@ -158,7 +158,7 @@ impl Cluster {
     pub(super) async fn ask(&self, peer: &Peer, question: &Question) -> Result<PeerReply, Unreachable> {
         let answer = self.parts.peers.ask(peer, question).await;
         if let Err(silent) = &answer {
-            tracing::debug!(%silent, "a peer gave no answer");
+            tracing::debug!(%silent, "peer didn't respond");
         }
         answer
     }
@@ -208,7 +208,7 @@ impl Cluster {
         let (shards, sessions) = match read.await {
             Ok(read) => read,
             Err(error) => {
-                tracing::debug!(%error, "the owners of a task are not known");
+                tracing::debug!(%error, "owners of a task not available");
                 return (Vec::new(), Vec::new(), Vec::new());
             }
         };
@@ -271,7 +271,7 @@ impl Cluster {
                 Some(peer) => peers.push(peer),
                 None => silent.push(Unreachable {
                     node: name,
-                    why: "it has ended, and what it counted is gone".to_owned(),
+                    why: "it has ended, and its measurements are lost".to_owned(),
                 }),
             }
         }
@@ -312,6 +312,6 @@ pub(super) fn peer(session: &SessionView, address: &str) -> Peer {
 pub(super) fn amiss(peer: &Peer) -> Unreachable {
     Unreachable {
         node: peer.node.clone(),
-        why: "unexpected reply; does it run another version?".to_owned(),
+        why: "unexpected reply; check that it runs the same version".to_owned(),
     }
 }

@@ -184,7 +184,7 @@ fn peer_of(row: &NodeRow) -> Result<Peer, Unreachable> {
         why: why.to_owned(),
     };
     if row.session.fenced {
-        return Err(silent("it lost its session and has not begun another"));
+        return Err(silent("it lost its session and has not started another"));
     }
     let address = row
         .session

@@ -169,10 +169,10 @@ impl Datasets {
         count: u32,
     ) -> Result<Vec<ItemOutput>, ServiceError> {
         let Some((member, epoch)) = &generation.key else {
-            let detail = format!("generation {} can't be looked up by a key", generation.no);
+            let detail = format!("generation {} has no keys to look up", generation.no);
             return Err(ServiceError::conflict(
                 detail,
-                "`publish_key` of its task names the member",
+                "set `publish_key` of its task to the member with the key",
             ));
         };
         let (mut found, mut from) = (Vec::new(), from);
@@ -219,8 +219,8 @@ impl Datasets {
         } = change
             && self.node.config().datasets.redis_url.is_none()
         {
-            let fault = FieldFault::new("/sink", "this node knows no Redis of readers");
-            return Err(fault.advise("datasets.redis_url in its config.toml").into());
+            let fault = FieldFault::new("/sink", "no Redis for readers is configured on this node");
+            return Err(fault.advise("set datasets.redis_url in its config.toml").into());
         }
         let now = self.node.now();
         let changed = self
@@ -286,10 +286,13 @@ impl Results {
     pub async fn page(&mut self) -> Result<Vec<ItemOutput>, ServiceError> {
         let page = self.reader.page().await?;
         if page.is_empty() && !self.is_kept().await? {
-            let detail = format!("generation {} of {} went while it was read", self.no, self.name);
+            let detail = format!(
+                "generation {} of {} was removed during the read",
+                self.no, self.name
+            );
             return Err(ServiceError::conflict(
                 detail,
-                "read the current one, or pin what you read",
+                "read the current one, or pin the one you read",
             ));
         }
         Ok(page)
@@ -314,10 +317,10 @@ impl From<DatasetError> for ServiceError {
             }
             DatasetError::Changed { .. } => ServiceError::EtagMismatch(text),
             DatasetError::TooManyPins(_) => {
-                ServiceError::conflict(text, "`windrow dataset unpin` one that nobody needs")
+                ServiceError::conflict(text, "`windrow dataset unpin` one that is no longer needed")
             }
             DatasetError::InUse(task) => {
-                ServiceError::conflict(text, format!("cancel {task}, or wait for its end"))
+                ServiceError::conflict(text, format!("cancel {task}, or wait until it ends"))
             }
             DatasetError::Store(error) => error.into(),
         }

@@ -27,9 +27,9 @@ pub(in crate::service) fn check(
     if said.results == Some(Results::Off) {
         let fault = FieldFault::new(
             "/results",
-            "what is published are results, which the task doesn't keep",
+            "only results can be published, and the task doesn't keep them",
         );
-        faults.push(fault.advise("results = keep, or leave it out"));
+        faults.push(fault.advise("results = keep, or no `results` at all"));
     }
     if publish
         .key
@@ -55,8 +55,8 @@ fn name_fault(name: &str, slug: &str, write: &Write) -> Option<FieldFault> {
     if write.actor.source != "business" || is_own_name(name, slug) {
         return None;
     }
-    let what = format!("a token of {slug} publishes to {slug} and to names that begin with {slug}.");
-    Some(FieldFault::new("/publish", what).advise(format!("{slug}.board, or a token of an operator")))
+    let what = format!("a token of {slug} may only publish to {slug} and names that begin with {slug}.");
+    Some(FieldFault::new("/publish", what).advise(format!("{slug}.board, or use an operator's token")))
 }
 
 fn reduce_fault(reduce: &Reduce, business: &Business, config: &Config) -> Option<FieldFault> {
@@ -66,8 +66,8 @@ fn reduce_fault(reduce: &Reduce, business: &Business, config: &Config) -> Option
             let own = business.spec.hooks.get(HookKind::Reduce);
             let has_url = own.is_some_and(|hook| hook.url.is_some())
                 || matches!(business.spec.handler, HandlerSpec::Http(_));
-            let fault = FieldFault::new("/reduce", "the business has no url that could be called");
-            (!has_url).then(|| fault.advise("hooks.reduce.url of the business, or a command"))
+            let fault = FieldFault::new("/reduce", "the business has no url to call");
+            (!has_url).then(|| fault.advise("set hooks.reduce.url of the business, or use a command"))
         }
         Reduce::Command(name) => {
             let commands = &config.command_handler;
@@ -75,9 +75,9 @@ fn reduce_fault(reduce: &Reduce, business: &Business, config: &Config) -> Option
             if known.is_some_and(|command| !command.cmd.is_empty()) {
                 return None;
             }
-            let fault = FieldFault::new("/reduce", format!("this node has no command {name} with a cmd"));
+            let fault = FieldFault::new("/reduce", format!("no command {name} with a cmd on this node"));
             Some(fault.advise(format!(
-                "[handler.command.commands.{name}] in its config.toml, on every node"
+                "add [handler.command.commands.{name}] to the config.toml of every node"
             )))
         }
     }

@@ -61,7 +61,7 @@ impl Watches {
                     self.tell(&name, seen);
                 }
                 Err(error) => {
-                    tracing::debug!(dataset = name, %error, "a dataset that is waited for was not read")
+                    tracing::debug!(dataset = name, %error, "read of an awaited dataset failed")
                 }
             }
         }

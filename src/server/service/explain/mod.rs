@@ -270,11 +270,11 @@ fn nobody(
     let is_owner = |taken: &&Takeover| owner.is_some_and(|owner| owner.node == taken.by);
     match (facts.taken_over.as_ref().filter(|taken| !is_owner(taken)), owner) {
         (Some(taken), _) => Some(format!(
-            "{}; its run there has just begun: ask again in a few seconds",
+            "{}; its run there has just started: ask again in a few seconds",
             taken.text
         )),
         (None, Some(owner)) => Some(format!(
-            "{} runs it and can't be asked: {}; {}",
+            "{} runs it but can't be reached: {}; {}",
             owner.node,
             owner.why,
             prospect(task, "the task", redis_lost)
@@ -289,7 +289,7 @@ fn prospect(task: &TaskView, what: &str, redis_lost: Option<&str>) -> String {
     match (task.status_text.as_ref().filter(|_| waits), redis_lost) {
         // If one node couldn't take it over, the same holds for all others, or one of them would have.
         (Some(text), _) => text.clone(),
-        (None, Some(lost)) => format!("this node has lost Redis: {lost}"),
-        (None, None) => format!("if it is gone, another node takes {what} over by itself"),
+        (None, Some(lost)) => format!("this node can't reach Redis: {lost}"),
+        (None, None) => format!("if that node is gone, another node takes {what} over"),
     }
 }

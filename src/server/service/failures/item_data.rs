@@ -54,7 +54,7 @@ impl Members {
         let Members::These(names) = self else { return None };
         if !has_data {
             let why = "the items carry no data and so have no columns";
-            return Some((why.to_owned(), "the same without it".to_owned()));
+            return Some((why.to_owned(), "leave it out".to_owned()));
         }
         let name = names
             .iter()
@@ -139,7 +139,7 @@ fn shown(row: &str, members: &Members) -> ItemData {
     let text = picked.unwrap_or_else(|| row.to_owned());
     if text.len() > DATA_BYTES_MAX {
         let why = format!(
-            "it has {} bytes, a list shows up to {DATA_BYTES_MAX}; choose members of it",
+            "{} bytes, but a list shows up to {DATA_BYTES_MAX}; select some members",
             text.len()
         );
         return missing(why);
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(why, "the items have no column \"userid\"");
         assert_eq!(
             there_are,
-            "did you mean user_id? one of those that there are: user_id, email"
+            "did you mean user_id? one of the existing ones: user_id, email"
         );
         assert_eq!(Members::parse("email").unknown(true, &columns), None);
         assert_eq!(Members::All.unknown(true, &columns), None);

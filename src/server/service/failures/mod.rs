@@ -204,7 +204,7 @@ impl Failures {
             let shown = shown.into_iter().next();
             return shown
                 .map(|shown| ItemStory::Recorded(Box::new(shown)))
-                .ok_or_else(|| ServiceError::Internal("a failure was lost".to_owned()));
+                .ok_or_else(|| ServiceError::Internal("a failure is missing".to_owned()));
         }
         let live = self.stats.lives_of(task).await.shards;
         let Some(shard) = task
@@ -275,14 +275,14 @@ fn standing((task, shard): (TaskId, &ShardLife), live: &[(String, LiveShard)], i
 fn not_recorded(task: &TaskView, index: ItemIndex) -> ServiceError {
     if task.skips.contains(index) {
         return ServiceError::ItemNotRecorded(format!(
-            "item {} of {} is settled: people wanted it skipped ({SKIPPED_BY_OPERATOR}), so that is what it is unless it was \
-             settled before, or by a call that was out; of such items only the counters are kept",
+            "no record of item {} of {}: an operator skipped it ({SKIPPED_BY_OPERATOR}), unless it was \
+             settled before or by a call in flight; only counters are kept",
             index.0, task.id
         ));
     }
     ServiceError::ItemNotRecorded(format!(
-        "item {} of {} is settled and never failed for good: of such items only the counters are kept, of failures \
-         everything (for as long as retention.failures says)",
+        "item {} of {} is settled and not failed; individual records exist only for failed items, for as \
+         long as retention.failures says",
         index.0, task.id
     ))
 }

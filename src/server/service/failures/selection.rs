@@ -188,13 +188,10 @@ impl Failures {
         if found.is_empty() {
             let failed = match is_unconfirmed {
                 true => "is an unconfirmed failure",
-                false => "failed for good",
+                false => "has failed",
             };
             let text = format!("none of these items of {} {failed} (with these codes)", origin.id);
-            let advice = format!(
-                "`windrow task failures {} --items` lists those that did",
-                origin.id
-            );
+            let advice = format!("`windrow task failures {} --items` lists them", origin.id);
             return Err(FieldFault::new("/filter/indexes", text).advise(advice).into());
         }
         Ok(runs_of(found.into_iter().map(|item| item.index).collect()))
@@ -220,15 +217,21 @@ pub(super) fn runs_of(mut items: Vec<ItemIndex>) -> Vec<RedrivePart> {
 /// Explains why there is nothing to redrive, and where there may be something.
 fn none_failed(origin: &TaskView) -> ServiceError {
     let id = origin.id;
-    let text = format!("{id} has no failures, so there is nothing to do again");
+    let text = format!("{id} has no failures to redrive");
     let fault = FieldFault::new("/filter", text);
     let is_over = origin.status.is_terminal();
     let fault = match origin.parent {
         Some(parent) => fault.advise(format!(
-            "`windrow task redrive {parent} --all` takes what is failed still of {parent}, whose failures it goes over"
+            "`windrow task redrive {parent} --all` redrives the remaining failures of {parent}, the origin \
+             of this redrive"
         )),
-        None if !is_over => fault.advise(format!("the same later: it is {}, and items may fail yet", origin.status)),
-        None => fault.advise(format!("`windrow task report {id}` tells what became of its items")),
+        None if !is_over => fault.advise(format!(
+            "try later: it is {}, and items may still fail",
+            origin.status
+        )),
+        None => fault.advise(format!(
+            "`windrow task report {id}` shows the outcome of its items"
+        )),
     };
     ServiceError::NothingToDo(vec![fault])
 }
@@ -243,8 +246,8 @@ pub(super) fn forgotten(origin: &TaskView, which: &str) -> ServiceError {
 
 fn cant_tell(origin: &TaskView) -> ServiceError {
     let text = format!(
-        "what earlier redrives of {} recovered can't be told: its failures are more than {FATES_MAX}, too scattered, \
-         or no longer kept; redrive those of the newest redrive instead, or take all of them with `again`",
+        "can't tell what earlier redrives of {} recovered: more than {FATES_MAX} failures, too scattered, or \
+         no longer kept; redrive the latest redrive, or all with `again`",
         origin.id
     );
     ServiceError::unprocessable("/again", text)
@@ -293,20 +296,23 @@ impl Redriven {
         if !self.under_way.is_empty() {
             said.push(match under_way {
                 [one] if waits_for_a_start(one) => {
-                    format!("{}, which is {}", by(&self.under_way, "taken by"), one.status)
+                    format!("{}, which is {}", by(&self.under_way, "assigned to"), one.status)
                 }
                 [_] => format!(
-                    "{}, which goes over them already",
-                    by(&self.under_way, "under way in")
+                    "{}, which already handles them",
+                    by(&self.under_way, "in progress in")
                 ),
-                _ => format!("{}, which have them already", by(&self.under_way, "under way in")),
+                _ => format!(
+                    "{}, which already handle them",
+                    by(&self.under_way, "in progress in")
+                ),
             });
         }
-        let text = format!("nothing is left to do again of {origin}: {}", said.join("; "));
+        let text = format!("nothing left to redrive of {origin}: {}", said.join("; "));
         let fault = FieldFault::new("/filter", text);
         let leads_on: Vec<String> = under_way.iter().map(leading_on).collect();
         let advice = match leads_on.is_empty() {
-            true => "`again`, which takes them nevertheless".to_owned(),
+            true => "use `again` to redrive them anyway".to_owned(),
             false => leads_on.join(", "),
         };
         ServiceError::NothingToDo(vec![fault.advise(advice)])
@@ -330,12 +336,15 @@ fn leading_on(redrive: &TaskView) -> String {
 fn unknown_code(origin: &TaskView, groups: &[FailureGroup], at: usize, code: &str) -> FieldFault {
     let fault = FieldFault::new(
         format!("/filter/codes/{at}"),
-        format!("{} has no group of failures {}", origin.id, quoted(code)),
+        format!("{} has no failures with the code {}", origin.id, quoted(code)),
     );
     match groups.iter().find(|group| group.code == FAILURE_CODE_OTHER) {
         Some(other) => {
             let n = other.count;
-            fault.advise(format!("if it is among the {n} failures of rarer codes, {FAILURE_CODE_OTHER:?} does them all; or name their indexes"))
+            fault.advise(format!(
+                "it may be among the {n} failures of rarer codes: redrive all of them with \
+                 {FAILURE_CODE_OTHER:?}, or list the indexes"
+            ))
         }
         None if groups.is_empty() => fault,
         None => {
@@ -364,7 +373,7 @@ pub fn parse_indexes(text: &str) -> Result<Vec<ItemIndex>, String> {
             bounds.ok_or_else(|| format!("{} is neither an index nor a range such as 9-20", quoted(part)))?;
         if last - first >= AMONG_MAX as u64 || indexes.len() as u64 + (last - first) >= AMONG_MAX as u64 {
             return Err(format!(
-                "at most {AMONG_MAX} indexes can be named; without them all failures are taken"
+                "at most {AMONG_MAX} indexes are allowed; leave them out to redrive all failures"
             ));
         }
         indexes.extend((first..=last).map(ItemIndex));

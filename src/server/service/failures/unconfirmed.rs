@@ -61,17 +61,17 @@ fn all_confirmed(origin: &TaskView, codes: &[String]) -> ServiceError {
         true => "",
         false => " with these codes",
     };
-    let text = format!("{id} has no unconfirmed failures{with_these}, so there is nothing to do again");
+    let text = format!("{id} has no unconfirmed failures{with_these} to redrive");
     let fault = FieldFault::new("/filter/unconfirmed", text);
     ServiceError::NothingToDo(vec![fault.advise(format!(
-        "`windrow task redrive {id} --all` does all of its failures again"
+        "`windrow task redrive {id} --all` redrives all of its failures"
     ))])
 }
 
 fn too_many(origin: &TaskView) -> ServiceError {
     let text = format!(
-        "the unconfirmed failures of {} are more than {FATES_MAX}, or too scattered, for one redrive; take all failures of a \
-         code instead",
+        "{} has more than {FATES_MAX} unconfirmed failures, or they are too scattered for one redrive; \
+         redrive all failures of a code instead",
         origin.id
     );
     ServiceError::unprocessable("/filter/unconfirmed", text)

@@ -53,7 +53,7 @@ pub enum JobStart {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
     /// The name belongs to a task over other items. Nothing was changed.
-    #[error("{} is {} over other items", task.spec.name.as_deref().unwrap_or("the name"), task.id)]
+    #[error("{} is {} and has other items", task.spec.name.as_deref().unwrap_or("the name"), task.id)]
     OtherMeaning {
         /// Task that has the name.
         task: Box<TaskView>,

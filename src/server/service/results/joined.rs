@@ -255,7 +255,7 @@ impl Results {
                         "{} and its redrives have more than {REDRIVES_MAX} redrives",
                         task.id
                     );
-                    ServiceError::conflict(detail, "read the results of each of them")
+                    ServiceError::conflict(detail, "read the results of each task separately")
                 })?;
                 let Some(spec) = failures.redrive_of(&view)? else {
                     continue;
@@ -277,9 +277,8 @@ async fn check_failures(list: &dyn FailureList, task: &TaskView) -> Result<(), S
     for group in list.groups(task.id).await? {
         let first = list.places(task.id, &group.code, 0, 1).await?;
         if group.count > 0 && first.is_empty() {
-            let detail = format!("which items of {} failed is no longer known", task.id);
-            let advice =
-                "`retention.failures` says how long it is; the results of each redrive can be read alone";
+            let detail = format!("the list of failed items of {} is no longer kept", task.id);
+            let advice = "see `retention.failures`; the results of each redrive can be read separately";
             return Err(ServiceError::conflict(detail, advice));
         }
     }

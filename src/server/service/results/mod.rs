@@ -72,7 +72,7 @@ impl Results {
             let detail = format!("the results of {} are no longer kept", task.id);
             return Err(ServiceError::conflict(
                 detail,
-                "`retention.results` says how long they are",
+                "see `retention.results` for how long they are kept",
             ));
         }
         if task.status.is_terminal() {

@@ -23,7 +23,8 @@ impl Room {
         let (needed, free) = self.needed.zip(self.free)?;
         (needed > free).then(|| {
             format!(
-                "the results of the items that are left take about {}, and there are {} where they are kept",
+                "the results of the remaining items need about {}, but only {} are free where results are \
+                 stored",
                 size(needed),
                 size(free)
             )
@@ -32,7 +33,7 @@ impl Room {
 }
 
 /// Advice in case of a shortage.
-pub const ADVICE: &str = "make room there; when it is full the task waits, and nothing is lost";
+pub const ADVICE: &str = "free some space there; when it is full the task waits, and nothing is lost";
 
 /// Formats a size in the largest unit that fits.
 fn size(bytes: u64) -> String {

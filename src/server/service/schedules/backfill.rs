@@ -14,10 +14,10 @@ const PAST_LOOKS: u32 = 100;
 fn no_time(from: WallMs, to: WallMs, now: WallMs) -> ServiceError {
     let (first, last) = (from.to_rfc3339(), to.to_rfc3339());
     if from > now {
-        let text = format!("{first} is not over yet: those fires come by themselves");
+        let text = format!("{first} is in the future: later fires happen without a backfill");
         return ServiceError::unprocessable("/from", text);
     }
-    let text = format!("the wrong way round: {last} is not after {first}");
+    let text = format!("{last} is not after {first}");
     ServiceError::unprocessable("/to", text)
 }
 
@@ -39,7 +39,10 @@ impl Schedules {
         let now = self.store.database_time().await?;
         let to = to.unwrap_or(now);
         if to > now {
-            let text = format!("{} is not over: those fires come by themselves", to.to_rfc3339());
+            let text = format!(
+                "{} is in the future: later fires happen without a backfill",
+                to.to_rfc3339()
+            );
             return Err(ServiceError::unprocessable("/to", text));
         }
         if from > now || to <= from {
@@ -54,13 +57,15 @@ impl Schedules {
         if times.is_empty() {
             return Err(ServiceError::unprocessable(
                 "/from",
-                "the schedule names no time from then to `to`",
+                "the schedule has no fire between this time and `to`",
             ));
         }
         if times.len() > BACKFILL_MAX {
-            let text = format!("the schedule names more than {BACKFILL_MAX} times from then to `to`");
+            let text =
+                format!("the schedule has more than {BACKFILL_MAX} fires between `from` and this time");
             let last = times.last().map(|last| last.to_rfc3339()).unwrap_or_default();
-            let fault = FieldFault::new("/to", text).advise(format!("in parts, the first of them to {last}"));
+            let fault =
+                FieldFault::new("/to", text).advise(format!("backfill in parts, the first one up to {last}"));
             return Err(fault.into());
         }
         if publishes {
@@ -71,7 +76,7 @@ impl Schedules {
         let ordered = self.store.backfill(id, wanted, write).await?;
         if !write.dry_run {
             self.node.supervisor.wake_schedules();
-            tracing::info!(schedule = %id, fires = ordered.len(), by = write.actor.name, "fires ordered");
+            tracing::info!(schedule = %id, fires = ordered.len(), by = write.actor.name, "fires requested");
         }
         Ok(ordered)
     }
@@ -91,7 +96,7 @@ impl Schedules {
             let count = skipped.len();
             self.node.meters.fired(FireOutcome::Skipped, count as u64);
             self.node.supervisor.wake_schedules();
-            tracing::info!(schedule = %id, fires = count, by = write.actor.name, "fires given up");
+            tracing::info!(schedule = %id, fires = count, by = write.actor.name, "fires skipped");
         }
         Ok(skipped)
     }
@@ -112,11 +117,11 @@ impl Schedules {
         match newest.filter(|newest| times.last().is_some_and(|last| *last < newest.time)) {
             Some(newest) => Err(ServiceError::conflict(
                 format!(
-                    "the fire of {}, which is later than all of these, has made its task: what they publish would be older \
-                     than what readers have",
+                    "a later fire, of {}, has already created its task: publishing these would replace newer \
+                     data with older",
                     newest.time.to_rfc3339()
                 ),
-                "leave `publish` out; their tasks keep their results",
+                "leave out `publish`; the tasks keep their results",
             )),
             None => Ok(()),
         }

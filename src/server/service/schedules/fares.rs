@@ -78,10 +78,10 @@ fn of_fire(last: &Fire, idle: u64) -> Option<String> {
         .unwrap_or_default();
     match last.outcome {
         FireOutcome::Made => None,
-        FireOutcome::Pending | FireOutcome::Queued => Some(format!("its last fire is retried{why}")),
+        FireOutcome::Pending | FireOutcome::Queued => Some(format!("its last fire is being retried{why}")),
         FireOutcome::Skipped if idle < IDLE_MAX => None,
         FireOutcome::Skipped | FireOutcome::Missed | FireOutcome::Failed if idle > 1 => {
-            Some(format!("its last {idle} fires made no task{why}"))
+            Some(format!("its last {idle} fires created no task{why}"))
         }
         FireOutcome::Skipped | FireOutcome::Missed | FireOutcome::Failed => {
             Some(format!("its last fire {}{why}", worded(last.outcome)))
@@ -93,7 +93,7 @@ fn worded(outcome: FireOutcome) -> &'static str {
     match outcome {
         FireOutcome::Missed => "was missed",
         FireOutcome::Failed => "failed",
-        _ => "made no task",
+        _ => "created no task",
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
             (
                 vec![fire(Skipped, 1), fire(Missed, 9), fire(Made, 1)],
                 10,
-                Some("its last 10 fires made no task: why"),
+                Some("its last 10 fires created no task: why"),
             ),
             (
                 vec![fire(Failed, 1), fire(Made, 1)],
@@ -140,7 +140,7 @@ mod tests {
             (
                 vec![fire(Pending, 1), fire(Failed, 1), fire(Made, 1)],
                 1,
-                Some("its last fire is retried: why"),
+                Some("its last fire is being retried: why"),
             ),
         ] {
             let count = idle(&newest);

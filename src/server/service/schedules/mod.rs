@@ -87,12 +87,12 @@ impl SpecRequest {
         };
         match (&self.cron, self.every, before) {
             (Some(_), Some(_), _) => Err(ServiceError::from(
-                FieldFault::new("/every", "stands beside `cron`").advise("one of both"),
+                FieldFault::new("/every", "excludes `cron`").advise("set only one of them"),
             )),
             (Some(cron), None, _) => self.cron(cron, known),
             (None, Some(_), _) | (None, None, Some(Timing::Every(_))) if self.zone.is_some() => {
                 Err(ServiceError::from(
-                    FieldFault::new("/zone", "`every` follows elapsed time and has no zone")
+                    FieldFault::new("/zone", "`every` counts elapsed time and has no zone")
                         .advise("leave it out"),
                 ))
             }
@@ -100,7 +100,7 @@ impl SpecRequest {
             (None, None, Some(Timing::Cron(cron))) if self.zone.is_some() => self.cron(cron.text(), known),
             (None, None, Some(timing)) => Ok(timing.clone()),
             (None, None, None) => Err(ServiceError::from(
-                FieldFault::new("/cron", "a schedule has `cron` or `every`")
+                FieldFault::new("/cron", "a schedule needs `cron` or `every`")
                     .advise("\"cron\":\"0 3 * * *\", or \"every\":\"30m\""),
             )),
         }
@@ -195,7 +195,7 @@ impl Schedules {
             paused: request.paused,
         };
         let made = self.store.create_schedule(&new, write).await?;
-        self.changed(&made, "schedule made", write);
+        self.changed(&made, "schedule created", write);
         Ok(made)
     }
 
@@ -210,7 +210,7 @@ impl Schedules {
             (Timing::Every(_), _) => "/every",
         };
         Err(ServiceError::from(
-            FieldFault::new(member, "it would never fire from now on").advise("a time to come"),
+            FieldFault::new(member, "it would never fire again").advise("use a time in the future"),
         ))
     }
 
@@ -358,11 +358,11 @@ pub(super) fn past(way: &InTheWay) -> String {
     let schedule = &way.schedule;
     let end = match way.task {
         Some(task) => format!("`windrow task wait {task}`, or cancel it"),
-        None => format!("`windrow schedule fires {schedule}` says why it isn't made"),
+        None => format!("`windrow schedule fires {schedule}` shows why it isn't created"),
     };
     match (way.overlap, way.waiting) {
         (Overlap::Queue, 0) => end,
-        (Overlap::Queue, _) => format!("`windrow schedule skip {schedule}` gives up what waits; {end}"),
+        (Overlap::Queue, _) => format!("`windrow schedule skip {schedule}` skips the waiting fires; {end}"),
         _ => format!("{end}; or `windrow schedule set {schedule} --overlap queue`"),
     }
 }

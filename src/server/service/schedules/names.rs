@@ -17,7 +17,7 @@ const SAME_NAME: &str = "fires_share_names";
 const MISSPELT: &str = "placeholder_misspelt";
 /// Start of the placeholder that is known only once the previous fire is.
 const PREVIOUS: &str = "{previous_fire_time";
-const ADVICE_NONE: &str = "leave the name out";
+const ADVICE_NONE: &str = "leave out the name";
 
 /// Returns the task name for a fire; `None` if the schedule sets none.
 pub fn of_task(schedule: &Schedule, kind: FireKind, times: &FireTimes<'_>) -> Option<String> {
@@ -82,7 +82,7 @@ fn of_template(template: &str) -> Option<String> {
 fn fires_share(same: &SameName, zone: &str) -> Warning {
     let at = |time: WallMs| in_zone(time, zone).unwrap_or_default();
     let text = format!(
-        "the fires of {} and {} would both make {}: the second finds the name taken and fails",
+        "the fires of {} and {} would both create {}: the second one fails because the name is taken",
         at(same.first),
         at(same.second),
         same.name

@@ -84,7 +84,7 @@ impl Stats {
         if self.cluster.parts.is_shared && !elsewhere.is_empty() {
             for ids in elsewhere.chunks(TASKS_MAX) {
                 if let Err(error) = self.ask_owners(ids, &mut lives).await {
-                    tracing::debug!(%error, "the owners of tasks are not known");
+                    tracing::debug!(%error, "owners of tasks not available");
                     ids.iter()
                         .for_each(|id| lives.entry(*id).or_default().is_blind = true);
                 }

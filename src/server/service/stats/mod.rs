@@ -111,7 +111,7 @@ impl Stats {
         // With thousands of runs this takes hundredths of a second, too long for a thread that also moves items.
         let taken = tokio::task::spawn_blocking(move || lock(&board).take_in(live, ended, now));
         if let Err(error) = taken.await {
-            tracing::error!(%error, "a sample of the runs was lost");
+            tracing::error!(%error, "sample of the runs lost");
         }
     }
 }

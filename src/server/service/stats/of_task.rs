@@ -228,7 +228,7 @@ fn step(length: Duration, asked: Option<Duration>) -> Result<Duration, ServiceEr
     if step < shortest {
         let least = shortest.as_secs() + 1;
         let text = format!(
-            "these would be more than {POINTS_MAX} points; {least}s is the shortest step for this time"
+            "this would be more than {POINTS_MAX} points; the shortest step for this period is {least}s"
         );
         return Err(ServiceError::invalid("step", text));
     }

@@ -102,9 +102,9 @@ impl Tasks {
         let (most, whose) = if self.cluster.parts.is_shared {
             let each: Option<Vec<Load>> = self.capacities().await?.into_iter().collect();
             let sum = each.map(|each| Load(each.iter().map(|load| load.0).sum()));
-            (sum.filter(|sum| sum.0 > 0), "all nodes together may run")
+            (sum.filter(|sum| sum.0 > 0), "the limit of all nodes together is")
         } else {
-            (self.node.supervisor.room().capacity, "the node may run")
+            (self.node.supervisor.room().capacity, "the node's limit is")
         };
         Ok(most.map(|most| Bound {
             most,
@@ -118,14 +118,14 @@ impl From<&Ceiling> for Bound {
     fn from(Ceiling { rate, title }: &Ceiling) -> Bound {
         Bound {
             most: Load::offered_by(*rate),
-            whose: format!("the {title} allows"),
+            whose: format!("the {title} is"),
             raise: format!("a higher {title}"),
         }
     }
 }
 
 fn beyond(asked: Rate, Bound { most, whose, raise }: &Bound) -> Warning {
-    let detail = format!("{asked} is asked for, but {whose} {most}: it reaches {most} at most");
+    let detail = format!("{asked} is requested, but {whose} {most}: the task reaches at most {most}");
     Warning {
         code: RATE,
         fault: FieldFault::new("/rate", detail).advise(format!("a rate of at most {most}, or {raise}")),
@@ -134,9 +134,10 @@ fn beyond(asked: Rate, Bound { most, whose, raise }: &Bound) -> Warning {
 
 /// Builds the warning; `limit` is the lowest limit that also restricts the task.
 fn waits_for_room(wants: Load, most: Load, limit: Option<&Bound>) -> Warning {
-    let detail = format!("a part of the task needs {wants}, but the largest node may run {most}: it waits");
+    let detail =
+        format!("a shard of the task needs {wants}, but the largest node has {most}: the task would wait");
     let advice = match limit.filter(|limit| limit.most <= most) {
-        Some(Bound { most, whose, .. }) => format!("a rate of at most {most}, since {whose} no more"),
+        Some(Bound { most, whose, .. }) => format!("a rate of at most {most}, because {whose} no higher"),
         None => {
             format!("a rate of at most {most} for each shard, more shards, or a higher node.capacity_rate")
         }

@@ -204,7 +204,7 @@ impl Tasks {
         if !runs_elsewhere_only && !dry_run {
             // The previous rate always fits.
             self.node.supervisor.rebook(task.id, task.tuning.rate, share).await.unwrap_or_else(|refusal| {
-                tracing::warn!(task = %task.id, %refusal, "a raise that failed elsewhere stays booked here");
+                tracing::warn!(task = %task.id, %refusal, "raise that failed elsewhere stays reserved here");
             });
         }
         Err(no_capacity(task, rate, &why, &free, node))
@@ -247,7 +247,7 @@ impl Tasks {
             for (peer, answer) in self.cluster.ask_all(asked).await {
                 if !matches!(answer, Ok(PeerReply::Booked)) {
                     // The node books the stored rate when it next reads the task.
-                    tracing::warn!(task = %task.id, node = peer.node, "a raise that failed may stay booked there");
+                    tracing::warn!(task = %task.id, node = peer.node, "failed raise may stay reserved there");
                 }
             }
         }
@@ -292,7 +292,7 @@ fn command(mut edit: TaskEdit) -> TaskCommand {
 
 fn no_capacity(task: &TaskView, rate: RateLimit, why: &str, free: &str, node: String) -> ServiceError {
     ServiceError::NoCapacity {
-        detail: format!("{} ({}) asks for {rate}: {why}", task.id, task.tuning.rate),
+        detail: format!("{} ({}) requests {rate}: {why}", task.id, task.tuning.rate),
         max_rate: vec![(node, free.to_owned())],
     }
 }

@@ -306,7 +306,7 @@ fn resize(task: &mut NewTask, total: ItemCount) -> Result<(), ServiceError> {
     let next = changed(&now, &change).map_err(|refusals| {
         let why: Vec<String> = refusals.into_iter().map(|refusal| refusal.why).collect();
         ServiceError::BusinessRejected(format!(
-            "the business wants {} items, but {}",
+            "the business requires {} items, but {}",
             total.0,
             why.join("; ")
         ))

@@ -68,10 +68,9 @@ fn unknown(task: &TaskView, code: &str, waiting: &[WaitingCode]) -> ServiceError
         named.push(format!("and {} more", waiting.len() - NAMED_MAX));
     }
     let advice = if named.is_empty() {
-        "again in some seconds: what failed just now isn't saved yet, and no other item of it waits"
-            .to_owned()
+        "retry in a few seconds: recent failures aren't saved yet, and no other item waits".to_owned()
     } else {
-        format!("one of those that items wait with: {}", named.join(", "))
+        format!("codes of waiting items: {}", named.join(", "))
     };
     ServiceError::from(fault.advise(advice))
 }

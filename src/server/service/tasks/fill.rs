@@ -41,11 +41,11 @@ impl Tasks {
         match Members::These(named).unknown(has_data, &columns) {
             None => Ok(()),
             Some((why, there_are)) => {
-                let what = format!("the request of {} can't be filled: {why}", business.slug);
+                let what = format!("the request template of {} can't be filled: {why}", business.slug);
                 let fault = FieldFault::new("/source", what);
                 Err(ServiceError::from(match has_data {
                     true => fault.advise(there_are),
-                    false => fault.advise("items with data, such as those of a CSV"),
+                    false => fault.advise("use items with data, such as rows of a CSV"),
                 }))
             }
         }

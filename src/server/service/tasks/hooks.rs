@@ -34,8 +34,8 @@ impl Tasks {
             HookReply::Done(None) | HookReply::Later => Ok(None),
             HookReply::Refused(text) => Err(ServiceError::BusinessRejected(text)),
             HookReply::Failed(text) => {
-                let advice = format!("try again; POST /v1/businesses/{}/check says more", business.slug);
-                let why = format!("the business could not be asked whether it wants the task: {text}");
+                let advice = format!("retry, or see POST /v1/businesses/{}/check", business.slug);
+                let why = format!("the business could not validate the task: {text}");
                 Err(ServiceError::conflict(why, advice))
             }
         }

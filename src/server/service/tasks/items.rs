@@ -59,7 +59,7 @@ fn refused(refusal: AppendRefusal) -> ServiceError {
         AppendRefusal::Sealed(_) => ServiceError::Sealed(text),
         AppendRefusal::Status(refusal) => ServiceError::WrongState(refusal),
         AppendRefusal::Size { items: 0, .. } => {
-            ServiceError::unprocessable("/items", "at least one item is expected")
+            ServiceError::unprocessable("/items", "at least one item is required")
         }
         AppendRefusal::Size { .. } => ServiceError::TooLarge(text),
         AppendRefusal::Full { .. } => ServiceError::BacklogFull(text),
@@ -70,6 +70,6 @@ fn refused(refusal: AppendRefusal) -> ServiceError {
 pub(crate) fn not_open(text: String) -> ServiceError {
     ServiceError::conflict(
         text,
-        "make a task with `open`: windrow task create BUSINESS --open",
+        "create a task with `open`: windrow task create BUSINESS --open",
     )
 }

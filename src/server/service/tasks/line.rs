@@ -31,11 +31,11 @@ impl Tasks {
         if !is_new || write.actor.source != "business" || i64::from(priority) <= i64::from(most) {
             return Ok(());
         }
-        let text = format!("{priority} is more than the {most} that a business may give its tasks");
+        let text = format!("{priority} exceeds {most}, the highest priority a business may set");
         let fault = FieldFault::new("/priority", text);
         Err(fault
             .advise(format!(
-                "at most {most}; operators may give more, or raise auth.business_priority_max"
+                "at most {most}; or ask an operator, or raise auth.business_priority_max"
             ))
             .into())
     }
@@ -70,7 +70,7 @@ impl Tasks {
         let fault = FieldFault::new("/rate", refusal.foretold());
         waits.then(|| Warning {
             code: IN_LINE,
-            fault: fault.advise("nothing: it starts by itself; or a lower rate, or a higher priority"),
+            fault: fault.advise("wait, it starts automatically; or lower the rate, or raise the priority"),
         })
     }
 

@@ -336,7 +336,7 @@ fn sleeps(task: &TaskView) -> bool {
 fn of_a_job(task: &TaskView) -> ServiceError {
     let name = task.spec.name.as_deref().unwrap_or_default();
     ServiceError::conflict(
-        "it is a job, whose handler is made by the process that runs it",
+        "it is a job, which only the process that defines its handler can run",
         format!("windrow run --resume {name}"),
     )
 }
@@ -347,12 +347,12 @@ fn refuse_late(task: &TaskView, now: WallMs) -> Result<(), ServiceError> {
         return Ok(());
     };
     let detail = format!(
-        "its deadline, {}, is over: it would stop at once",
+        "its deadline, {}, has passed: it would stop at once",
         deadline.to_rfc3339()
     );
     let id = task.id;
     let advice = format!(
-        "move the deadline first: windrow task set {id} --deadline TIME, or take it away with --no-deadline"
+        "set a new deadline first: windrow task set {id} --deadline TIME, or remove it with --no-deadline"
     );
     Err(ServiceError::conflict(detail, advice))
 }

@@ -188,7 +188,7 @@ impl Tasks {
     /// Warns if the results exceed the free space.
     pub(crate) async fn warning_of_room(&self, task: &TaskView) -> Option<Warning> {
         let room = self.results.room(task).await.unwrap_or_else(|error| {
-            tracing::debug!(task = %task.id, %error, "whether its results fit isn't known now");
+            tracing::debug!(task = %task.id, %error, "check of the space for results failed");
             None
         });
         let fault = FieldFault::new("/results", room?.shortage()?).advise(SHORTAGE_ADVICE);
@@ -205,7 +205,7 @@ impl Tasks {
             Err(error) => Err(error),
         };
         found.unwrap_or_else(|error| {
-            tracing::warn!(task = %task.id, %error, "whether its deadline can be met isn't known now");
+            tracing::warn!(task = %task.id, %error, "check of the deadline failed");
             not_started(outlook).into_iter().collect()
         })
     }
@@ -299,10 +299,10 @@ impl Tasks {
 fn not_started(outlook: &Outlook) -> Option<Warning> {
     let at = outlook.start_at.filter(|_| !outlook.is_wanted)?;
     let text = format!(
-        "it isn't started, so it doesn't begin by itself at {}",
+        "it isn't started, so it won't begin on its own at {}",
         at.to_rfc3339()
     );
-    let fault = FieldFault::new("/start_at", text).advise("start it, and it waits until then");
+    let fault = FieldFault::new("/start_at", text).advise("start it; it then waits until that time");
     Some(Warning {
         code: NOT_STARTED,
         fault,
@@ -318,19 +318,19 @@ fn warn_of_deadline(detail: String, advice: String) -> Warning {
 
 fn no_room(wants: Load, most: Load) -> Warning {
     warn_of_deadline(
-        format!("a part of the task needs {wants}, but the largest node may run {most}: it would wait"),
+        format!("a shard of the task needs {wants}, but the largest node has {most}: the task would wait"),
         format!("a rate of at most {most} for each shard, more shards, or a higher node.capacity_rate"),
     )
 }
 
 fn too_early(plan: &Plan, short: &Shortfall, limit: Option<&Ceiling>, now: WallMs) -> Warning {
     if plan.deadline <= now {
-        let detail = "it is over: the task stops as soon as it is started".to_owned();
+        let detail = "it has passed: the task stops as soon as it is started".to_owned();
         return warn_of_deadline(detail, "a later deadline, or none".to_owned());
     }
     if short.has.is_zero() {
         let detail = format!(
-            "it is over before the task begins, at {}",
+            "it passes before the task begins, at {}",
             plan.begins.to_rfc3339()
         );
         return warn_of_deadline(detail, "a later deadline, or an earlier start".to_owned());
@@ -358,7 +358,7 @@ fn too_early(plan: &Plan, short: &Shortfall, limit: Option<&Ceiling>, now: WallM
         .unwrap_or_default();
     warn_of_deadline(
         format!(
-            "{} items at {rate}{whose} take {}, but there are {} until then, enough for {done}",
+            "{} items at {rate}{whose} take {}, but only {} remain until then, enough for {done}",
             plan.items,
             span(*needs),
             span(*has)

@@ -130,9 +130,9 @@ pub(in crate::service) fn not_provided(error: ProvisionError) -> ServiceError {
         ProvisionError::HandlerUnusable(text) => ServiceError::unprocessable("/business", text),
         ProvisionError::KeyMissing(text) => ServiceError::conflict(
             text,
-            "ask a node that has the key, or give it to this one: auth.key_file",
+            "use a node that has the key, or give this one the key (auth.key_file)",
         ),
-        ProvisionError::Unavailable(text) => ServiceError::conflict(text, "try again in a moment"),
+        ProvisionError::Unavailable(text) => ServiceError::conflict(text, "retry in a moment"),
     }
 }
 
@@ -154,7 +154,7 @@ impl Trial<'_> {
         let mut seen = Vec::with_capacity(items.len());
         for some in items.chunks(self.task.tuning.batch.get() as usize) {
             if Instant::now() >= end {
-                let failure = Failure::new("NOT_CALLED", "the preview's time is over");
+                let failure = Failure::new("NOT_CALLED", "the time for the preview is used up");
                 seen.extend(
                     some.iter()
                         .map(|index| failed(*index, "not_called", &failure, Duration::ZERO)),
@@ -180,7 +180,7 @@ impl Trial<'_> {
         let late = || {
             Reply::failed(
                 FailureClass::Unclear,
-                Failure::new("TIMEOUT", "no answer in time"),
+                Failure::new("TIMEOUT", "no response in time"),
             )
         };
         Ok(read(items, reply.unwrap_or_else(|_| late()), took))
@@ -277,12 +277,9 @@ fn whole(failure: &CallFailure) -> (&'static str, Failure) {
         | CallFailure::Gone(failure) => ("broken", failure.clone()),
         CallFailure::Fenced => (
             "broken",
-            Failure::new(
-                "FENCED",
-                "it answers that a newer run exists, but this is a preview",
-            ),
+            Failure::new("FENCED", "it reports a newer run, but this is a preview"),
         ),
-        CallFailure::NotSent => ("not_called", Failure::new("NOT_CALLED", "the call did not leave")),
+        CallFailure::NotSent => ("not_called", Failure::new("NOT_CALLED", "the call was not sent")),
     }
 }
 

@@ -21,8 +21,8 @@ const ENTRIES_MAX: usize = 200;
 const REDRIVES_MAX: u32 = 100;
 
 /// Limit of what any platform can prove, stated in every report.
-pub const LIMIT_OF_PROOF: &str = "that no item was handled twice can't be proved from here: a call whose answer was lost \
-     is made again, with the same key, and only the business can tell";
+pub const LIMIT_OF_PROOF: &str = "this doesn't prove that no item was handled twice: a call whose response \
+                                  was lost is repeated with the same key, and only the business can tell";
 
 /// Complete report of a task.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ fn successions(runs: &[RunRecord], entries: &[AuditEntry]) -> Vec<AuditEntry> {
             ),
             Some("lost") if !is_told => (
                 "shard.taken_over",
-                format!("{to} goes on with shard {}, which {from} had lost", next.shard.no),
+                format!("{to} took over shard {}, which {from} had lost", next.shard.no),
             ),
             _ => return None,
         };
@@ -186,7 +186,7 @@ fn tiling(task: &TaskView) -> Check {
         count => format!("{count} shards"),
     };
     Check {
-        claim: "the shards' ranges tile the task",
+        claim: "the ranges of the shards cover the task",
         holds: holds && next == task.total.0,
         evidence: format!("{ranges} over [{}, {})", head(task), task.total.0),
     }
@@ -201,7 +201,7 @@ fn completion(task: &TaskView) -> Check {
         })
         .collect();
     Check {
-        claim: "each shard's watermark is its end",
+        claim: "each shard's watermark has reached its end",
         holds: open.is_empty(),
         evidence: match (open.is_empty(), task.shards.len()) {
             (false, _) => open.join("; "),
@@ -215,7 +215,7 @@ fn completion(task: &TaskView) -> Check {
 fn waiting(task: &TaskView, has_waiting_items: bool) -> Check {
     let parked = sum(task, |shard| shard.counters.parked);
     Check {
-        claim: "nothing is parked or waits for a retry",
+        claim: "no item is parked or waits for a retry",
         holds: parked == 0 && !has_waiting_items,
         evidence: match (parked, has_waiting_items) {
             (0, true) => "0 parked, but some wait for a retry".to_owned(),
@@ -243,7 +243,7 @@ fn failures(task: &TaskView, groups: &[FailureGroup]) -> Check {
     let recorded: u64 = groups.iter().map(|group| group.count).sum();
     let holds = recorded == failed;
     Check {
-        claim: "the failures recorded are the items failed",
+        claim: "the recorded failures match the failed items",
         holds,
         evidence: format!("{recorded} recorded {} {failed} failed", equals(holds)),
     }
@@ -308,6 +308,6 @@ mod tests {
         );
         let told = successions(&runs, &[known]);
         let said: Vec<Option<&str>> = told.iter().map(|entry| entry.reason.as_deref()).collect();
-        assert_eq!(said, [Some("n1 goes on with shard 0, which n3 had lost")]);
+        assert_eq!(said, [Some("n1 took over shard 0, which n3 had lost")]);
     }
 }

@@ -56,13 +56,13 @@ impl Tasks {
             .collect();
         faults.extend(self.rate_fault(tuning, limits));
         if is_request(business) && tuning.batch != NonZeroU32::MIN {
-            let text = format!("must be 1: {} makes a request for one item", business.slug);
+            let text = format!("must be 1: {} sends one item per request", business.slug);
             faults.push(FieldFault::new("/batch", text).advise("1"));
         }
         if let (Auto::Fixed(asked), Some(most)) = (tuning.concurrency, limits.concurrency)
             && asked > most
         {
-            let text = format!("{asked} is more than the {most} that all tasks of the business may have");
+            let text = format!("{asked} exceeds {most}, the limit for all tasks of the business");
             faults.push(FieldFault::new("/concurrency", text).advise(format!("{most}, or \"auto\"")));
         }
         ServiceError::refuse(faults)
@@ -81,7 +81,7 @@ impl Tasks {
         let most = limits.rate?;
         (load > Load::needed_by(most)).then(|| {
             let text = format!(
-                "{} is more than the {most} that all tasks of the business may have",
+                "{} exceeds {most}, the limit for all tasks of the business",
                 tuning.rate
             );
             FieldFault::new("/rate", text).advise(format!("at most \"{most}\""))
@@ -106,10 +106,7 @@ impl Tasks {
     pub(crate) fn check_params(&self, params: &str) -> Result<(), ServiceError> {
         let most = self.node.config().task_defaults.max_params;
         if params.len() as u64 > most.0 {
-            let text = format!(
-                "{} bytes are more than task_defaults.max_params, {most}",
-                params.len()
-            );
+            let text = format!("{} bytes exceed task_defaults.max_params ({most})", params.len());
             return Err(ServiceError::unprocessable("/params", text));
         }
         check_depth("/params", params)
@@ -120,7 +117,10 @@ impl Tasks {
         match at {
             Some(at) if is_start_over(at, self.node.now()) => Err(ServiceError::unprocessable(
                 "/start_at",
-                format!("{} is over: a time to come, or none for at once", at.to_rfc3339()),
+                format!(
+                    "{} is in the past: use a future time, or none to start now",
+                    at.to_rfc3339()
+                ),
             )),
             _ => Ok(()),
         }
@@ -131,7 +131,7 @@ impl Tasks {
         match deadline {
             Some(at) if at <= self.node.now() => Err(ServiceError::unprocessable(
                 "/deadline",
-                format!("{} is over", at.to_rfc3339()),
+                format!("{} is in the past", at.to_rfc3339()),
             )),
             _ => Ok(()),
         }
@@ -142,7 +142,7 @@ impl Tasks {
 fn check_shards(shards: Shards) -> Result<(), ServiceError> {
     match shards.0 {
         Auto::Fixed(shards) if shards.get() > SHARDS_MAX => {
-            let text = format!("{shards} are more than the {SHARDS_MAX} shards that a task may have");
+            let text = format!("{shards} exceeds the maximum of {SHARDS_MAX} shards per task");
             Err(ServiceError::unprocessable("/shards", text))
         }
         _ => Ok(()),
@@ -160,7 +160,7 @@ pub(crate) fn one_of(wrong: &str, names: &[String]) -> String {
     let guess = like
         .map(|like| format!("did you mean {like}? "))
         .unwrap_or_default();
-    format!("{guess}one of those that there are: {}", names.join(", "))
+    format!("{guess}one of the existing ones: {}", names.join(", "))
 }
 
 /// Checks that raw JSON can be parsed again later, because parsers reject deep nesting.
@@ -217,7 +217,7 @@ pub(crate) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Serv
     if labels.len() > LABELS_MAX {
         faults.push(FieldFault::new(
             "/labels",
-            format!("a task has at most {LABELS_MAX} labels"),
+            format!("a task may have at most {LABELS_MAX} labels"),
         ));
     }
     for (key, value) in labels {

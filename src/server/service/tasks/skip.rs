@@ -78,16 +78,13 @@ fn check(task: &TaskView, named: &Stretches, write: &Write) -> Result<(), Servic
     if reason.is_none_or(str::is_empty) {
         let fault = FieldFault::new(
             "/reason",
-            "a reason is needed: nothing else tells later why nobody called these items",
+            "a reason is required: it is the only record of why these items weren't called",
         );
-        faults.push(fault.advise("a sentence for the audit"));
+        faults.push(fault.advise("a sentence for the audit log"));
     }
     if named.end().0 > task.total.0 {
         let (last, total) = (named.end().0 - 1, task.total.0);
-        let text = format!(
-            "there is no item {last}: {} has {total} items, counted from 0",
-            task.id
-        );
+        let text = format!("no item {last}: {} has {total} items, counted from 0", task.id);
         faults.push(FieldFault::new("/indexes", text));
     }
     ServiceError::refuse(faults)

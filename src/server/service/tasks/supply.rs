@@ -17,7 +17,7 @@ pub(super) fn refuse_empty(total: ItemCount, plan: &TaskPlan) -> Result<(), Serv
         return Ok(());
     }
     let fault = FieldFault::new("/source", "the source has 0 items, and `if_empty` is `error`");
-    let advice = "`if_empty`: `ok` makes a task that has nothing to do";
+    let advice = "`if_empty`: `ok` creates a task with nothing to do";
     Err(fault.advise(advice).into())
 }
 
@@ -31,7 +31,7 @@ pub(super) fn open(task: &mut NewTask) -> Result<(), ServiceError> {
         faults.push(FieldFault::new("/shards", "an open task has one shard").advise("1, or leave it out"));
     }
     if task.spec.skip_first.0 > 0 {
-        let text = "an open task has no items yet that could be left out";
+        let text = "an open task has no items yet to exclude";
         faults.push(FieldFault::new("/skip_first", text).advise("leave it out"));
     }
     ServiceError::refuse(faults)?;

@@ -183,7 +183,7 @@ fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, WindowOrig
     let (seen, words) = match snapshot {
         Ok(snapshot) => (WindowOrigin::Saved, snapshot.words),
         Err(error) => {
-            tracing::warn!(%shard, %error, "a checkpoint can't be read");
+            tracing::warn!(%shard, %error, "checkpoint can't be read");
             (WindowOrigin::Damaged, Vec::new())
         }
     };

@@ -74,7 +74,7 @@ pub(crate) async fn explain(
 ) -> HttpResult {
     let seconds = query.seconds.unwrap_or(SECONDS_DEFAULT);
     if !(SECONDS_MIN..=SECONDS_MAX).contains(&seconds) {
-        let fault = format!("{seconds} is not from {SECONDS_MIN} to {SECONDS_MAX}");
+        let fault = format!("{seconds} is not between {SECONDS_MIN} and {SECONDS_MAX}");
         return Err(ServiceError::invalid("seconds", fault).into());
     }
     let explain = &app.service.explain;

@@ -13,7 +13,7 @@ const SHOWN_MIN: f64 = 0.001;
 pub(crate) fn text(body: &api::Explanation) -> String {
     if is_over(body) {
         return format!(
-            "{}; windrow task report {} tells its story\n",
+            "{}; see windrow task report {} for its history\n",
             body.why, body.task
         );
     }
@@ -39,7 +39,7 @@ pub(crate) fn text(body: &api::Explanation) -> String {
     lines.extend(places(&body.shards));
     for silent in &body.unreachable {
         lines.push(format!(
-            "without {}, which can't be asked: {}",
+            "not included: {}, which can't be reached: {}",
             silent.node, silent.why
         ));
     }

@@ -19,7 +19,7 @@ use crate::http::tasks::whole;
     responses(
         (status = 202, body = api::MarkedTask, headers(("etag" = String))),
         (status = 409, description = "wrong-state"),
-        (status = 422, description = "validation-failed: no item waits with this code; it names those that there are"),
+        (status = 422, description = "validation-failed: no item waits with this code; the detail lists the codes in use"),
     )
 )]
 pub(crate) async fn fail(

@@ -42,7 +42,7 @@ impl FromRequestParts<App> for Index {
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/items/{index}", tag = "failures", operation_id = "show_item",
     security(("bearer" = ["viewer", "business"])),
-    params(("index" = u64, Path, description = "The item's 0-based index", example = 3817)),
+    params(("index" = u64, Path, description = "0-based index of the item", example = 3817)),
     responses((status = 200, body = api::Item))
 )]
 pub(crate) async fn item(

@@ -44,7 +44,7 @@ fn redrive_request(body: RedriveBody, key: Option<String>) -> Result<RedriveRequ
     let filter = own.filter.unwrap_or_default();
     let codes = filter.codes.unwrap_or_default();
     if codes.len() > CODES_MAX {
-        let text = format!("at most {CODES_MAX} codes");
+        let text = format!("must be at most {CODES_MAX} codes");
         return Err(ServiceError::invalid("/filter/codes", text));
     }
     let indexes = filter.indexes;
@@ -52,7 +52,7 @@ fn redrive_request(body: RedriveBody, key: Option<String>) -> Result<RedriveRequ
         .as_ref()
         .is_some_and(|text| text.len() > INDEXES_BYTES_MAX)
     {
-        let text = format!("at most {INDEXES_BYTES_MAX} characters");
+        let text = format!("must be at most {INDEXES_BYTES_MAX} characters");
         return Err(ServiceError::invalid("/filter/indexes", text));
     }
     Ok(RedriveRequest {
@@ -74,7 +74,7 @@ fn redrive_request(body: RedriveBody, key: Option<String>) -> Result<RedriveRequ
     post, path = "/v1/tasks/{task}/redrives", operation_id = "redrive_task", tag = "failures",
     request_body = Option<RedriveBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 200, description = "No failure is left to do again", body = api::NothingToDo),
+        (status = 200, description = "No failure is left to redrive", body = api::NothingToDo),
         (status = 201, body = api::Task, headers(("location" = String), ("etag" = String))),
         (status = 409, description = "name-taken, conflict"),
         (status = 422, description = "validation-failed, business-rejected"),

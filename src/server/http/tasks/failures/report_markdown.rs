@@ -59,9 +59,9 @@ fn head(report: &api::Report, out: &mut String) {
         line!(out, "- {}", plain(text));
     }
     if let Some(parent) = &task.parent {
-        line!(out, "- Does failures of {parent} again");
+        line!(out, "- Redrive of {parent}");
     }
-    line!(out, "- Made {}", task.created_at);
+    line!(out, "- Created {}", task.created_at);
     if let Some(at) = &task.started_at {
         line!(out, "- Started {at} ({} starts)", task.starts);
     }
@@ -106,7 +106,7 @@ fn failures(report: &api::Report, out: &mut String) {
         line!(out, "None.\n");
         return;
     }
-    line!(out, "| code | items | first | last | for example |");
+    line!(out, "| code | items | first | last | example |");
     line!(out, "|---|---:|---|---|---|");
     for group in &report.failures {
         let data = plain(group.example_data.as_deref().map_or("", RawValue::get));
@@ -149,7 +149,7 @@ fn redrives(report: &api::Report, out: &mut String) {
     let at_least = if net.exact {
         ""
     } else {
-        " at least (too many to look at each)"
+        " at least (too many to check each)"
     };
     line!(
         out,
@@ -208,12 +208,12 @@ fn proof(report: &api::Report, out: &mut String) {
     } else {
         "not (yet) complete"
     };
-    line!(out, "## Proof: {holds}\n");
+    line!(out, "\n## Proof: {holds}\n");
     for check in &report.proof.checks {
         let mark = if check.holds { "yes" } else { "NO" };
         line!(out, "- {mark}: {} ({})", check.claim, plain(&check.evidence));
     }
-    line!(out, "- Not shown: {}.", report.proof.limit);
+    line!(out, "- Limit: {}.", report.proof.limit);
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(crate) async fn runs(
 /// Get a run by shard and number.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/runs/{shard}/{run}", tag = "tasks", operation_id = "show_run",
-    params(("shard" = String, Path, description = "The shard's number", pattern = "^[0-9]{1,10}$"), ("run" = String, Path, description = "The run's number within the shard", pattern = "^[0-9]{1,10}$")),
+    params(("shard" = String, Path, description = "Shard number", pattern = "^[0-9]{1,10}$"), ("run" = String, Path, description = "Run number within the shard", pattern = "^[0-9]{1,10}$")),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::Run))
 )]
 pub(crate) async fn run(

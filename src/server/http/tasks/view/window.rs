@@ -45,7 +45,7 @@ pub(crate) async fn window(
 ) -> HttpResult<Json<api::TaskWindow>> {
     let cells =
         NonZeroU32::new(query.cells.unwrap_or(CELLS_DEFAULT)).filter(|cells| cells.get() <= CELLS_MAX);
-    let fault = || ServiceError::invalid("cells", format!("a window has 1 to {CELLS_MAX} cells"));
+    let fault = || ServiceError::invalid("cells", format!("must be 1 to {CELLS_MAX} cells"));
     let windows = &app.service.windows;
     let (windows, unreachable) = windows.of_task(task.id, cells.ok_or_else(fault)?).await?;
     Ok(Json(api::TaskWindow {

@@ -263,7 +263,7 @@ impl Tasks {
     /// now.
     pub async fn redriven(&self, tasks: &[&TaskView]) -> BTreeMap<TaskId, NetResult> {
         self.failures.nets(tasks).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "what redrives recovered isn't known now");
+            tracing::warn!(%error, "outcome of redrives not available");
             BTreeMap::new()
         })
     }
