@@ -110,7 +110,7 @@ async function paged(path, table, prepare) {
 }
 
 test('failures are browsed code by code and page by page, whatever their number', async () => {
-  const { context } = await paged(`/tasks/${failures}/failures`, 'Items that failed with CODE_1', async (page) => {
+  const { context } = await paged(`/tasks/${failures}/failures`, 'Items failed with CODE_1', async (page) => {
     await page.getByRole('button', { name: 'CODE_1', exact: true }).click();
   });
   await context.close();

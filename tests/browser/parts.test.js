@@ -172,7 +172,7 @@ test('the nearest point is found, and where a line breaks', () => {
 });
 
 test('every text is there in Chinese, with the same places for values', () => {
-  const places = (text) => [...text.matchAll(/\{\w+\}/g)].map(String).sort().join();
+  const places = (text) => [...text.matchAll(/\{(\w+)[^}]*\}/g)].map((found) => found[1]).sort().join();
   const faults = sources.filter(([name]) => !name.includes('words')).flatMap(([name, text]) => [...text.matchAll(/\bt\('((?:[^'\\]|\\.)*)'/g)]
     .map((found) => found[1])
     .filter((key) => words[key] === undefined || places(words[key]) !== places(key))

@@ -41,12 +41,12 @@ const PAGES = [
 ].map(([path, file, name, next]) => ({ match: pattern(path), file, name, next }));
 
 function Missing() {
-  return html`<${Page} title=${t('Nothing is here')}><${Empty} say=${t('There is no page at this address.')}>
+  return html`<${Page} title=${t('Page not found')}><${Empty} say=${t('There is no page at this address.')}>
     <p><a href="/">${t('Overview')}</a></p><//><//>`;
 }
 
 function Broken({ error, again }) {
-  return html`<${Page} title=${t('This page broke')}>
+  return html`<${Page} title=${t('Page error')}>
     <${Problem} error=${error} /><button type="button" class="button" onClick=${again}>${t('Try again')}</button><//>`;
 }
 

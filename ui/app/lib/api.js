@@ -1,4 +1,5 @@
 /** @file Calls of the public API. Everything that the dashboard knows or does comes through here or through live.js. */
+import { t } from './i18n.js';
 
 /** What went wrong with a call: the problem that the node described, or that there was no answer. */
 export class ApiError extends Error {
@@ -18,12 +19,12 @@ export class ApiError extends Error {
   }
 }
 
-const NO_ANSWER = {
-  title: 'The node does not answer',
+const noAnswer = () => ({
+  title: t('The node is not responding'),
   status: 0,
-  detail: 'Nothing came back. It may be restarting, or the network between here and there is cut.',
-  try: ['wait: this page asks again by itself', 'windrow node list --server <another node>'],
-};
+  detail: t('It may be restarting, or the network is down.'),
+  try: [t('wait: this page retries by itself'), 'windrow node list --server <another node>'],
+});
 
 /** A number that no other request has. */
 export function uniqueKey() {
@@ -39,7 +40,7 @@ function headersOf(method, body, headers) {
 }
 
 async function problemOf(reply) {
-  const fallback = { title: `The node answered ${reply.status}`, status: reply.status };
+  const fallback = { title: t('The node answered with status {status}', { status: reply.status }), status: reply.status };
   try {
     return { ...fallback, ...(await reply.json()) };
   } catch {
@@ -56,7 +57,7 @@ async function send(method, path, body, { headers = {}, signal } = {}) {
     return await fetch(path, { method, body: sent, signal, headers: headersOf(method, body, headers), redirect: 'error' });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new ApiError(NO_ANSWER);
+    throw new ApiError(noAnswer());
   }
 }
 

@@ -101,9 +101,9 @@ export function summary(form, nowMs) {
   const seconds = number != null && rate ? number / rate : null;
   return {
     what: number == null
-      ? t('pushes items to {business}', { business: form.business || '…' })
-      : t('pushes {n} items to {business}', { n: count(number), business: form.business || '…' }),
-    pace: rate == null ? t('as fast as the handler takes them') : t('at {rate}', { rate: form.rate }),
+      ? t('sends items to {business}', { business: form.business || '…' })
+      : t('sends {n:item|items} to {business}', { n: count(number), business: form.business || '…' }),
+    pace: rate == null ? t('as fast as the handler can') : t('at {rate}', { rate: form.rate }),
     length: seconds == null ? null : t('about {span}', { span: span(seconds) }),
     end: seconds == null ? null : nowMs + seconds * 1000,
   };

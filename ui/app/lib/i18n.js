@@ -21,13 +21,17 @@ export async function fetchWords() {
 }
 
 /**
- * A text in the page's language.
- * @param {string} text the English text, with `{name}` where a value goes
+ * Returns a text in the page's language.
+ * @param {string} text the English text: `{name}` is a value, `{n:item|items}` a number with the noun that agrees with it
  * @param {Record<string, string | number>} [values]
  */
 export function t(text, values = {}) {
   const found = dictionaries.value[language.value]?.[text] ?? text;
-  return found.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+  return found.replace(/\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g, (whole, name, one, many) => {
+    if (!(name in values)) return whole;
+    const value = String(values[name]);
+    return one == null ? value : `${value} ${value === '1' ? one : many}`;
+  });
 }
 
 /** Tells browsers and screen readers which language this is. */

@@ -68,8 +68,8 @@ export function Audit() {
   const query = { ...Object.fromEntries(FILTERS.map((name) => [name, route.value.query.get(name)])), since: instant('since'), until: instant('until') };
   const read = useResource(path('/v1/audit', { ...query, limit: 100 }), { every: 5000, keep: true });
   return html`<${Page} title=${t('Audit')} acts=${html`<${Export} query=${{ ...query, cursor: null }} />`}>
-    <div class="filters"><${Filter} name="actor" label=${t('who')} width="9rem" /><${Filter} name="action" label=${t('what, such as task.start')} width="13rem" />
-      <${Filter} name="object" label=${t('object, such as task:t12')} width="13rem" /><${Filter} name="business" label=${t('business')} width="9rem" />
+    <div class="filters"><${Filter} name="actor" label=${t('user')} width="9rem" /><${Filter} name="action" label=${t('action, e.g. task.start')} width="13rem" />
+      <${Filter} name="object" label=${t('object, e.g. task:t12')} width="13rem" /><${Filter} name="business" label=${t('business')} width="9rem" />
       <label>${t('since')} <${Filter} name="since" label=${t('since')} type="datetime-local" /></label><label>${t('until')} <${Filter} name="until" label=${t('until')} type="datetime-local" /></label></div>
-    <${Whole} of=${read}>${(page) => (page.items.length ? html`<${Changes} entries=${page.items} isGlobal=${true} /><${Pager} next=${page.next_cursor} />` : html`<${Empty} say=${t('Nobody changed anything like this.')} />`)}<//><//>`;
+    <${Whole} of=${read}>${(page) => (page.items.length ? html`<${Changes} entries=${page.items} isGlobal=${true} /><${Pager} next=${page.next_cursor} />` : html`<${Empty} say=${t('No matching changes.')} />`)}<//><//>`;
 }

@@ -19,13 +19,13 @@ export function Login() {
   };
   return html`<main class="login">
     <form onSubmit=${submit}>
-      <h1><img class="mark" src="/ui/icon.svg" alt="" width="24" height="24" /> ${t('Log in to Windrow')}</h1>
+      <h1><img class="mark" src="/ui/icon.svg" alt="" width="24" height="24" /> ${t('Sign in to Windrow')}</h1>
       <label class="field"><span>${t('Token')}</span>
         <input type="password" name="token" ref=${field} required autofocus autocomplete="current-password" placeholder="wrk_…" spellcheck=${false} /></label>
       ${state.error && html`<${Problem} error=${state.error} />`}
-      <button type="submit" class="button is-main" disabled=${state.isPending}>${state.isPending ? t('Asking…') : t('Log in')}</button>
+      <button type="submit" class="button is-main" disabled=${state.isPending}>${state.isPending ? t('Signing in…') : t('Sign in')}</button>
       <div class="stack soft">
-        <p>${t('The first administrator’s token is in the file that the node named when it first started. An administrator makes one for you with')}</p>
+        <p>${t('The first administrator token is in the file that the node named on its first start. An administrator can create a token for you:')}</p>
         <${Command} text="windrow token create --name ada --role operator" />
       </div>
     </form>

@@ -25,10 +25,10 @@ function actorColumns() {
   return [
     { head: t('Actor'), class: 'fill main-cell', cell: (one) => html`<span class="mono block cut" style=${{ paddingLeft: `${one.depth * 1.25}rem` }} title=${one.path}>${one.path.split('/').pop()} <span class="soft">${one.text}</span></span>` },
     { head: t('State'), cell: (one) => html`<span class=${one.state === 'ok' ? 'ok' : 'warn'}>${one.state}</span>` },
-    { head: t('Up'), class: 'num', cell: (one) => span(one.uptime_seconds) },
+    { head: t('Uptime'), class: 'num', cell: (one) => span(one.uptime_seconds) },
     { head: t('Restarts'), class: 'num', cell: (one) => html`<span class=${one.restarts ? 'warn' : 'soft'}>${count(one.restarts)}</span>` },
     { head: t('Mailbox'), class: 'num', cell: (one) => count(one.mailbox) },
-    { head: t('Last handled'), class: 'num w5', cell: (one) => age(one.last_handled_seconds) },
+    { head: t('Last message'), class: 'num w5', cell: (one) => age(one.last_handled_seconds) },
   ];
 }
 
@@ -38,7 +38,7 @@ function Actors({ name }) {
   const all = read.data ? read.data.flatMap((one) => flat(one)) : [];
   const shown = isSickOnly ? all.filter(isSick) : all;
   return html`<${Section} title=${t('Actors')} aside=${count(all.length)} end=${html`
-      <label class="check"><input type="checkbox" checked=${isSickOnly} onChange=${(event) => setSickOnly(event.target.checked)} />${t('only what is not well')}</label>
+      <label class="check"><input type="checkbox" checked=${isSickOnly} onChange=${(event) => setSickOnly(event.target.checked)} />${t('Unhealthy only')}</label>
       <${Copy} text=${asText(all)}>${t('Copy as text')}<//>`}>
     <${Whole} of=${read}>${() => html`<${Table} columns=${actorColumns()} rows=${shown} id=${(one) => one.path} label=${t('Actors')} isDense=${true} />`}<//><//>`;
 }
@@ -66,11 +66,11 @@ function Details({ node }) {
   return html`
     <${Pairs} of=${[
       [t('State'), html`<${NodeStatus} state=${node.state} />`],
-      node.live.why && [t('Not asked'), node.live.why],
+      node.live.why && [t('Unreachable'), node.live.why],
       [t('Address'), html`${node.address} ${node.address && html`<${Copy} text=${node.address} />`}`],
       [t('Version'), node.version],
-      [t('Up'), span(node.uptime_seconds)],
-      [t('Seen'), html`<${Ago} at=${node.last_seen} />`],
+      [t('Uptime'), span(node.uptime_seconds)],
+      [t('Last seen'), html`<${Ago} at=${node.last_seen} />`],
       [t('Pools'), node.pools.join(', ')],
       [t('Labels'), Object.entries(node.labels).map(([name, value]) => `${name}:${value}`).join(', ') || null],
       [t('Log filter'), node.log_filter],

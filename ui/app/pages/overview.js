@@ -32,14 +32,14 @@ function useCluster() {
 }
 
 const SAID = {
-  canary: (task) => t('canary done: {n} items went through', { n: count(settled(task.counts)) }),
+  canary: (task) => t('canary done: {n:item|items} settled', { n: count(settled(task.counts)) }),
   stopped: (task) => task.status_text ?? t('stopped: {reason}', { reason: t(task.stop_reason ?? '') }),
-  recovering: (task) => task.status_text ?? t('it broke and is tried again'),
-  handler_down: (task) => t('the handler does not answer: {why}', { why: task.handler_down.example ?? task.handler_down.code ?? task.handler_down.class ?? '' }),
-  queued: (task) => task.status_text ?? t('no node has room for it'),
-  awaited: () => t('the business has not said that it is ready'),
-  withheld: (task) => t('its results were not published to {dataset}', { dataset: task.publish.dataset }),
-  failures: (task) => t('finished with failures: {n} items', { n: count(task.counts.failed) }),
+  recovering: (task) => task.status_text ?? t('run failed; retrying'),
+  handler_down: (task) => t('handler down: {why}', { why: task.handler_down.example ?? task.handler_down.code ?? task.handler_down.class ?? '' }),
+  queued: (task) => task.status_text ?? t('no node has free capacity'),
+  awaited: () => t('the business has not reported ready'),
+  withheld: (task) => t('results not published to {dataset}', { dataset: task.publish.dataset }),
+  failures: (task) => t('finished with {n:failed item|failed items}', { n: count(task.counts.failed) }),
   failing: (task) => t('calls fail with {code}: {example}', { code: task.last_error.code, example: task.last_error.example }),
 };
 
@@ -56,7 +56,7 @@ const LOOKS = { bad: ['warn', 'bad'], warn: ['warn', 'warn'], note: ['pause', 'r
 
 function Attention({ needs, reasons, schedules }) {
   if (!needs.length && !reasons.length && !schedules.length) {
-    return html`<p class="all-well"><${Icon} name="check" class="ok" /> ${t('Everything goes by itself. Nothing waits for you.')}</p>`;
+    return html`<p class="all-well"><${Icon} name="check" class="ok" /> ${t('All clear')}</p>`;
   }
   return html`<ul class="needs">
     ${reasons.map((one) => html`<li key=${one.reason + one.text}><${Icon} name="warn" class="bad" />
@@ -91,7 +91,7 @@ function Figures({ cluster, list, today }) {
     <${Figure} name=${t('Recovering')} value=${number(of('recovering'))} href="/tasks?status=recovering" />
     <${Figure} name=${t('Stopped')} value=${number(of('stopped'))} href="/tasks?status=stopped" />
     <${Figure} name=${t('Items per second')} value=${rate(actual)} href="/tasks?status=running" />
-    <${Figure} name=${t('Settled today')} value=${items ? count(items.succeeded + items.skipped + items.failed) : '–'} href="/statistics" title=${begun} note=${ended && t('{n} tasks finished', { n: count(ended.finished) })} />
+    <${Figure} name=${t('Settled today')} value=${items ? count(items.succeeded + items.skipped + items.failed) : '–'} href="/statistics" title=${begun} note=${ended && t('{n:task|tasks} finished', { n: count(ended.finished) })} />
     <${Figure} name=${t('Failed today')} value=${items ? count(items.failed) : '–'} href="/statistics" title=${begun} note=${items && percent(items.failed, items.succeeded + items.skipped + items.failed)} />
   </div>`;
 }
@@ -137,7 +137,7 @@ function taskColumns() {
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percentOf(task.progress?.percent)}</span></span>` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<span class=${isSlow(task, rateOf(task)) ? 'warn' : ''}>${rate(rateOf(task))}</span><span class="soft"> / ${task.rate === 'unlimited' ? '∞' : rate(target(task))}</span>` },
     { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('recent rate')} />` },
-    { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task) },
+    { head: t('Time left'), class: 'num w5', cell: (task) => timeLeft(task) },
   ];
 }
 
@@ -147,14 +147,14 @@ function Running({ list }) {
   return html`<${Section} title=${t('Running')} aside=${count(running.length)} end=${html`<a class="link" href="/tasks?status=running">${t('all')}</a>`}>
     ${running.length
       ? html`<div ...${calm.over}><${Table} columns=${taskColumns()} rows=${calm.rows.slice(0, 12)} id=${(task) => task.id} label=${t('Running tasks')} /></div>`
-      : html`<${Empty} say=${t('Nothing runs.')} commands=${['windrow task create hello --total 1000 --rate 50/s --start']}><p><a href="/tasks/new">${t('New task')}</a></p><//>`}<//>`;
+      : html`<${Empty} say=${t('No running tasks.')} commands=${['windrow task create hello --total 1000 --rate 50/s --start']}><p><a href="/tasks/new">${t('New task')}</a></p><//>`}<//>`;
 }
 
 function Nodes({ nodes }) {
   const columns = [
     { head: t('Node'), class: 'main-cell fill', cell: (node) => html`<a class="cut" href=${`/nodes/${encodeURIComponent(node.id)}`}>${node.id}</a>` },
     { head: t('State'), cell: (node) => html`<${NodeStatus} state=${node.state} />` },
-    { head: t('Taken'), class: 'num', cell: (node) => html`${node.reserved_rate ?? '–'} <span class="soft">/ ${node.capacity_rate === 'unlimited' ? '∞' : node.capacity_rate}</span>` },
+    { head: t('Reserved'), class: 'num', cell: (node) => html`${node.reserved_rate ?? '–'} <span class="soft">/ ${node.capacity_rate === 'unlimited' ? '∞' : node.capacity_rate}</span>` },
     { head: t('Runs'), class: 'num', cell: (node) => count(node.runs) },
   ];
   return html`<${Section} title=${t('Nodes')} aside=${count(nodes.length)}><${Table} columns=${columns} rows=${nodes} id=${(node) => node.id} label=${t('Nodes')} /><//>`;

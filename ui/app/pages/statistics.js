@@ -37,7 +37,7 @@ function columns(by, most) {
     { head: t('Succeeded'), class: 'num', cell: (row) => count(row.items.succeeded) },
     { head: t('Skipped'), class: 'num', cell: (row) => count(row.items.skipped) },
     { head: t('Failed'), class: 'num', cell: (row) => html`<span class=${row.items.failed ? 'bad' : 'soft'}>${count(row.items.failed)}</span> <span class="soft">${percent(row.items.failed, sum(row))}</span>` },
-    { head: t('Tasks made'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.created) },
+    { head: t('Tasks created'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.created) },
     { head: t('Finished'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.finished) },
     { head: t('Cancelled'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.cancelled) },
   ];
@@ -46,7 +46,7 @@ function columns(by, most) {
 function Totals({ rows }) {
   const all = { items: Object.fromEntries(TERMS.map((term) => [term, rows.reduce((total, row) => total + row.items[term], 0)])) };
   const figure = (name, value, note) => html`<div><span class="name">${name}</span><span class="value">${value}</span><span class="note">${note}</span></div>`;
-  return html`<div class="figures">${figure(t('Settled'), count(sum(all)), t('in what is shown'))}${figure(t('Succeeded'), count(all.items.succeeded), percent(all.items.succeeded, sum(all)))}
+  return html`<div class="figures">${figure(t('Settled'), count(sum(all)), t('in the rows shown'))}${figure(t('Succeeded'), count(all.items.succeeded), percent(all.items.succeeded, sum(all)))}
     ${figure(t('Skipped'), count(all.items.skipped), percent(all.items.skipped, sum(all)))}${figure(t('Failed'), count(all.items.failed), percent(all.items.failed, sum(all)))}</div>`;
 }
 
@@ -60,10 +60,10 @@ export function Statistics() {
   const read = useResource(at, { every: 10_000, keep: true });
   return html`<${Page} title=${t('Statistics')}>
     <div class="filters">
-      <${Segments} label=${t('By')} items=${[['day', 'by day'], ['business', 'by business'], ['task', 'by task']].map(([word, text]) => ({ href: withQuery({ by: word, cursor: null }), isCurrent: word === by, text: t(text) }))} />
+      <${Segments} label=${t('Group by')} items=${[['day', 'by day'], ['business', 'by business'], ['task', 'by task']].map(([word, text]) => ({ href: withQuery({ by: word, cursor: null }), isCurrent: word === by, text: t(text) }))} />
       <${Segments} label=${t('Time')} items=${Object.keys(DAYS).map((word) => ({ href: withQuery({ span: word, cursor: null }), isCurrent: word === span, text: t('{n} days', { n: DAYS[word] }) }))} />
       <span class="end"><${Filter} name="business" label=${t('business')} /></span></div>
     <${Whole} of=${read}>${(page) => (page.items.length
       ? html`<${Totals} rows=${page.items} /><${Table} columns=${columns(by, Math.max(...page.items.map(sum)))} rows=${page.items} id=${(row) => row.day ?? row.task ?? row.business} label=${t('Statistics')} isLoading=${read.isLoading} /><${Pager} next=${page.next_cursor} />`
-      : html`<${Empty} say=${t('Nothing was done in this time.')} />`)}<//><//>`;
+      : html`<${Empty} say=${t('No activity in this period.')} />`)}<//><//>`;
 }

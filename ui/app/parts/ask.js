@@ -93,8 +93,8 @@ async function performAll(action, values, reason) {
   if (refusals.length === all.length) throw refusals[0];
   const back = () => performAll({ each: () => undos.filter(Boolean) }, {}, '').catch((error) => toast(error.message));
   toast(refusals.length
-    ? t('{n} of {all} refused: {why}', { n: refusals.length, all: all.length, why: refusals[0].message })
-    : t('{n} tasks: done', { n: all.length }), undos.some(Boolean) ? back : undefined);
+    ? t('{n} of {all} rejected: {why}', { n: refusals.length, all: all.length, why: refusals[0].message })
+    : t('done for {n:task|tasks}', { n: all.length }), undos.some(Boolean) ? back : undefined);
   action.after?.();
 }
 
@@ -154,9 +154,9 @@ function Question({ action }) {
     <h2>${action.title}</h2>
     ${action.text && html`<p>${action.text}</p>`}
     ${action.fields?.map((field) => html`<${Field} key=${field.name} field=${field} value=${values[field.name]} set=${(value) => answers.set(field.name, value)} />`)}
-    ${action.typed != null && html`<label class="field"><span>${t('Type {name} to go on', { name: action.typed })}</span>
+    ${action.typed != null && html`<label class="field"><span>${t('Type {name} to confirm', { name: action.typed })}</span>
       <input type="text" value=${answers.typed} onInput=${(event) => answers.setTyped(event.target.value)} autocomplete="off" spellcheck=${false} /></label>`}
-    ${!action.noReason && html`<label class="field"><span>${t('Reason, for the audit (optional)')}</span>
+    ${!action.noReason && html`<label class="field"><span>${t('Reason for the audit log (optional)')}</span>
       <input type="text" maxlength="1000" value=${reason} onInput=${(event) => answers.setReason(event.target.value)} /></label>`}
     ${answers.error ? html`<${Problem} error=${answers.error} />` : action.foresee && html`<${Foreseen} action=${action} values=${values} />`}
     <div class="ends">
@@ -187,5 +187,5 @@ export function ActButton({ action, children, class: extra = '', isMain = false,
   const role = action.role ?? 'operator';
   const isAllowed = may(role, action.isForStaff);
   return html`<button type="button" data-key=${hotkey} class=${`button ${isMain ? 'is-main' : ''} ${extra}`} aria-disabled=${!isAllowed}
-    title=${isAllowed ? undefined : t('needs the role {role}', { role })} onClick=${() => isAllowed && ask(action)}>${children ?? action.verb}</button>`;
+    title=${isAllowed ? undefined : t('requires the {role} role', { role: t(role) })} onClick=${() => isAllowed && ask(action)}>${children ?? action.verb}</button>`;
 }

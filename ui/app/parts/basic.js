@@ -67,7 +67,7 @@ export function Copy({ text, what, children }) {
 
 /** A command to be typed elsewhere. */
 export function Command({ text }) {
-  return html`<div class="command"><code>${text}</code><${Copy} text=${text} what=${t('Copy the command')} /></div>`;
+  return html`<div class="command"><code>${text}</code><${Copy} text=${text} what=${t('Copy command')} /></div>`;
 }
 
 /** What stands where there is nothing: why, and what makes something. */
@@ -77,7 +77,7 @@ export function Empty({ say, children, commands = [] }) {
 }
 
 /** What is being read. */
-export const Loading = () => html`<p class="loading" role="status">${t('Reading…')}</p>`;
+export const Loading = () => html`<p class="loading" role="status">${t('Loading…')}</p>`;
 
 /** What went wrong, why, and what to try. */
 export function Problem({ error, retry }) {
@@ -90,7 +90,7 @@ export function Problem({ error, retry }) {
     ${problem.try?.length > 0 && html`<ul>${problem.try.map((text) => html`<li key=${text}>${text}</li>`)}</ul>`}
     <p class="row wrap">
       ${retry && html`<button type="button" class="button is-small" onClick=${retry}>${t('Try again')}</button>`}
-      ${problem.type?.startsWith('/problems/') && html`<a class="link" href=${problem.type} target="_blank" rel="noopener">${t('What this means')}</a>`}
+      ${problem.type?.startsWith('/problems/') && html`<a class="link" href=${problem.type} target="_blank" rel="noopener">${t('About this error')}</a>`}
       ${problem.request_id && html`<span class="soft mono">${problem.request_id}</span>`}
     </p>
   </div>`;
@@ -100,7 +100,7 @@ export function Problem({ error, retry }) {
 export function Whole({ of, children }) {
   if (!of.data) return of.error ? html`<${Problem} error=${of.error} retry=${of.reload} />` : html`<${Loading} />`;
   return html`${of.error && html`<div class="problem" role="status">
-    <p>${t('These numbers are {age} old: {why}', { age: age((now.value - of.at) / 1000), why: of.error.problem?.title ?? of.error.message })}</p></div>`}
+    <p>${t('Data is {age} old: {why}', { age: age((now.value - of.at) / 1000), why: of.error.problem?.title ?? of.error.message })}</p></div>`}
   ${children(of.data)}`;
 }
 

@@ -30,16 +30,16 @@ export const objectText = (object) => (object ? `${object.kind}:${object.name}` 
 function About({ object }) {
   if (!object) return html`<span class="soft">–</span>`;
   const page = PAGES[object.kind]?.(object.name);
-  const only = { href: withQuery({ object: objectText(object), cursor: null }), title: t('Only changes of {name}', { name: objectText(object) }) };
-  return html`<a class="link" ...${page ? { href: page } : only}>${object.kind} ${object.name}</a>`;
+  const only = { href: withQuery({ object: objectText(object), cursor: null }), title: t('Show only changes to {name}', { name: objectText(object) }) };
+  return html`<a class="link" ...${page ? { href: page } : only}>${t(object.kind)} ${object.name}</a>`;
 }
 
 /** @param {{entries: any[], isGlobal?: boolean}} props */
 export function Changes({ entries, isGlobal = false }) {
   const columns = [
-    { head: t('When'), class: 'nowrap', cell: (entry) => html`<${Ago} at=${entry.at} />` },
-    { head: t('Who'), class: 'nowrap', cell: (entry) => html`${entry.actor} <span class="soft">${entry.source}</span>` },
-    { head: t('What'), class: 'nowrap', cell: (entry) => html`<code>${entry.action}</code>` },
+    { head: t('Time'), class: 'nowrap', cell: (entry) => html`<${Ago} at=${entry.at} />` },
+    { head: t('User'), class: 'nowrap', cell: (entry) => html`${entry.actor} <span class="soft">${entry.source}</span>` },
+    { head: t('Action'), class: 'nowrap', cell: (entry) => html`<code>${entry.action}</code>` },
     { head: t('Object'), class: 'nowrap', hidden: !isGlobal, cell: (entry) => html`<${About} object=${entry.object} />` },
     { head: t('Change'), class: 'fill main-cell', cell: (entry) => { const text = difference(entry).join(', '); return html`<span class="cut block" title=${text}>${text}</span>`; } },
     { head: t('Reason'), class: 'main-cell', cell: (entry) => html`<span class="soft">${entry.reason}</span>` },

@@ -14,7 +14,7 @@ function useFile(file) {
     if (fetched.has(file)) return;
     import(`../pages/${file}.js`).then(
       (module) => { fetched.set(file, module); setState((old) => ({ ...old, file, error: null })); },
-      () => setState((old) => ({ ...old, file, error: new ApiError({ title: t('The page could not be fetched'), status: 0, try: [t('load it anew')] }) })),
+      () => setState((old) => ({ ...old, file, error: new ApiError({ title: t('The page could not be loaded'), status: 0, try: [t('reload the page')] }) })),
     );
   }, [file, state.round]);
   const again = () => setState((old) => ({ file: '', error: null, round: old.round + 1 }));

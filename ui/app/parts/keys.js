@@ -34,12 +34,12 @@ function search() {
 
 const KEYS = {
   '/': [search, 'search'],
-  '?': [help, 'this help'],
+  '?': [help, 'show this help'],
   j: [() => move(1), 'next row'],
   k: [() => move(-1), 'previous row'],
-  r: [() => pause(), 'pause, or go on'],
-  s: [press('s'), 'stop or start the task that is shown'],
-  e: [press('e'), 'why it is not faster'],
+  r: [() => pause(), 'pause or resume updates'],
+  s: [press('s'), 'stop or start the open task'],
+  e: [press('e'), 'show what limits the rate'],
   c: [press('c', () => go('/tasks/new')), 'new task'],
 };
 

@@ -71,7 +71,7 @@ export function Plot({ label, lines, data, span, sync, marks, write, least = 1 }
   const leave = () => { pointer.value = { key: null, time: 0 }; };
   return html`<figure class="plot" aria-label=${label}>
     <div class="row"><div class="grow"><${Legend} lines=${lines} data=${data} at=${at} /></div>
-      <button type="button" class="copy" aria-pressed=${isTable} title=${t('As a table')} aria-label=${t('{label} as a table', { label })}
+      <button type="button" class="copy" aria-pressed=${isTable} title=${t('Show as table')} aria-label=${t('{label} as a table', { label })}
         onClick=${() => setTable(!isTable)}>≡</button></div>
     <div class="canvas" ref=${place} aria-hidden="true" hidden=${isTable}><canvas onPointerMove=${point} onPointerLeave=${leave}></canvas></div>
     ${isTable && html`<div class="canvas" tabindex="0" role="region" aria-label=${label} style=${{ overflow: 'auto' }}><${AsTable} lines=${lines} data=${data} label=${label} /></div>`}

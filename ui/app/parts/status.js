@@ -33,15 +33,15 @@ const NODE = {
 
 const ITEM = {
   pending: ['circle', 'soft', 'pending'],
-  in_window: ['half', 'run', 'in the window'],
+  in_window: ['half', 'run', 'in window'],
   in_flight: ['half', 'run', 'in flight'],
   parked: ['clock', 'warn', 'parked'],
   excluded: ['cross', 'soft', 'excluded'],
   succeeded: ['check', 'ok', 'succeeded'],
   skipped: ['check', 'soft', 'skipped'],
   failed: ['cross', 'bad', 'failed'],
-  retry: ['again', 'warn', 'would be tried again'],
-  broken: ['cross', 'bad', 'breaks the contract'],
+  retry: ['again', 'warn', 'retryable'],
+  broken: ['cross', 'bad', 'contract violation'],
   not_called: ['circle', 'soft', 'not called'],
 };
 
@@ -81,7 +81,7 @@ export function Progress({ task, isBig = false }) {
   const { counts, progress } = task;
   const width = (term) => `${progress?.of ? (counts[term] / progress.of) * 100 : 0}%`;
   return html`<div class=${isBig ? 'bar is-big' : 'bar'} role="progressbar" aria-valuemin="0" aria-valuemax="100"
-    aria-valuenow=${progress?.percent ?? 0} aria-label=${t('{id}: items that are settled', { id: task.id })}>
+    aria-valuenow=${progress?.percent ?? 0} aria-label=${t('{id}: settled items', { id: task.id })}>
     ${TERMS.map((term) => html`<i key=${term} class=${`of-${term}`} style=${{ width: width(term) }}></i>`)}
   </div>`;
 }

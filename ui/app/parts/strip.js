@@ -8,7 +8,7 @@ import { glyphs, layout, paint, shown } from '../lib/strip.js';
 
 const HEIGHT = 60;
 const COLORS = ['ok-fill', 'free', 'run-fill', 'park-fill', 'warn-fill', 'bad-fill'];
-const WORDS = ['settled', 'free', 'in flight', 'parked', 'waits for another attempt', 'failed'];
+const WORDS = ['settled', 'free', 'in flight', 'parked', 'retrying', 'failed'];
 const KEYS = ['of-succeeded', 'of-pending', 'of-in_flight', 'of-parked', 'of-retry', 'of-failed'];
 
 function outline(context, pitch, size) {
@@ -51,13 +51,13 @@ function pictureOf(shard, width, before) {
   return { ...grid, ...shown(shard, grid.columns * grid.rows) };
 }
 
-const STATES = { in_flight: 'in flight', retry_wait: 'waits for another attempt', pending: 'not given out yet' };
+const STATES = { in_flight: 'in flight', retry_wait: 'retrying', pending: 'not sent yet' };
 
 /** Why watermark stands where it stands. */
 function held(shard, counts) {
   const { head } = shard;
   if (!head || head.age_seconds < 1 || counts[0] === 0) return null;
-  return t('Held by #{index}: {state}, attempt {attempt}, for {span}; {n} settled items wait behind it.', {
+  return t('Held by #{index} ({state}, attempt {attempt}) for {span}; {n:settled item|settled items} behind it.', {
     index: count(head.index), state: t(STATES[head.state] ?? head.state), attempt: head.attempt, span: span(head.age_seconds), n: count(counts[0]),
   });
 }
@@ -69,9 +69,9 @@ function Says({ shard, picture, at, task }) {
     const range = picture.perCell > 1 ? `${count(first)}–${count(first + picture.perCell - 1)}` : count(first);
     return html`<span>#${range} · ${t(WORDS[picture.cells[at]])}</span>`;
   }
-  if (hold) return html`<span class="warn">${hold} <a class="link" href=${`/tasks/${task.id}/items/${shard.head.index}`}>${t('Open the item')}</a></span>`;
+  if (hold) return html`<span class="warn">${hold} <a class="link" href=${`/tasks/${task.id}/items/${shard.head.index}`}>${t('Open item')}</a></span>`;
   if (shard.capacity == null) return html`<span class="soft">${t('Watermark')} ${count(shard.watermark)}</span>`;
-  return html`<span class="soft">${t('Watermark {low}; {used} of {window} slots in motion', {
+  return html`<span class="soft">${t('Watermark {low}; {used} of {window} window slots in use', {
     low: count(shard.watermark), used: count(shard.high_water - shard.watermark), window: count(shard.capacity),
   })}</span>`;
 }

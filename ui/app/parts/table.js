@@ -94,7 +94,7 @@ export function Pager({ next, shown }) {
   return html`<nav class="pager" aria-label=${t('Pages')}>
     ${shown}
     <button type="button" class="button is-small" disabled=${!cursor} onClick=${() => filter({})}>${t('« first')}</button>
-    <button type="button" class="button is-small" disabled=${!cursor} onClick=${() => history.back()}>${t('‹ back')}</button>
+    <button type="button" class="button is-small" disabled=${!cursor} onClick=${() => history.back()}>${t('‹ previous')}</button>
     <button type="button" class="button is-small" disabled=${!next} onClick=${() => go(withQuery({ cursor: next }))}>${t('next ›')}</button>
   </nav>`;
 }

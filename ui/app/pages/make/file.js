@@ -23,7 +23,7 @@ function send(file, tell) {
     request.setRequestHeader('windrow-client', 'ui');
     request.setRequestHeader('idempotency-key', uniqueKey());
     request.upload.onprogress = (event) => tell(event.loaded);
-    request.onerror = () => reject(new ApiError({ title: t('The node does not answer'), status: 0 }));
+    request.onerror = () => reject(new ApiError({ title: t('The node is not responding'), status: 0 }));
     request.onload = () => {
       const answer = JSON.parse(request.responseText || '{}');
       if (request.status < 300) resolve(answer);
@@ -38,8 +38,8 @@ function Sample({ upload }) {
   const rows = Array.isArray(upload.sample) ? upload.sample.slice(0, 3) : [];
   const columns = upload.columns.length ? upload.columns : null;
   return html`<div class="stack">
-    <p><strong>${upload.name}</strong> ${t('{n} items', { n: count(upload.rows) })} <span class="soft">${bytes(upload.bytes)} ${upload.kind} ${upload.compression}</span></p>
-    <div class="sample" tabindex="0" role="region" aria-label=${t('The first rows')}>${columns
+    <p><strong>${upload.name}</strong> ${t('{n:item|items}', { n: count(upload.rows) })} <span class="soft">${bytes(upload.bytes)} ${upload.kind} ${upload.compression}</span></p>
+    <div class="sample" tabindex="0" role="region" aria-label=${t('First rows')}>${columns
       ? html`<table class="table"><thead><tr>${columns.map((name) => html`<th scope="col" key=${name}>${name}</th>`)}</tr></thead>
           <tbody>${rows.map((row, at) => html`<tr key=${at}>${columns.map((name) => html`<td key=${name}><code>${String(row[name] ?? '')}</code></td>`)}</tr>`)}</tbody></table>`
       : rows.map((row, at) => html`<pre key=${at}>${typeof row === 'string' ? row : JSON.stringify(row)}</pre>`)}</div></div>`;
@@ -65,9 +65,9 @@ export function File({ form, set }) {
   return html`<div class=${`drop ${state.isOver ? 'is-over' : ''}`} onDragOver=${over(true)} onDragLeave=${over(false)}
       onDrop=${(event) => { event.preventDefault(); take(event.dataTransfer.files[0]); }}>
     <input type="file" class="hidden-text" ref=${field} id="file" accept=".csv,.ndjson,.jsonl,.txt,.gz,.zst,.bz2,.xz" onChange=${(event) => take(event.target.files[0])} />
-    <label class="button" for="file"><${Icon} name="plus" />${form.upload ? t('Another file') : t('Choose a file')}</label>
-    <span class="soft">${t('or drop it here: CSV, NDJSON, or a line an item; also compressed')}</span>
-    ${state.size > 0 && html`<p role="status">${t('{sent} of {size} sent', { sent: bytes(state.sent), size: bytes(state.size) })}</p>`}
+    <label class="button" for="file"><${Icon} name="plus" />${form.upload ? t('Choose another file') : t('Choose file')}</label>
+    <span class="soft">${t('or drop it here: CSV, NDJSON or one item per line, compressed or not')}</span>
+    ${state.size > 0 && html`<p role="status">${t('{sent} of {size} uploaded', { sent: bytes(state.sent), size: bytes(state.size) })}</p>`}
   </div>
   ${state.error && html`<${Problem} error=${state.error} />`}
   ${form.upload && html`<${Sample} upload=${form.upload} />`}`;

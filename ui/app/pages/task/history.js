@@ -15,7 +15,7 @@ import { Pager } from '../../parts/table.js';
 const SETTINGS = [
   ['Pace', ['rate', 'burst', 'concurrency', 'max_concurrency', 'window', 'batch', 'batch_linger', 'timeout', 'ordered']],
   ['Failures', ['max_attempts', 'backoff', 'on_exhausted', 'error_budget', 'error_window', 'park_after', 'parked_max', 'straggler_after', 'outage_patience', 'judge_after']],
-  ['Keeping', ['results', 'checkpoint_interval', 'unsaved_max', 'reduce_timeout']],
+  ['Results and checkpoints', ['results', 'checkpoint_interval', 'unsaved_max', 'reduce_timeout']],
 ];
 
 /** What a person typed, as the API has it. */
@@ -42,14 +42,14 @@ function Setting({ task, name }) {
 }
 
 function Facts({ task }) {
-  return html`<${Section} title=${t('Facts')}><${Pairs} of=${[
-    [t('Made'), html`<${Stamp} at=${task.created_at} />`],
+  return html`<${Section} title=${t('Details')}><${Pairs} of=${[
+    [t('Created at'), html`<${Stamp} at=${task.created_at} />`],
     [t('Source'), `${task.source.type}${task.source.upload ? ` ${task.source.upload}` : ''}${task.source.url ? ` ${task.source.url}` : ''}`],
     [t('Pool'), task.pool],
     [t('Priority'), task.priority],
     [t('Shards'), String(task.shards)],
     [t('Limits'), task.limits.join(', ') || null],
-    [t('Skipped at the head'), task.skip_first],
+    [t('Items skipped at the start'), task.skip_first],
     [t('Starts'), task.start],
     [t('Version'), task.version],
   ]} />

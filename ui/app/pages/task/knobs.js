@@ -33,11 +33,11 @@ function Knob({ task, name, label, now, isRate }) {
   return html`<form class="knob" onSubmit=${apply}>
     <label><span class="soft">${label}</span>
       <input type="text" ref=${field} value=${value} onInput=${(event) => setTyped(event.target.value)} readonly=${!isAllowed}
-        title=${isAllowed ? undefined : t('needs the role {role}', { role: 'operator' })} spellcheck=${false}
+        title=${isAllowed ? undefined : t('requires the {role} role', { role: t('operator') })} spellcheck=${false}
         onKeyDown=${(event) => event.key === 'Escape' && setTyped(null)} /></label>
     ${isRate && /^\d/.test(written) && html`<span class="steps">
-      <button type="button" class="copy" aria-label=${`÷2 ${t('half the rate')}`} disabled=${!isAllowed} onClick=${() => step(0.5)}>÷2</button>
-      <button type="button" class="copy" aria-label=${`×2 ${t('twice the rate')}`} disabled=${!isAllowed} onClick=${() => step(2)}>×2</button></span>`}
+      <button type="button" class="copy" aria-label=${`÷2 ${t('halve the rate')}`} disabled=${!isAllowed} onClick=${() => step(0.5)}>÷2</button>
+      <button type="button" class="copy" aria-label=${`×2 ${t('double the rate')}`} disabled=${!isAllowed} onClick=${() => step(2)}>×2</button></span>`}
     ${now != null && written === 'auto' && html`<span class="soft">${t('now {n}', { n: count(now) })}</span>`}
     <button type="submit" class="button is-small is-main" style=${{ visibility: isChanged ? 'visible' : 'hidden' }} disabled=${!isChanged}>${t('Apply')}</button>
   </form>`;

@@ -44,7 +44,7 @@ function Windows({ task }) {
   if (!found) return html`<${Section} title=${t('In-flight window')}><div class="strip-room"></div><//>`;
   if (!isLive && found.shards.every((shard) => shard.high_water === shard.watermark)) return null;
   const shards = found.shards.slice(0, STRIPS_MAX);
-  return html`<${Section} title=${t('In-flight window')} aside=${isLive ? null : t('as it was saved')}
+  return html`<${Section} title=${t('In-flight window')} aside=${isLive ? null : t('as last saved')}
       end=${found.shards.length > STRIPS_MAX && html`<span class="soft">${t('{n} of {all} shards', { n: STRIPS_MAX, all: found.shards.length })}</span>`}>
     ${shards.map((shard) => html`<div key=${shard.shard}>
       ${found.shards.length > 1 && html`<p class="soft">${task.id}.${shard.shard} ${shard.node}</p>`}
@@ -89,7 +89,7 @@ export function Live({ task, watched }) {
   return html`
     ${['created', 'stopped'].includes(task.status) && html`<${Preview} task=${task} />`}
     ${!hasEnded(task) && task.status !== 'created' && html`<${Windows} task=${task} />`}
-    ${task.status !== 'created' && html`<${Section} title=${t('Recent')} end=${html`<${Spans} present=${name} />`}>
+    ${task.status !== 'created' && html`<${Section} title=${t('Recent activity')} end=${html`<${Spans} present=${name} />`}>
       <div class="plots"><${ThroughputPlot} ...${common} /><${LatencyPlot} ...${common} /><${ErrorsPlot} ...${common} watched=${watched} /></div>
     <//>`}
     ${isLive && html`<${Why} task=${task} />`}`;

@@ -22,7 +22,7 @@ const TABS = [
 ];
 
 function TabLinks({ task, tab }) {
-  return html`<${Tabs} label=${t('Of this task')} items=${TABS.map(([name, text, , tally]) => ({
+  return html`<${Tabs} label=${t('Task sections')} items=${TABS.map(([name, text, , tally]) => ({
     href: `/tasks/${task.id}${name ? `/${name}` : ''}`,
     isCurrent: name === tab,
     text: t(text),

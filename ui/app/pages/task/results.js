@@ -46,7 +46,7 @@ function Shown({ task, after }) {
   const { rows, error } = useRows(path(`/v1/tasks/${part(task.id)}/results`, { after, limit: ROWS + 1 }));
   if (error) return html`<${Problem} error=${error} />`;
   if (!rows) return html`<${Loading} />`;
-  if (!rows.length) return html`<${Empty} say=${t('No result is kept from here on.')} />`;
+  if (!rows.length) return html`<${Empty} say=${t('No results from this item on.')} />`;
   return html`<${Rows} task=${task} rows=${rows} />`;
 }
 
@@ -54,7 +54,7 @@ function Shown({ task, after }) {
 export function Results({ task }) {
   if (task.results === 'off') {
     return html`<${Empty} say=${t('This task keeps no results.')} commands=${[sh`windrow task set ${task.id} --results keep`]}>
-      <p>${t('What handlers answer as "output" is kept where a task says results: keep.')}</p><//>`;
+      <p>${t('With results: keep, a task stores the "output" of each response.')}</p><//>`;
   }
   const after = route.value.query.get('after');
   const go = (event) => {
