@@ -1,4 +1,4 @@
-/** @file What can be done to a task: the request, the same as a command, the words, and the way back. Does nothing itself. */
+/** @file Actions on a task: request, equivalent command, texts and undo. No side effects. */
 import { part } from './api.js';
 import { count } from './format.js';
 import { t } from './i18n.js';
@@ -8,7 +8,7 @@ const taskPath = (task, verb) => `/v1/tasks/${part(task.id)}${verb ? `/${verb}` 
 const called = (task) => (task.name ? `${task.id} ${task.business}/${task.name}` : `${task.id} ${task.business}`);
 const post = (task, verb) => ({ method: 'POST', path: taskPath(task, verb), cli: sh`windrow task ${verb} ${task.id}` });
 
-/** Lets a task begin, or go on. */
+/** Starts or resumes a task. */
 export const start = (task) => ({
   ...post(task, 'start'),
   title: t('Start {task}?', { task: called(task) }),
@@ -18,7 +18,7 @@ export const start = (task) => ({
   undo: stop,
 });
 
-/** Lets what is in flight end, then rests. */
+/** Stops a task after the calls in flight finish. */
 export const stop = (task) => ({
   ...post(task, 'stop'),
   title: t('Stop {task}?', { task: called(task) }),
@@ -28,7 +28,7 @@ export const stop = (task) => ({
   undo: start,
 });
 
-/** Rests without waiting for calls in flight. */
+/** Stops a task without waiting for calls in flight. */
 export const stopNow = (task) => ({
   ...post(task, 'stop'),
   cli: sh`windrow task stop ${task.id} --now`,
@@ -40,7 +40,7 @@ export const stopNow = (task) => ({
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
 });
 
-/** Ends a task for good. */
+/** Cancels a task permanently. */
 export const cancel = (task) => ({
   ...post(task, 'cancel'),
   title: t('Cancel {task} permanently?', { task: called(task) }),
@@ -51,7 +51,7 @@ export const cancel = (task) => ({
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
 });
 
-/** Ends a task with what was dispatched. */
+/** Finishes a task early, with the items dispatched so far. */
 export const finish = (task) => ({
   ...post(task, 'finish'),
   title: t('Finish {task} early?', { task: called(task) }),
@@ -62,7 +62,7 @@ export const finish = (task) => ({
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
 });
 
-/** Tries a recovering task at once. */
+/** Retries a recovering task at once. */
 export const recover = (task) => ({
   ...post(task, 'recover'),
   title: t('Retry {task} now?', { task: called(task) }),
@@ -71,7 +71,7 @@ export const recover = (task) => ({
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
 });
 
-/** Says that no more items come. */
+/** Seals an open task: no more items can be appended. */
 export const seal = (task) => ({
   ...post(task, 'seal'),
   title: t('Seal {task}?', { task: called(task) }),
@@ -80,7 +80,7 @@ export const seal = (task) => ({
   done: (now) => t('{id} is sealed', { id: now.id }),
 });
 
-/** Removes a task that has ended. */
+/** Deletes a task that has ended. */
 export const remove = (task) => ({
   method: 'DELETE',
   path: taskPath(task),
@@ -109,7 +109,7 @@ export const move = (task, nodes) => ({
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
 });
 
-/** Makes a task like another one. */
+/** Clones a task. */
 export const clone = (task) => ({
   ...post(task, 'clone'),
   title: t('Clone {task}', { task: called(task) }),
@@ -127,7 +127,7 @@ export const clone = (task) => ({
 
 const FLAGS = { timeout: 'call-timeout' };
 
-/** Changes settings of a task; what they were before is the way back. */
+/** Changes settings of a task; undo restores the previous values. */
 export function change(task, members, words) {
   const flags = Object.entries(members).map(([name, value]) => flag(FLAGS[name] ?? name, value));
   const before = Object.fromEntries(Object.keys(members).map((name) => [name, task[name]]));
@@ -144,14 +144,14 @@ export function change(task, members, words) {
   };
 }
 
-/** Puts a label on a task, beside those that it has. */
+/** Adds a label to a task and keeps the others. */
 function label(task, name, value) {
   const before = task.labels ?? {};
   const set = (labels) => ({ method: 'PATCH', path: taskPath(task), body: () => ({ labels }), cli: sh`windrow task set ${task.id} --label ${`${name}=${value}`}` });
   return { ...set({ ...before, [name]: value }), undo: () => set(before) };
 }
 
-/** One question about several tasks. */
+/** One dialog for several tasks. */
 const several = (tasks, title, verb, each, more = {}) => ({
   title, verb, each: (values) => tasks.map((task) => each(task, values)), text: tasks.map((task) => task.id).join(', '), ...more,
 });
@@ -162,17 +162,17 @@ export const startAll = (tasks, after) => several(tasks, t('Start {n:task|tasks}
 /** Stops several tasks. */
 export const stopAll = (tasks, after) => several(tasks, t('Stop {n:task|tasks}?', { n: tasks.length }), t('Stop'), stop, { after });
 
-/** Gives several tasks one rate. */
+/** Sets one rate on several tasks. */
 export const rateAll = (tasks, after) => several(tasks, t('Set the rate of {n:task|tasks}', { n: tasks.length }), t('Apply'), (task, values) => change(task, { rate: values.rate }), {
   after, fields: [{ name: 'rate', label: t('Rate'), value: tasks[0].rate, required: true }],
 });
 
-/** Puts one label on several tasks. */
+/** Adds one label to several tasks. */
 export const labelAll = (tasks, after) => several(tasks, t('Add a label to {n:task|tasks}', { n: tasks.length }), t('Apply'), (task, values) => label(task, values.name.trim(), values.value.trim()), {
   after, fields: [{ name: 'name', label: t('Label'), required: true, hint: 'team' }, { name: 'value', label: t('Value'), hint: 'growth' }],
 });
 
-/** Does failures again, as a task of its own. */
+/** Redrives failed items as a separate task. */
 export function redrive(task, filter, number) {
   const isAll = !Object.keys(filter).length;
   const chosen = isAll ? sh`--all` : filter.codes ? sh`--code ${filter.codes.join(',')}` : filter.indexes ? sh`--indexes ${filter.indexes}` : sh`--unconfirmed`;
@@ -192,7 +192,7 @@ export function redrive(task, filter, number) {
       ...(isAll ? {} : { filter }),
       rate: values.rate,
       start: true,
-      if_empty: 'error', // Who pressed the button is told why there is no new task.
+      if_empty: 'error', // So that the dialog shows why there is no new task.
       ...(values.canary ? { canary: { items: Number(values.canary), then: 'stop' } } : {}),
       ...(values.new_keys ? { new_keys: true } : {}),
     }),
@@ -202,7 +202,7 @@ export function redrive(task, filter, number) {
   };
 }
 
-/** Gives up the items that wait with a code. */
+/** Fails the items that are retrying with a code. */
 export const fail = (task, code, number) => ({
   ...post(task, 'fail'),
   cli: sh`windrow task fail ${task.id} --code ${code}`,

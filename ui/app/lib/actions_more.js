@@ -1,4 +1,4 @@
-/** @file What can be done to businesses, nodes, schedules, datasets, limits and tokens. Does nothing itself. */
+/** @file Actions on businesses, nodes, schedules, datasets, limits and tokens. No side effects. */
 import { part } from './api.js';
 import { localTime, stamp } from './format.js';
 import { t } from './i18n.js';
@@ -7,23 +7,23 @@ import { flag, sh } from './command.js';
 
 const verb = (noun, command, name, word) => ({ method: 'POST', path: `/v1/${noun}/${part(name)}/${word}`, cli: sh`windrow ${command} ${word} ${name}` });
 
-/** Hides a business, or shows it again. */
+/** Archives or unarchives a business. */
 export const archive = (business) => (business.archived_at
   ? { ...verb('businesses', 'biz', business.name, 'unarchive'), role: 'admin', title: t('Unarchive {name}?', { name: business.name }), verb: t('Unarchive'), done: () => t('{name} unarchived', { name: business.name }) }
   : { ...verb('businesses', 'biz', business.name, 'archive'), role: 'admin', title: t('Archive {name}?', { name: business.name }), text: t('It accepts no new tasks; existing ones continue.'), verb: t('Archive'), done: () => t('{name} archived', { name: business.name }) });
 
-/** Gives a business a new signing secret. */
+/** Rotates the signing secret of a business. */
 export const rotate = (business, show) => ({
   ...verb('businesses', 'biz', business.name, 'rotate-secret'), role: 'admin', title: t('Rotate the signing secret of {name}?', { name: business.name }),
   text: t('The new secret is shown once. The old one stays valid for 24 hours.'), verb: t('Rotate secret'), after: show, done: () => t('secret of {name} rotated', { name: business.name }),
 });
 
-/** Lets a node hand its work over, or take work again. */
+/** Drains or undrains a node. */
 export const drain = (node) => (node.state === 'serving'
   ? { ...verb('nodes', 'node', node.id, 'drain'), role: 'admin', title: t('Drain {name}?', { name: node.id }), text: t('It accepts no new work and hands its runs over to other nodes, where they continue.'), verb: t('Drain'), done: () => t('{name} is draining', { name: node.id }), undo: () => drain({ ...node, state: 'draining' }) }
   : { ...verb('nodes', 'node', node.id, 'undrain'), role: 'admin', title: t('Undrain {name}?', { name: node.id }), verb: t('Undrain'), done: () => t('{name} accepts work again', { name: node.id }) });
 
-/** Changes what a node may hold, until it is restarted. */
+/** Changes the capacity of a node until it restarts. */
 export const capacity = (node) => ({
   method: 'PATCH', path: `/v1/nodes/${part(node.id)}`, cli: sh`windrow node set ${node.id}`, role: 'admin', title: t('Capacity of {name}', { name: node.id }),
   text: t('The total rate of the tasks that the node may run. Applies until the node restarts.'), verb: t('Apply'),
@@ -33,12 +33,12 @@ export const capacity = (node) => ({
 
 const scheduled = (one, word) => verb('schedules', 'schedule', one.id, word);
 
-/** Pauses a schedule, or lets it go on. */
+/** Pauses or resumes a schedule. */
 export const pauseSchedule = (one) => (one.paused
   ? { ...scheduled(one, 'resume'), title: t('Resume {name}?', { name: one.name }), text: t('It fires again from its next time on. Fires missed in between are not made up.'), verb: t('Resume'), done: () => t('{name} resumed', { name: one.name }), undo: pauseSchedule }
   : { ...scheduled(one, 'pause'), title: t('Pause {name}?', { name: one.name }), text: t('It stops firing. Running tasks continue.'), verb: t('Pause'), done: () => t('{name} paused', { name: one.name }), undo: pauseSchedule });
 
-/** A text as the JSON that it is; a text that is none stays, and the node says what is wrong. */
+/** Parses JSON; invalid JSON stays text, so that the node reports the error. */
 function json(text) {
   try {
     return JSON.parse(text);
@@ -47,7 +47,7 @@ function json(text) {
   }
 }
 
-/** `0 3 * * *` or `20m`, as the API wants it. */
+/** Members of the API for `0 3 * * *` or `20m`. */
 const timesOf = ({ times, zone }) => (/\s/.test(times.trim()) ? { cron: times.trim(), ...(zone.trim() ? { zone: zone.trim() } : {}) } : { every: times.trim() });
 const scheduleOf = (values) => ({ ...timesOf(values), overlap: values.overlap, missed: values.missed.trim(), task: json(values.task) });
 const OVERLAPS = ['skip', 'queue', 'cancel_running', 'allow'];
@@ -64,10 +64,10 @@ const foresee = ({ next_fires: next, warnings }) => [
   ...(warnings ?? []).map(warningText),
 ].join(' · ');
 
-/** What a node warns of, with what would do. */
+/** Text of a node's warning, with its advice. */
 export const warningText = ({ detail, advice }) => (advice ? t('{warning}; try {advice}', { warning: detail, advice }) : detail);
 
-/** Makes a schedule. */
+/** Creates a schedule. */
 export const newSchedule = (businesses) => ({
   method: 'POST', path: '/v1/schedules', cli: sh`windrow api POST /v1/schedules`, title: t('New schedule'), verb: t('Create'), foresee,
   fields: [{ name: 'business', label: t('Business'), value: businesses[0], options: businesses.map((name) => [name, name]) }, { name: 'name', label: t('Name'), required: true },
@@ -77,7 +77,7 @@ export const newSchedule = (businesses) => ({
   done: (now) => t('{name} created', { name: now.name }), next: (now) => `/schedules/${now.id}`,
 });
 
-/** Changes when a schedule fires, and what; what it was before is the way back. */
+/** Changes the times and the task of a schedule; undo restores the previous ones. */
 export const editSchedule = (one) => ({
   method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, cli: sh`windrow schedule set ${one.id}`, title: t('Change {name}', { name: one.name }), verb: t('Apply'), foresee,
   fields: scheduleFields(one), body: (values) => ({ ...scheduleOf(values), task: taskPatch(one.task, json(values.task)) }), done: () => t('{name} changed', { name: one.name }),
@@ -85,7 +85,7 @@ export const editSchedule = (one) => ({
   undo: (now) => ({ method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, body: () => ({ ...(one.cron ? { cron: one.cron, zone: one.zone } : { every: one.every }), overlap: one.overlap, missed: one.missed, task: taskPatch(now.task, one.task) }) }),
 });
 
-/** Gives up what waits, or can't be made yet. */
+/** Skips fires that are queued or whose task can't be created yet. */
 export const skipFires = (one) => ({
   ...scheduled(one, 'skip'), title: t('Skip the open fires of {name}?', { name: one.name }), text: t('Queued fires, and fires whose task is not created yet, create no task.'), verb: t('Skip open fires'),
   done: ({ items }) => t('{n:fire|fires} skipped', { n: items?.length ?? '' }),
@@ -93,7 +93,7 @@ export const skipFires = (one) => ({
 
 const utc = (local) => (local ? new Date(local).toISOString() : undefined);
 
-/** Orders the fires of a time that is over. */
+/** Backfills the fires of a past period. */
 export const backfill = (one) => ({
   ...scheduled(one, 'backfill'), title: t('Backfill {name}', { name: one.name }), text: t('Creates one task after another. Times that already have a task are skipped.'), verb: t('Backfill'),
   fields: [{ name: 'from', label: t('From'), type: 'datetime-local', required: true, value: localTime(Date.now() - 86_400_000) }, { name: 'to', label: t('To (empty: now)'), type: 'datetime-local' },
@@ -107,19 +107,19 @@ export const backfill = (one) => ({
 /** Fires a schedule at once. */
 export const trigger = (one) => ({ ...scheduled(one, 'trigger'), title: t('Fire {name} now?', { name: one.name }), text: t('Creates one task in addition to the scheduled ones.'), verb: t('Fire now'), done: () => t('{name} fired', { name: one.name }) });
 
-/** Removes a schedule. */
+/** Deletes a schedule. */
 export const removeSchedule = (one) => ({
   method: 'DELETE', path: `/v1/schedules/${part(one.id)}`, cli: sh`windrow schedule delete ${one.id}`, title: t('Delete {name}?', { name: one.name }),
   text: t('Its fire history is deleted too. Its tasks stay.'), verb: t('Delete'), isDanger: true, typed: one.name, done: () => t('{id} deleted', { id: one.name }), next: () => '/schedules',
 });
 
-/** Makes an earlier generation current again. */
+/** Rolls a dataset back to an earlier generation. */
 export const rollBack = (dataset, generation) => ({
   method: 'POST', path: `/v1/datasets/${part(dataset)}/rollback`, cli: sh`windrow dataset rollback ${dataset} ${generation}`, title: t('Roll {name} back to generation {n}?', { n: generation, name: dataset }),
   text: t('Readers see it at once. Later generations are kept.'), verb: t('Roll back'), isDanger: true, body: () => ({ generation }), done: () => t('generation {n} is current', { n: generation }),
 });
 
-/** Keeps a generation, or lets it go. */
+/** Pins or unpins a generation. */
 export const pin = (dataset, one) => {
   const word = one.pinned ? 'unpin' : 'pin';
   return { method: 'POST', path: `/v1/datasets/${part(dataset)}/generations/${one.generation}/${word}`, cli: sh`windrow dataset ${word} ${dataset} ${one.generation}`,
@@ -128,26 +128,26 @@ export const pin = (dataset, one) => {
     verb: one.pinned ? t('Unpin') : t('Pin'), done: () => (one.pinned ? t('generation {n} unpinned', { n: one.generation }) : t('generation {n} pinned', { n: one.generation })) };
 };
 
-/** Changes how many generations stay. */
+/** Changes the number of generations kept. */
 export const keepGenerations = (one) => ({
   method: 'PATCH', path: `/v1/datasets/${part(one.name)}`, cli: sh`windrow dataset set ${one.name}`, title: t('Change the retention of {name}', { name: one.name }),
   text: t('Older generations are deleted, except pinned ones and the current one.'), verb: t('Apply'), fields: [{ name: 'keep', label: t('Generations kept'), type: 'number', value: one.keep, required: true }],
   body: (values) => ({ keep: Number(values.keep) }), flags: (values) => sh`--keep ${values.keep}`, done: (now) => t('{name} keeps {n:generation|generations}', { name: one.name, n: now.keep }),
 });
 
-/** Removes a dataset. */
+/** Deletes a dataset. */
 export const removeDataset = (one) => ({
   method: 'DELETE', path: `/v1/datasets/${part(one.name)}`, cli: sh`windrow dataset delete ${one.name}`, title: t('Delete {name}?', { name: one.name }),
   text: t('All its generations are deleted, and readers find nothing. This cannot be undone.'), verb: t('Delete'), isDanger: true, typed: one.name, done: () => t('{id} deleted', { id: one.name }), next: () => '/datasets',
 });
 
-/** Removes a limit. */
+/** Deletes a limit. */
 export const removeLimit = (limit) => ({
   method: 'DELETE', path: `/v1/limits/${part(limit.name)}`, cli: sh`windrow limit delete ${limit.name}`, role: 'admin', title: t('Delete {name}?', { name: limit.name }),
   text: t('This fails while a business or a task uses it.'), verb: t('Delete'), isDanger: true, typed: limit.name, done: () => t('{id} deleted', { id: limit.name }), next: () => '/limits',
 });
 
-/** Members of a business that people change, as the form has them. */
+/** Editable members of a business, as form values. */
 const businessForm = (one) => ({
   ...(one.url == null ? {} : { url: one.url }), ...(one.command == null ? {} : { command: one.command }), display_name: one.display_name ?? '', pool: one.pool,
   rate: one.defaults.rate ?? '', timeout: one.defaults.timeout ?? '', limit_rate: one.limits.rate ?? '', limit_concurrency: one.limits.concurrency ?? '', insecure_skip_verify: one.insecure_skip_verify,
@@ -159,7 +159,7 @@ const businessWords = () => ({
 const FLAGS = { timeout: 'call-timeout' };
 const GROUPS = { rate: 'defaults', timeout: 'defaults', limit_rate: 'limits', limit_concurrency: 'limits' };
 
-/** The members that a form changes, as a merge patch of the business. */
+/** Merge patch of a business from the changed form values. */
 function businessPatch(before, values) {
   const patch = {};
   for (const [name, value] of Object.entries(values)) {
@@ -184,7 +184,7 @@ export function editBusiness(one) {
   };
 }
 
-/** Changes what a limit allows. */
+/** Changes a limit. */
 export const setLimit = (limit) => ({
   method: 'PATCH', path: `/v1/limits/${part(limit.name)}`, cli: sh`windrow limit set ${limit.name}`, role: 'admin', title: t('Change limit {name}', { name: limit.name }),
   text: t('Running tasks follow it within seconds.'), verb: t('Apply'),
@@ -194,7 +194,7 @@ export const setLimit = (limit) => ({
   done: () => t('{name} changed', { name: limit.name }),
 });
 
-/** Makes a limit. */
+/** Creates a limit. */
 export const newLimit = () => ({
   method: 'POST', path: '/v1/limits', cli: sh`windrow limit create`, role: 'admin', title: t('New limit'), text: t('A limit is shared by all tasks that name it, across all nodes.'), verb: t('Create'),
   fields: [{ name: 'name', label: t('Name'), required: true }, { name: 'rate', label: t('Rate'), hint: '300/s' }, { name: 'concurrency', label: t('Concurrency'), type: 'number' }],
@@ -203,7 +203,7 @@ export const newLimit = () => ({
   done: (now) => t('{name} created', { name: now.name }),
 });
 
-/** Makes a token; the answer holds it, once. */
+/** Creates a token; only the response to this request contains it. */
 export const newToken = (show) => ({
   method: 'POST', path: '/v1/tokens', cli: sh`windrow token create`, role: 'admin', title: t('New token'), verb: t('Create'),
   fields: [
@@ -221,7 +221,7 @@ export const endSession = (one) => ({
   text: t('It must sign in with a token again.'), verb: t('Sign out'), done: () => t('browser of {name} signed out', { name: one.name }),
 });
 
-/** Takes a token's validity away. */
+/** Revokes a token. */
 export const revoke = (token) => ({
   method: 'DELETE', path: `/v1/tokens/${token.id}`, cli: sh`windrow token revoke ${token.id}`, role: 'admin', title: t('Revoke the token of {name}?', { name: token.name }),
   text: t('Takes effect at once and cannot be undone.'), verb: t('Revoke'), isDanger: true, typed: token.name, done: () => t('token of {name} revoked', { name: token.name }),

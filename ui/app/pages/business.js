@@ -1,4 +1,4 @@
-/** @file One business: how it is called, whether it keeps to the contract, its tasks, and who changed what. */
+/** @file One business: call settings, contract check, tasks and history. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { archive, editBusiness, rotate } from '../lib/actions_more.js';
 import { call, part } from '../lib/api.js';
@@ -18,7 +18,7 @@ import { handler, limits } from './businesses.js';
 
 const RESULTS = { ok: ['check', 'ok'], warn: ['warn', 'warn'], fail: ['cross', 'bad'] };
 
-/** What a check of the contract found. */
+/** Results of a contract check. */
 export function Checks({ reply }) {
   return html`<ul class="checks">${reply.checks.map((one) => html`<li key=${one.check}><${Icon} name=${RESULTS[one.result][0]} class=${RESULTS[one.result][1]} />
     <span class="strong nowrap">${one.check}</span><span class="grow">${one.detail}${one.try && html`<span class="soft block">→ ${one.try}</span>`}</span></li>`)}</ul>`;
@@ -89,7 +89,7 @@ function Revisions({ name }) {
   return html`<${Section} title=${t('History')}><${Whole} of=${read}>${(page) => html`<${Table} columns=${columns} rows=${page.items} id=${(one) => one.at + one.action} label=${t('History')} />`}<//><//>`;
 }
 
-/** A business. */
+/** Page of a business. */
 export function Business({ business: name }) {
   const [secret, setSecret] = useState(null);
   const read = useResource(`/v1/businesses/${part(name)}`, { every: 15_000 });

@@ -1,4 +1,4 @@
-/** @file The businesses: who handles items, and how they are called. */
+/** @file List of businesses and their handlers. */
 import { html, useEffect } from '../../vendor/preact-htm.js';
 import { path } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
@@ -12,13 +12,13 @@ import { Page } from '../parts/shell.js';
 import { Mark } from '../parts/status.js';
 import { Pager, Table } from '../parts/table.js';
 
-/** How a business is called, in a few words. */
+/** Short description of a business's handler. */
 export const handler = (one) => one.url ?? (one.command && t('command {name}', { name: one.command })) ?? one.request?.call ?? '–';
 
-/** What all its tasks may have together. */
+/** Limits shared by all its tasks. */
 export const limits = (one) => [one.limits.rate, one.limits.concurrency && `${one.limits.concurrency}×`, ...(one.limits.named ?? [])].filter(Boolean).join(', ') || null;
 
-/** How the handler fares, as far as tasks that run say it. */
+/** Health of the handler, derived from running tasks. */
 function Health({ name }) {
   const running = [...(tasks.value?.values() ?? [])].filter((task) => task.business === name && task.status === 'running');
   if (!running.length) return html`<span class="soft">${t('idle')}</span>`;

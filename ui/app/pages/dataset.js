@@ -1,4 +1,4 @@
-/** @file One dataset: its generations, which of them readers see, looking into them, and going back. */
+/** @file One dataset: generations, lookup, pinning and rollback. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { keepGenerations, pin, removeDataset, rollBack } from '../lib/actions_more.js';
 import { get, part, path } from '../lib/api.js';
@@ -35,7 +35,7 @@ function columns(name, reload) {
   ];
 }
 
-/** Looks for one item of a generation, by its index or, where there is one, by its key. */
+/** Lookup of one item in a generation, by index or, if there is one, by key. */
 function LookUp({ name, current }) {
   const [state, setState] = useState({ found: null, error: null });
   const [what, setWhat] = useState('');
@@ -64,7 +64,7 @@ function Current({ name, one }) {
     <${Section} title=${t('Look up an item')}><${LookUp} name=${name} current=${current} /><//>`}<//>`;
 }
 
-/** A dataset. */
+/** Page of a dataset. */
 export function Dataset({ dataset: name }) {
   const read = useResource(`/v1/datasets/${part(name)}`, { every: 5000 });
   const list = useResource(path(`/v1/datasets/${part(name)}/generations`, { limit: 50, cursor: route.value.query.get('cursor') }), { every: 5000, keep: true });

@@ -1,4 +1,4 @@
-/** @file What tasks publish: which generation readers see, and what is kept. */
+/** @file List of datasets with their current generation. */
 import { html } from '../../vendor/preact-htm.js';
 import { path } from '../lib/api.js';
 import { count } from '../lib/format.js';

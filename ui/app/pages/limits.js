@@ -1,4 +1,4 @@
-/** @file Limits that tasks and businesses share on all nodes, and who uses them. */
+/** @file Limits shared by tasks and businesses across all nodes, and their users. */
 import { html } from '../../vendor/preact-htm.js';
 import { newLimit, removeLimit, setLimit } from '../lib/actions_more.js';
 import { part } from '../lib/api.js';
@@ -35,7 +35,7 @@ function Parts({ limit }) {
   return limit.parts.length ? html`<${Table} columns=${columns} rows=${limit.parts} id=${(one) => one.node} label=${t('Shares')} />` : html`<p class="soft">${t('No running task uses it.')}</p>`;
 }
 
-/** A limit. */
+/** Page of a limit. */
 export function Limit({ limit: name }) {
   const read = useResource(`/v1/limits/${part(name)}`, { every: 2000 });
   const acts = read.data && html`<${ActButton} action=${{ ...setLimit(read.data), after: read.reload }}>${t('Change')}<//><${ActButton} class="is-danger" action=${removeLimit(read.data)} />`;

@@ -1,10 +1,10 @@
-/** @file Logging in with a token. It goes to the node once and is kept nowhere on this side. */
+/** @file Sign-in with a token. It is sent to the node once and not stored in the browser. */
 import { html, useRef, useState } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
 import { logIn } from '../lib/session.js';
 import { Command, Problem } from '../parts/basic.js';
 
-/** The page for those whom the node doesn't know. The address stays, so that one arrives where one wanted to go. */
+/** Sign-in page. The address stays, so that the requested page opens afterwards. */
 export function Login() {
   const field = useRef(null);
   const [state, setState] = useState({ isPending: false, error: null });

@@ -1,4 +1,4 @@
-/** @file One node: its capacity as stacked shares, its runs, and the tree of its actors, as in its log. */
+/** @file One node: capacity by task, runs, and actor tree. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { capacity, drain } from '../lib/actions_more.js';
 import { part } from '../lib/api.js';
@@ -45,7 +45,7 @@ function Actors({ name }) {
 
 const FILLS = ['of-in_flight', 'of-succeeded', 'of-parked', 'of-retry', 'of-skipped'];
 
-/** The reserved rate by task: a stacked bar over the capacity. */
+/** Reserved rate by task, as a stacked bar over the capacity. */
 function Shares({ node, tasks }) {
   const most = perSecond(node.capacity_rate) ?? perSecond(node.reserved_rate) ?? 1;
   const parts = tasks.map((task) => {
@@ -80,7 +80,7 @@ function Details({ node }) {
     ${node.live.state !== 'unreachable' && html`<${Actors} name=${node.id} />`}`;
 }
 
-/** A node. */
+/** Page of a node. */
 export function Node({ node: name }) {
   const read = useResource(`/v1/nodes/${part(name)}`, { every: 2000 });
   return html`<${Page} title=${name} up=${[['/nodes', t('Nodes')]]} acts=${read.data && html`<${ActButton} action=${drain(read.data)} />`}>

@@ -1,4 +1,4 @@
-/** @file The nodes: what each may hold, what it holds, and letting go of it. */
+/** @file List of nodes with capacity, load and draining. */
 import { html } from '../../vendor/preact-htm.js';
 import { drain } from '../lib/actions_more.js';
 import { count, perSecond, rate, span } from '../lib/format.js';
@@ -11,7 +11,7 @@ import { Page } from '../parts/shell.js';
 import { NodeStatus } from '../parts/status.js';
 import { Table } from '../parts/table.js';
 
-/** How much of a node is taken, as a bar; without a capacity there is nothing to compare with. */
+/** Reserved rate of a node, with a bar if it has a capacity. */
 export function Taken({ node }) {
   const most = perSecond(node.capacity_rate);
   const used = perSecond(node.reserved_rate) ?? 0;

@@ -1,4 +1,4 @@
-/** @file Is everything all right? What needs somebody, with what helps; what runs; how fast; where. */
+/** @file Overview: tasks that need attention, key figures, throughput, running tasks and nodes. */
 import { html, useEffect, useMemo, useState } from '../../vendor/preact-htm.js';
 import { get, path } from '../lib/api.js';
 import { start, recover } from '../lib/actions.js';
@@ -21,10 +21,10 @@ import { Table, useCalm } from '../parts/table.js';
 
 const MINUTES = 15;
 const STEP = 5;
-/** A node that has just begun shows at least so much. Seconds. */
+/** Minimum span of the plot for a node that just started. Seconds. */
 const LEAST_S = 180;
 
-/** Hears of the cluster: tasks by status, nodes. */
+/** Subscribes to the cluster: tasks by status, and nodes. */
 function useCluster() {
   const [cluster, setCluster] = useState(null);
   useEffect(() => listen('cluster', (_, data) => setCluster(data)), []);
@@ -49,7 +49,7 @@ function Help({ one: { task, kind } }) {
   return html`<a class="button is-small" href=${`/tasks/${task.id}#why`}>${t('Explain')}</a>`;
 }
 
-/** So many are named; who has more needs the list. */
+/** Maximum number of tasks listed here; the rest is behind a link. */
 const NEEDS_MAX = 20;
 
 const LOOKS = { bad: ['warn', 'bad'], warn: ['warn', 'warn'], note: ['pause', 'run'] };
@@ -83,7 +83,7 @@ function Figures({ cluster, list, today }) {
   const actual = list.reduce((sum, task) => sum + (rateOf(task) ?? 0), 0);
   const items = today?.items[0]?.items;
   const ended = today?.items[0]?.tasks;
-  // Nodes count days by UTC: by the clock that is shown, today began at this time.
+  // Nodes count days in UTC: this is when today began by the displayed clock.
   const begun = t('since {time}', { time: stamp(now.value - (now.value % 86_400_000)) });
   return html`<div class="figures">
     <${Figure} name=${t('Running')} value=${number(of('running') + of('stopping') + of('finalizing'))} href="/tasks?status=running,stopping,finalizing" />
@@ -96,7 +96,7 @@ function Figures({ cluster, list, today }) {
   </div>`;
 }
 
-/** What all tasks did in the last minutes, on all nodes. */
+/** Throughput of all tasks on all nodes in the last minutes. */
 function useThroughput() {
   const [series, setSeries] = useState(null);
   useEffect(() => {
@@ -161,7 +161,7 @@ function Nodes({ nodes }) {
 }
 
 function Recent({ list }) {
-  // The stream is fresher, but says nothing of redrives.
+  // The stream is fresher but lacks redrives.
   const read = useResource('/v1/tasks?status=finished&limit=50', { every: 10_000 });
   const redriven = new Map(read.data?.items.map((task) => [task.id, task.redriven]));
   const ended = list.filter(hasEnded).map((task) => ({ redriven: redriven.get(task.id), ...task })).sort((a, b) => (a.finished_at < b.finished_at ? 1 : -1)).slice(0, 8);
@@ -174,7 +174,7 @@ function Recent({ list }) {
   return html`<${Section} title=${t('Recently ended')}><${Table} columns=${columns} rows=${ended} id=${(task) => task.id} label=${t('Recently ended')} /><//>`;
 }
 
-/** The first page. */
+/** Overview page. */
 export function Overview() {
   useEffect(keepTasks, []);
   const cluster = useCluster();

@@ -1,4 +1,4 @@
-/** @file Registering a business: where it is called; the contract is checked by the node before it is saved. */
+/** @file Registration of a business. The node checks the contract before it saves the business. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { ApiError, call } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
@@ -28,7 +28,7 @@ function commandOf(form) {
   return String(sh`windrow biz register ${form.name || 'NAME'} ${form.kind === 'url' ? sh`--url ${form.url}` : sh`--command ${form.command}`}`);
 }
 
-/** The page. */
+/** Registration page. */
 export function Register() {
   const [form, setForm] = useState(BLANK);
   const [state, setState] = useState({ isPending: false, error: null, made: null });

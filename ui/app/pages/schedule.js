@@ -1,4 +1,4 @@
-/** @file One schedule: its fires on a calendar, those that come and those that were, and what each came to. */
+/** @file One schedule: past and future fires on a calendar, and their outcomes. */
 import { html } from '../../vendor/preact-htm.js';
 import { backfill, editSchedule, pauseSchedule, removeSchedule, skipFires, trigger, warningText } from '../lib/actions_more.js';
 import { part, path } from '../lib/api.js';
@@ -89,12 +89,12 @@ function Facts({ one }) {
   ]} />`;
 }
 
-/** What of its fires would not come about as it was wished. */
+/** Warnings about fires that would not happen as intended. */
 function Warnings({ of }) {
   return of.length > 0 && html`<ul class="stack">${of.map((one) => html`<li key=${one.code + one.pointer} class="warn">${warningText(one)}</li>`)}</ul>`;
 }
 
-/** A schedule. */
+/** Page of a schedule. */
 export function Schedule({ schedule: id }) {
   const read = useResource(`/v1/schedules/${part(id)}`, { every: 5000 });
   const next = useResource(`/v1/schedules/${part(id)}/next?count=100`, { every: 30_000 });

@@ -1,4 +1,4 @@
-/** @file What recurs: when each schedule fires next, and whether it does. */
+/** @file List of schedules with their next fire and state. */
 import { html } from '../../vendor/preact-htm.js';
 import { newSchedule, pauseSchedule, trigger } from '../lib/actions_more.js';
 import { path } from '../lib/api.js';
@@ -12,10 +12,10 @@ import { Page } from '../parts/shell.js';
 import { Mark } from '../parts/status.js';
 import { Pager, Table } from '../parts/table.js';
 
-/** When a schedule fires, as it was written. */
+/** Times of a schedule as entered. */
 export const times = (one) => (one.cron ? `${one.cron} ${one.zone ?? 'UTC'}` : t('every {span}', { span: one.every }));
 
-/** Whether it fires by itself, and whether that goes well. */
+/** State of a schedule: paused, failing, active or completed. */
 export function ScheduleState({ one }) {
   if (one.paused) return html`<${Mark} icon="pause" tone="warn" text=${t('paused')} />`;
   if (one.trouble) return html`<${Mark} icon="warn" tone="bad" text=${t('failing')} title=${one.trouble} />`;

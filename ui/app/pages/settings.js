@@ -1,4 +1,4 @@
-/** @file One's own choices, tokens for people and programs, and what this node is. */
+/** @file Preferences of this browser, tokens, sessions, and details of the node. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { endSession, newToken, revoke } from '../lib/actions_more.js';
 import { t, language } from '../lib/i18n.js';
@@ -59,7 +59,7 @@ function Sessions() {
   return html`<${Section} title=${t('Active sessions')}><${Whole} of=${read}>${(page) => html`<${Table} columns=${columns} rows=${page.items} id=${(one) => String(one.id)} label=${t('Active sessions')} />`}<//><//>`;
 }
 
-/** The page. */
+/** Settings page. */
 export function Settings() {
   const version = useResource('/version');
   const { name, role, business } = session.value;

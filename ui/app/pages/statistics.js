@@ -1,4 +1,4 @@
-/** @file What was done in each day, by each business, by each task. */
+/** @file Totals by day, business and task. */
 import { html } from '../../vendor/preact-htm.js';
 import { path } from '../lib/api.js';
 import { now } from '../lib/clock.js';
@@ -13,12 +13,12 @@ import { Filter, Pager, Table } from '../parts/table.js';
 const DAYS = { '7d': 7, '30d': 30, '90d': 90 };
 const TERMS = ['succeeded', 'skipped', 'failed'];
 
-/** The day of a moment, as the node counts days: by UTC, whatever clock is shown. */
+/** UTC day of a moment, as the node counts days, whatever clock is displayed. */
 const utcDay = (time) => new Date(time).toISOString().slice(0, 10);
 
 const sum = ({ items }) => items.succeeded + items.skipped + items.failed;
 
-/** A bar to scale: the largest row is whole. */
+/** Bar scaled to the largest row. */
 function Share({ row, most }) {
   return html`<span class="bar">${TERMS.map((term) => html`<i key=${term} class=${`of-${term}`} style=${{ width: `${most ? (row.items[term] / most) * 100 : 0}%` }}></i>`)}</span>`;
 }
@@ -50,7 +50,7 @@ function Totals({ rows }) {
     ${figure(t('Skipped'), count(all.items.skipped), percent(all.items.skipped, sum(all)))}${figure(t('Failed'), count(all.items.failed), percent(all.items.failed, sum(all)))}</div>`;
 }
 
-/** The page. */
+/** Statistics page. */
 export function Statistics() {
   const { query } = route.value;
   const by = ['day', 'business', 'task'].includes(query.get('by')) ? query.get('by') : 'day';

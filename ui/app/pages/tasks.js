@@ -1,4 +1,4 @@
-/** @file All tasks: by status, business, label and text; several at once. Fresh numbers over a list that keeps still. */
+/** @file List of tasks with filters and bulk actions. Numbers are live; rows don't move under the pointer. */
 import { html, useEffect, useRef } from '../../vendor/preact-htm.js';
 import { labelAll, rateAll, start, startAll, stop, stopAll } from '../lib/actions.js';
 import { path } from '../lib/api.js';
@@ -94,7 +94,7 @@ function Bulk({ pick, rows }) {
 }
 
 function List({ page, read }) {
-  // The stream is fresher, but says nothing of redrives.
+  // The stream is fresher but lacks redrives.
   const fresh = page.items.map((task) => ({ ...task, ...tasks.value?.get(task.id) }));
   const calm = useCalm(families(fresh), (task) => task.id);
   const pick = usePick(calm.rows.map((task) => task.id));
@@ -111,7 +111,7 @@ function Nothing() {
     commands=${['windrow task create hello --csv users.csv --rate 50/s --canary 10 --start']}><p><a href="/tasks/new">${t('New task')}</a></p><//>`;
 }
 
-/** Reads a list again a moment after something changed, not at each change. */
+/** Reloads a list shortly after changes, not at each change. */
 function useReread(reload) {
   const timer = useRef(0);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** @file Who changed what, and why: the audit's entries as people read them. */
+/** @file Table of audit entries. */
 import { html } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
 import { withQuery } from '../lib/router.js';
@@ -7,7 +7,7 @@ import { Table } from './table.js';
 
 const brief = (value) => (value === undefined || value === null ? '–' : typeof value === 'object' ? JSON.stringify(value) : String(value));
 
-/** The members that differ, as `rate 100/s → 200/s`. */
+/** Changed members, as `rate: 100/s → 200/s`. */
 export function difference({ before, after }) {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   return names
@@ -15,7 +15,7 @@ export function difference({ before, after }) {
     .map((name) => (before && name in before ? `${name}: ${brief(before[name])} → ${brief(after?.[name])}` : `${name}: ${brief(after?.[name])}`));
 }
 
-/** The pages of objects, by kind; of a schedule its id would be needed, which an entry need not have. */
+/** Pages of objects by kind. Schedules need an id, which an entry may lack. */
 const PAGES = {
   task: (name) => `/tasks/${name}/settings`,
   business: (name) => `/businesses/${encodeURIComponent(name)}`,
@@ -24,7 +24,7 @@ const PAGES = {
   node: (name) => `/nodes/${encodeURIComponent(name)}`,
 };
 
-/** An object as filters take it: `task:t12`. */
+/** Object in the format of filters: `task:t12`. */
 export const objectText = (object) => (object ? `${object.kind}:${object.name}` : '');
 
 function About({ object }) {

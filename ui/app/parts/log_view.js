@@ -1,4 +1,4 @@
-/** @file Lines of the data log, searched and followed; the same for one task and for all. */
+/** @file Data log with search and follow, for one task or all. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { path } from '../lib/api.js';
 import { clock, count, stamp } from '../lib/format.js';

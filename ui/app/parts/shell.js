@@ -1,4 +1,4 @@
-/** @file The frame around every page: where one can go, how fresh things are, who is looking. */
+/** @file Frame around every page: navigation, freshness, user. */
 import { html, signal, useEffect } from '../../vendor/preact-htm.js';
 import { now } from '../lib/clock.js';
 import { age, clock } from '../lib/format.js';
@@ -70,7 +70,7 @@ function Side() {
   </div>`;
 }
 
-/** The texts of the chip by the state of the stream. */
+/** Text of the chip by the state of the stream. */
 function chipText(state) {
   if (state === 'lost') return t('disconnected since {time} (data {age} old)', { time: clock(heardAt.value), age: age((now.value - heardAt.value) / 1000) });
   return { live: t('live'), paused: t('paused'), idle: t('live') }[state];
@@ -84,7 +84,7 @@ function Chip() {
 }
 
 /**
- * A page: its title, where it belongs, what can be done on it.
+ * Page with title, breadcrumbs and actions.
  * @param {{title: string, up?: [string, string][], acts?: any, note?: any, children: any}} props
  */
 export function Page({ title, up = [], acts, note, children }) {
@@ -105,7 +105,7 @@ export function Page({ title, up = [], acts, note, children }) {
     ${children}`;
 }
 
-/** The frame. */
+/** Frame of all pages. */
 export function Shell({ children }) {
   useEffect(() => {
     isOpen.value = false;

@@ -1,4 +1,4 @@
-/** @file The in-flight window as a strip of cells on a canvas: what holds watermark, what waits behind it. */
+/** @file In-flight window as a strip of cells on a canvas, with the item that holds the watermark. */
 import { html, useLayoutEffect, useRef, useState } from '../../vendor/preact-htm.js';
 import { count, span } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
@@ -17,7 +17,7 @@ function outline(context, pitch, size) {
   context.strokeRect(context.lineWidth / 2, context.lineWidth / 2, size - context.lineWidth, size - context.lineWidth);
 }
 
-/** Paints a picture; answers how long that took, in milliseconds. */
+/** Paints a picture and records its duration in milliseconds on the canvas. */
 function draw(canvas, picture, place, ratio) {
   const begun = performance.now();
   const [width, height] = [Math.floor(place.width * ratio), Math.floor(HEIGHT * ratio)];
@@ -53,7 +53,7 @@ function pictureOf(shard, width, before) {
 
 const STATES = { in_flight: 'in flight', retry_wait: 'retrying', pending: 'not sent yet' };
 
-/** Why watermark stands where it stands. */
+/** Reason why the watermark doesn't advance. */
 function held(shard, counts) {
   const { head } = shard;
   if (!head || head.age_seconds < 1 || counts[0] === 0) return null;
@@ -76,13 +76,13 @@ function Says({ shard, picture, at, task }) {
   })}</span>`;
 }
 
-/** What the colours mean. How many there are stands in the task's head: these cells are of another moment, and may be several items each. */
+/** Legend of the colours. The task's header has the counts: the cells are from another moment and may represent several items each. */
 export function StripLegend() {
   return html`<span class="legend">${WORDS.map((word, at) => html`<span key=${word}><i class=${`key ${KEYS[at]}`}></i>${t(word)}</span>`)}</span>`;
 }
 
 /**
- * The window of one shard.
+ * Window of one shard.
  * @param {{task: any, shard: any, label: string}} props
  */
 export function Strip({ task, shard, label }) {

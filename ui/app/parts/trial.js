@@ -1,4 +1,4 @@
-/** @file One call of a business, without a task: what is sent, what comes back, the verdict and how long it took. */
+/** @file Test call of a business without a task: request, response, verdict and duration. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { ApiError, call, part } from '../lib/api.js';
 import { count, span } from '../lib/format.js';
@@ -8,7 +8,7 @@ import { sh } from '../lib/command.js';
 import { Copy, Json, Pairs, Problem, Section } from './basic.js';
 import { ItemStatus } from './status.js';
 
-/** The request as it was typed: numbers that are too long for scripts stay as they are. */
+/** Request body with the data as typed: numbers too long for JavaScript keep their digits. */
 const bodyOf = ({ index, data }) => `{"index":${Number(index) || 0}${data.trim() && `,"data":${data.trim()}`}}`;
 
 function check({ data }) {
@@ -37,8 +37,8 @@ function Reply({ of: { sent, reply, called } }) {
 }
 
 /**
- * The section.
- * @param {{name: string, called: string}} props called: what is called, as people read it
+ * Test call section.
+ * @param {{name: string, called: string}} props called: handler, for display
  */
 export function Trial({ name, called }) {
   const [form, setForm] = useState({ index: '0', data: '' });

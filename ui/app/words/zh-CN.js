@@ -1,6 +1,6 @@
-/** @file Simplified Chinese. The left side is the text in the code; a test holds both against one another. */
+/** @file Simplified Chinese. Keys are the English texts of the code; a test checks that none is missing. */
 export default {
-  // Places and the frame.
+  // Navigation and frame.
   Overview: '概览', Tasks: '任务', Businesses: '业务', Schedules: '定时计划', Datasets: '数据集', Nodes: '节点', Limits: '限额',
   Statistics: '统计', 'Data log': '数据日志', Audit: '审计', Settings: '设置', Pages: '页面', Menu: '菜单',
   'Skip to content': '跳到正文', live: '实时', paused: '已暂停', 'paused: resume': '已暂停：继续', '{state}: pause': '{state}：暂停',
@@ -19,8 +19,8 @@ export default {
   'Select {id}': '选择 {id}', 'Show as table': '以表格显示', '{label} as a table': '{label}：以表格显示', time: '时间', now: '刚刚',
   'in {span}': '{span} 后', '{age} ago': '{age} 前', search: '搜索', 'show this help': '显示本帮助', 'next row': '下一行', 'previous row': '上一行',
   'pause or resume updates': '暂停或继续更新', 'stop or start the open task': '停止或启动当前任务', 'show what limits the rate': '查看限制速率的原因',
-  'open the row': '打开该行', 'new task': '新建任务',
-  // Logging in.
+  'open row': '打开该行', 'new task': '新建任务',
+  // Sign-in.
   'Sign in to Windrow': '登录 Windrow', 'Sign in': '登录', Token: '令牌', 'Signing in…': '登录中…',
   'The first administrator token is in the file that the node named on its first start. An administrator can create a token for you:':
     '首个管理员令牌在节点首次启动时提示的文件中。管理员可以为你创建令牌：',
@@ -37,11 +37,11 @@ export default {
   // Columns.
   Task: '任务', Business: '业务', Status: '状态', State: '状态', Progress: '进度', Items: '条目', Item: '条目', Failed: '失败', Rate: '速率',
   Trend: '走势', 'Time left': '剩余时间', Since: '状态时长', Node: '节点', Reserved: '已预留', Runs: '运行', Run: '运行', Ended: '结束时间', Name: '名称', Time: '时间',
-  Level: '级别', Origin: '来源', Code: '代码', Message: '消息', User: '用户', Action: '操作', Reason: '原因', Actions: '操作',
-  'recent rate': '近期速率', unnamed: '未命名', unlimited: '不限', none: '无', unknown: '未知', never: '从不', task: '任务', item: '条目', code: '代码',
+  Level: '级别', Origin: '来源', Code: '错误码', Message: '消息', User: '用户', Action: '操作', Reason: '原因', Actions: '操作',
+  'recent rate': '近期速率', unnamed: '未命名', unlimited: '不限', none: '无', unknown: '未知', never: '从不', task: '任务', item: '条目', code: '错误码',
   text: '文本', user: '用户', system: '系统', All: '全部', Running: '运行中', Waiting: '等待', Recovering: '恢复中', Created: '已创建', Stopped: '已停止',
   Finished: '已完成', Cancelled: '已取消',
-  // The overview.
+  // Overview.
   'and {n} more': '还有 {n} 个', 'All clear': '一切正常', 'canary done: {n:item|items} settled': '试跑完成：已了结 {n} 个条目',
   'stopped: {reason}': '已停止：{reason}', 'run failed; retrying': '运行失败，正在重试', 'handler down: {why}': '处理器不可用：{why}',
   'no node has free capacity': '没有节点有空余容量', 'the business has not reported ready': '业务尚未报告就绪',
@@ -49,12 +49,12 @@ export default {
   'Failed today': '今日失败', '{n:task|tasks} finished': '已完成 {n} 个任务', Throughput: '吞吐量',
   'items per second, last {n} minutes': '条目/秒，最近 {n} 分钟', 'Running tasks': '运行中的任务',
   'No running tasks.': '没有运行中的任务。', 'New task': '新建任务', 'Recently ended': '最近结束',
-  // The list of tasks.
+  // List of tasks.
   'redrives failed items of {id}': '重做 {id} 的失败条目', 'any business': '全部业务', 'label key:value': '标签 键:值', 'name or ID': '名称或 ID',
   '{n} selected': '已选 {n} 个', '{n} of {all} rejected: {why}': '{all} 个中有 {n} 个被拒绝：{why}',
   'No matching tasks.': '没有符合条件的任务。', 'Show all tasks': '显示全部任务',
   'No tasks yet. A task is one pass over many items: the rows of a file, or a range of numbers.': '还没有任务。任务会把一批条目逐个处理一遍：文件的各行，或一段编号。',
-  // What is done to tasks.
+  // Actions on tasks.
   'Start {task}?': '启动 {task}？', 'The canary is done. The remaining items follow.': '试跑已完成，将继续处理其余条目。', Start: '启动',
   '{id} is {status}': '{id}：{status}', 'Stop {task}?': '停止 {task}？',
   'No new calls are sent. Calls in flight finish, progress is saved, and a later start resumes from there.': '不再发送新调用。在途调用会执行完，进度会保存，之后可从该处继续。',
@@ -74,7 +74,7 @@ export default {
   'New item keys (the business treats them as new items)': '使用新的条目键（业务会视为新条目）', 'Fail the items of {id} that are retrying with {code}?': '将 {id} 中因 {code} 等待重试的条目标记为失败？',
   '{n:item|items} will be marked failed. A redrive can run them again.': '{n} 个条目将标记为失败，之后可以重做。', 'They will be marked failed. A redrive can run them again.': '这些条目将标记为失败，之后可以重做。',
   'Fail items with {code}': '将 {code} 的条目标记为失败', '{id}: items with {code} marked failed': '{id}：{code} 的条目已标记为失败', Report: '报告',
-  // A task.
+  // Task.
   Live: '实时', Failures: '失败', Results: '结果', 'Settings and history': '设置与历史', 'Task sections': '任务分栏', '{id}: settled items': '{id}：已了结的条目',
   '{percent} percent, {rate} per second': '{percent}%，每秒 {rate}', '{span} left, done at about {time}': '剩余 {span}，约 {time} 完成', '{span} left, done at {time} at the earliest': '剩余 {span}，最早 {time} 完成', ended: '结束于', 'after {span}': '历时 {span}', for: '已持续',
   'The canary is done. Review its results, then resume the task.': '试跑已完成。请检查结果，然后继续任务。', 'next probe': '下次探测', '{n} of {all} shards running': '{all} 个分片中 {n} 个运行中',
@@ -102,13 +102,13 @@ export default {
   'in index order': '按序号', 'from item': '从条目', 'any level': '任何级别', 'any origin': '任何来源', '{level} and above': '{level} 及以上', Follow: '跟随', Pause: '暂停', 'Dropped:': '已丢弃：', 'No matching lines.': '没有符合条件的日志。',
   'Handlers send lines in the "logs" of their responses; windrow adds one for each failed item.': '处理器通过应答中的 "logs" 写日志；windrow 为每个失败的条目补写一行。',
   'Ownership timeline': '运行时间线', 'run {n}': '第 {n} 次', Started: '开始时间', End: '结束', Watermark: '水位线', 'No runs yet.': '还没有运行记录。', 'handed over': '已移交', done: '完成',
-  'failed, recovering': '失败，恢复中', 'node lost': '节点失联', Pace: '节奏', 'Results and checkpoints': '结果与检查点', Details: '详情', Source: '数据源', Pool: '池', Priority: '优先级', Shards: '分片', 'Items skipped at the start': '开头跳过的条目数',
+  'failed, recovering': '失败，恢复中', 'node lost': '节点失联', Pace: '速率与并发', 'Results and checkpoints': '结果与检查点', Details: '详情', Source: '数据源', Pool: '节点池', Priority: '优先级', Shards: '分片', 'Items skipped at the start': '开头跳过的条目数',
   Starts: '启动次数', Version: '版本', Parameters: '参数', History: '历史', Changes: '更改',
-  // A new task.
+  // New task.
   'Handled by': '所属业务', 'choose…': '选择…', 'unique within the business': '在业务内唯一', 'Labels (optional)': '标签（可选）', Labels: '标签', File: '文件', 'Number range': '编号区间',
   URL: 'URL', 'Appended while running': '运行中追加', 'Number of items': '条目数', 'handlers receive the numbers 0, 1, 2 …': '处理器依次收到编号 0、1、2 …', Address: '地址', Format: '格式',
   'Programs append items while the task runs, until it is sealed:': '任务运行期间由程序追加条目，直到封存：', '500/s, 30/m or unlimited; can be changed while running': '500/s、30/m 或 unlimited；运行中可调整', 'items in flight: a number or auto': '最大在途条目数：数字或 auto',
-  'items ahead of the oldest unfinished one: a number or auto': '可超前最早未完成条目的数量：数字或 auto', 'Call timeout (optional)': '调用超时（可选）', Safety: '安全', 'Run a canary first': '先试跑', 'run this many items first, then pause for review': '先处理这么多条目，然后暂停等待检查',
+  'items ahead of the oldest unfinished one: a number or auto': '可超前最早未完成条目的数量：数字或 auto', 'Call timeout (optional)': '调用超时（可选）', Safety: '安全措施', 'Run a canary first': '先试跑', 'run this many items first, then pause for review': '先处理这么多条目，然后暂停等待检查',
   'auto or 10/s: pause; 1% or 500: stop; none: no limit': 'auto 或 10/s：暂停；1% 或 500：停止；none：不限', 'Attempts per item (optional)': '每个条目的最大尝试次数（可选）', 'default: set by the business, else 5': '默认取业务设置，否则为 5', 'Backoff between attempts (optional)': '重试退避（可选）',
   'When retries run out': '重试用尽时', 'mark failed and continue': '标记为失败并继续', 'stop the task': '停止任务', Responses: '应答', discard: '丢弃', keep: '保存',
   'parts that nodes run in parallel': '由多个节点并行运行的份数', 'Start at': '启动时间', Deadline: '截止时间', 'Parameters (JSON, sent with each call)': '参数（JSON，随每次调用发送）', Summary: '摘要', 'sends items to {business}': '向 {business} 发送条目',
@@ -119,7 +119,7 @@ export default {
   '{sent} of {size} uploaded': '已上传 {sent} / {size}', '{n:item|items}': '{n} 个条目', 'First rows': '前几行', Preview: '预览', 'Run preview': '运行预览', 'Calling the handler…': '正在调用处理器…',
   'Calls the handler with a few items in preview mode; nothing is recorded.': '以预览方式用少量条目调用处理器；不记录任何内容。', Indexes: '序号', retryable: '可重试', 'contract violation': '违反契约', 'not called': '未调用', Result: '结果',
   // Businesses.
-  Handler: '处理器', TLS: 'TLS', 'not verified': '未验证', verified: '已验证', Revision: '版次', Updated: '更新时间', Register: '注册', Filter: '筛选', active: '启用中', archived: '已归档', 'No archived businesses.': '没有已归档的业务。',
+  Handler: '处理器', TLS: 'TLS', 'not verified': '未验证', verified: '已验证', Revision: '修订版本', Updated: '更新时间', Register: '注册', Filter: '筛选', active: '启用中', archived: '已归档', 'No archived businesses.': '没有已归档的业务。',
   'No businesses yet. A business handles items, at an HTTP address or with a command.': '还没有业务。业务负责处理条目：通过 HTTP 地址或命令。', 'Unarchive {name}?': '取消归档 {name}？', Unarchive: '取消归档', '{name} unarchived': '{name} 已取消归档',
   'Archive {name}?': '归档 {name}？', 'It accepts no new tasks; existing ones continue.': '不再接受新任务；现有任务继续。', Archive: '归档', '{name} archived': '{name} 已归档', 'Rotate the signing secret of {name}?': '轮换 {name} 的签名密钥？',
   'The new secret is shown once. The old one stays valid for 24 hours.': '新密钥只显示一次。旧密钥在 24 小时内仍有效。', 'Rotate secret': '轮换密钥', 'secret of {name} rotated': '已轮换 {name} 的密钥', 'New secret, shown only once:': '新密钥，仅显示这一次：',
@@ -133,7 +133,7 @@ export default {
   'Command on the node': '节点上的命令', Command: '命令', 'a name under [handler.command.commands]': '[handler.command.commands] 下的名称', 'Default task rate (optional)': '任务默认速率（可选）', 'Total rate of all tasks (optional)': '所有任务的总速率（可选）',
   'Trust any certificate (test systems only)': '信任任何证书（仅限测试系统）', 'Check the contract before saving': '保存前检查契约',
   // Nodes.
-  unreachable: '不可达', Uptime: '运行时长', Pools: '池', 'Last seen': '最近在线', Drain: '排空', 'All nodes are healthy.': '所有节点正常。', Cluster: '集群', Store: '存储', Witness: '见证', Versions: '版本',
+  unreachable: '不可达', Uptime: '运行时长', Pools: '节点池', 'Last seen': '最近在线', Drain: '排空', 'All nodes are healthy.': '所有节点正常。', Cluster: '集群', Store: '存储', Witness: '见证', Versions: '版本',
   '{owned} owned, {released} waiting, {recovering} recovering, {orphaned} orphaned': '{owned} 已分配，{released} 待分配，{recovering} 恢复中，{orphaned} 无主', 'Drain {name}?': '排空 {name}？', 'It accepts no new work and hands its runs over to other nodes, where they continue.': '不再接受新任务，并将现有运行移交给其他节点继续。',
   '{name} is draining': '{name} 正在排空', 'Undrain {name}?': '取消排空 {name}？', Undrain: '取消排空', '{name} accepts work again': '{name} 已恢复接受任务', 'Capacity of {name}': '{name} 的容量',
   'The total rate of the tasks that the node may run. Applies until the node restarts.': '该节点可运行任务的总速率，在节点重启前有效。', 'capacity of {name}: {rate}': '{name} 的容量：{rate}', Actor: 'actor', Actors: 'actor', Restarts: '重启次数', Mailbox: '邮箱', 'Last message': '最近消息',
@@ -172,7 +172,7 @@ export default {
   'This fails while a business or a task uses it.': '仍被业务或任务使用时无法删除。', 'Total concurrency of all tasks (optional)': '所有任务的总并发（可选）',
   'Running tasks apply it within seconds.': '运行中的任务会在几秒内生效。', idle: '空闲', 'handler down': '处理器不可用', responding: '正常', Health: '健康状态', 'Change retention': '更改保留代数',
   'redrive of {id}': '{id} 的重做任务', 'done for {n:task|tasks}': '已处理 {n} 个任务',
-  // Labels of one page each, kinds of objects, and what this page says of itself.
+  // Labels of single pages, kinds of objects, errors of the page itself.
   'Created by': '创建者', 'Handler type': '处理器类型', 'Group by': '分组', Continue: '继续', 'Pending fires': '待创建任务的触发',
   'Skip open fires': '跳过未完成的触发', 'Mark failed': '标记为失败', 'in progress': '进行中',
   'It may be restarting, or the network is down.': '节点可能正在重启，或者网络中断。',

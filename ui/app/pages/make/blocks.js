@@ -1,4 +1,4 @@
-/** @file The blocks of the form for a new task. */
+/** @file Sections of the form for a new task. */
 import { html } from '../../../vendor/preact-htm.js';
 import { fault } from '../../lib/draft.js';
 import { t } from '../../lib/i18n.js';
@@ -18,7 +18,7 @@ function Choice({ form, set, name, options, label }) {
     <input type="radio" name=${name} value=${value} checked=${form[name] === value} onChange=${() => set({ [name]: value })} /><span>${text}</span></label>`)}</fieldset>`;
 }
 
-/** Whose items they are. */
+/** Business and name. */
 export function Business({ form, set, names, faults }) {
   const chosen = names.find((one) => one.name === form.business);
   return html`<${Section} title=${`1 ${t('Business')}`}><div class="fields">
@@ -30,7 +30,7 @@ export function Business({ form, set, names, faults }) {
   </div><//>`;
 }
 
-/** Which items. */
+/** Source of the items. */
 export function Items({ form, set, faults }) {
   const kinds = [['file', t('File')], ['range', t('Number range')], ['url', t('URL')], ['open', t('Appended while running')]];
   return html`<${Section} title=${`2 ${t('Items')}`}>
@@ -43,7 +43,7 @@ export function Items({ form, set, faults }) {
     ${form.kind === 'open' && html`<p class="soft">${t('Programs append items while the task runs, until it is sealed:')} <code>windrow task append</code>, <code>POST /v1/tasks/t1/items</code></p>`}<//>`;
 }
 
-/** How fast. */
+/** Rate, concurrency and window. */
 export function Pace(props) {
   return html`<${Section} title=${`3 ${t('Pace')}`}><div class="fields">
     <${Text} ...${props} name="rate" label=${t('Rate')} hint=${t('500/s, 30/m or unlimited; can be changed while running')} />
@@ -53,7 +53,7 @@ export function Pace(props) {
   </div><//>`;
 }
 
-/** How carefully. */
+/** Canary, error budget, retries and responses. */
 export function Safety(props) {
   const { form, set, faults } = props;
   return html`<${Section} title=${`4 ${t('Safety')}`}><div class="fields">
@@ -69,7 +69,7 @@ export function Safety(props) {
   <${Choice} form=${form} set=${set} name="results" label=${t('Responses')} options=${[['off', t('discard')], ['keep', t('keep')]]} /><//>`;
 }
 
-/** What is rarely needed. */
+/** Rarely used settings. */
 export function More(props) {
   const { form, set } = props;
   const wrong = fault(form);

@@ -1,4 +1,4 @@
-/** @file A file with items: dropped or chosen, sent as it is, and shown as the node read it. */
+/** @file File with items: dropped or chosen, uploaded as it is, and shown as the node parsed it. */
 import { html, useRef, useState } from '../../../vendor/preact-htm.js';
 import { ApiError, uniqueKey } from '../../lib/api.js';
 import { bytes, count } from '../../lib/format.js';
@@ -8,13 +8,13 @@ import { Icon } from '../../parts/icon.js';
 
 const TYPES = { csv: 'text/csv', ndjson: 'application/x-ndjson', jsonl: 'application/x-ndjson', txt: 'text/plain' };
 
-/** What a file is, by its name. */
+/** Media type of a file by its name. */
 export function typeOf(name) {
   const plain = name.toLowerCase().replace(/\.(gz|zst|bz2|xz)$/, '');
   return TYPES[plain.split('.').pop()] ?? 'text/plain';
 }
 
-/** Sends a file; `tell` hears how many bytes went. A fetch can't say that, so it is the older way of asking. */
+/** Uploads a file and calls `tell` with the bytes sent. `fetch` reports no upload progress, hence XMLHttpRequest. */
 function send(file, tell) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -33,7 +33,7 @@ function send(file, tell) {
   });
 }
 
-/** The first rows, as the node read them. */
+/** First rows as the node parsed them. */
 function Sample({ upload }) {
   const rows = Array.isArray(upload.sample) ? upload.sample.slice(0, 3) : [];
   const columns = upload.columns.length ? upload.columns : null;
@@ -45,7 +45,7 @@ function Sample({ upload }) {
       : rows.map((row, at) => html`<pre key=${at}>${typeof row === 'string' ? row : JSON.stringify(row)}</pre>`)}</div></div>`;
 }
 
-/** The place for a file. */
+/** Drop zone for a file. */
 export function File({ form, set }) {
   const field = useRef(null);
   const [state, setState] = useState({ sent: 0, size: 0, error: null, isOver: false });

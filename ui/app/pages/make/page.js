@@ -1,4 +1,4 @@
-/** @file A new task: whose, which items, how fast, how carefully; beside it what will happen, as the node itself judges it. */
+/** @file Form for a new task, with a summary that the node validates. */
 import { html, useEffect, useState } from '../../../vendor/preact-htm.js';
 import { ApiError, call } from '../../lib/api.js';
 import { now } from '../../lib/clock.js';
@@ -14,7 +14,7 @@ import { Page } from '../../parts/shell.js';
 import { toast } from '../../parts/toast.js';
 import { Business, Items, More, Pace, Safety } from './blocks.js';
 
-/** What the node would say, asked a moment after the last key. */
+/** Dry run of the form on the node, shortly after the last keystroke. */
 function useJudgement(form) {
   const [judged, setJudged] = useState({ error: null, would: null, of: '' });
   const isAsked = isWhole(form) && !fault(form);
@@ -32,7 +32,7 @@ function useJudgement(form) {
   return { ...judged, isFresh: judged.of === text && text !== '' };
 }
 
-/** What is wrong with each member, by its name. */
+/** Errors by member. */
 function faultsOf(error) {
   return Object.fromEntries((error?.problem?.errors ?? []).map((one) => [one.pointer.replace(/^\//, '').split('/')[0], `${one.detail}${one.try ? ` ${one.try}` : ''}`]));
 }
@@ -64,7 +64,7 @@ function Summary({ form, judged, submit, isPending }) {
   </aside>`;
 }
 
-/** The page. */
+/** Page for a new task. */
 export function NewTask() {
   const [form, setForm] = useState({ ...BLANK, business: route.value.query.get('business') ?? '' });
   const [state, setState] = useState({ isPending: false, error: null });

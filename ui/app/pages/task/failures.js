@@ -1,4 +1,4 @@
-/** @file What failed for good: groups by code, the items of each, and doing them again. */
+/** @file Failed items of a task: groups by code, their items, and redrives. */
 import { html, useEffect, useState } from '../../../vendor/preact-htm.js';
 import { redrive } from '../../lib/actions.js';
 import { part, path } from '../../lib/api.js';
@@ -15,7 +15,7 @@ import { Table, usePick } from '../../parts/table.js';
 
 const PAGE = 50;
 
-/** What an item carries, in one line. */
+/** Data of an item in one line. */
 export function Carried({ value, missing }) {
   if (missing) return html`<span class="soft">${missing}</span>`;
   if (value == null) return html`<span class="soft">–</span>`;
@@ -33,7 +33,7 @@ function itemColumns(task) {
   ];
 }
 
-/** The items of a group, a page at a time; the pages before are kept in sight of the Back button. */
+/** Items of a group, page by page; the cursors of earlier pages are kept for the way back. */
 function Items({ task, code }) {
   const [cursors, setCursors] = useState(['']);
   const read = useResource(path(`/v1/tasks/${part(task.id)}/failures`, { code, data: '*', limit: PAGE, cursor: cursors.at(-1) }), { keep: true });
@@ -85,7 +85,7 @@ function Groups({ task, groups, unconfirmed }) {
     <${Family} task=${task} />`;
 }
 
-/** The tasks that did failures of this one again. */
+/** Redrives of a task. */
 function Family({ task }) {
   const read = useResource(`/v1/tasks?parent=${part(task.id)}&limit=50`, { every: 5000 });
   const children = read.data?.items ?? [];
@@ -101,7 +101,7 @@ function Family({ task }) {
   return html`<${Section} title=${t('Redrives')}><${Table} columns=${columns} rows=${children} id=${(one) => one.id} label=${t('Redrives')} /><//>`;
 }
 
-/** The tab. */
+/** Failures tab. */
 export function Failures({ task, watched }) {
   const read = useResource(`/v1/tasks/${part(task.id)}/failures/groups?data=*`, { every: 15_000 });
   useEffect(() => {

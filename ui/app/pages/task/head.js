@@ -1,4 +1,4 @@
-/** @file The head of a task: its sum, how long it still takes, what is wrong, and what can be done. */
+/** @file Header of a task: counts, remaining time, problems and actions. */
 import { html, useEffect, useRef } from '../../../vendor/preact-htm.js';
 import * as actions from '../../lib/actions.js';
 import { count, near, percentOf, rate, span } from '../../lib/format.js';
@@ -31,7 +31,7 @@ function More({ task }) {
   <//>`;
 }
 
-/** What can be done to the task. */
+/** Actions on the task. */
 export function Acts({ task }) {
   const can = offers(task);
   return html`
@@ -72,7 +72,7 @@ function Speed({ task }) {
   return html`<span><b class=${isSlow(task, task.actual_rate) ? 'warn' : ''}>${rate(task.actual_rate)}</b><span class="soft"> ${t('of')} ${wanted}</span></span>`;
 }
 
-/** What is wrong, or what it waits for, as the node says it. */
+/** Problem or wait reason as the node reports it. */
 function Note({ task }) {
   const { next, handler_down: down } = task;
   const isBad = down || task.stale || (task.status === 'stopped' && !['operator', 'business', 'canary_done'].includes(task.stop_reason));
@@ -97,7 +97,7 @@ function Where({ task }) {
     <span>${task.started_at ? html`${t('started')} <${Ago} at=${task.started_at} isSaid=${true} />` : html`${taskLook(task.status).text} <${Ago} at=${task.since} isSaid=${true} />`}</span></p>`;
 }
 
-/** Tells who listens how far it is, now and then; and at once where its status is another. */
+/** Announces progress to screen readers from time to time, and status changes at once. */
 function useAnnouncements(task) {
   const before = useRef(task.status);
   const whole = Math.floor(task.progress?.percent ?? 0);
@@ -108,7 +108,7 @@ function useAnnouncements(task) {
   }, [task.status, whole]);
 }
 
-/** Where the task stands. */
+/** Header of the task. */
 export function Head({ task }) {
   useAnnouncements(task);
   return html`<section class="head" aria-label=${t('Progress')}>

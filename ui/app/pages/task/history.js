@@ -1,4 +1,4 @@
-/** @file The settings of a task, each to be changed where it may be, and who changed what. */
+/** @file Settings of a task, editable where possible, and its history. */
 import { html, useEffect, useState } from '../../../vendor/preact-htm.js';
 import { change } from '../../lib/actions.js';
 import { part, path } from '../../lib/api.js';
@@ -18,7 +18,7 @@ const SETTINGS = [
   ['Results and checkpoints', ['results', 'checkpoint_interval', 'unsaved_max', 'reduce_timeout']],
 ];
 
-/** What a person typed, as the API has it. */
+/** Converts typed text to the API's type. */
 function typedAs(before, text) {
   if (typeof before === 'boolean') return text === 'true';
   return /^\d+$/.test(text) ? Number(text) : text;
@@ -56,7 +56,7 @@ function Facts({ task }) {
   ${task.params != null && html`<h3>${t('Parameters')}</h3><${Json} value=${task.params} label=${t('Parameters')} />`}<//>`;
 }
 
-/** The tab. */
+/** Settings and history tab. */
 export function History({ task, watched }) {
   const read = useResource(path(`/v1/tasks/${part(task.id)}/revisions`, { limit: 50, cursor: route.value.query.get('cursor') }), { every: 15_000, keep: true });
   useEffect(() => {

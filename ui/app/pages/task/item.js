@@ -1,4 +1,4 @@
-/** @file One item, beside its task: what it carries, what became of it, each failed attempt, its lines in the log. */
+/** @file One item in a drawer: data, state, failed attempts and log lines. */
 import { html, useEffect, useRef } from '../../../vendor/preact-htm.js';
 import { redrive } from '../../lib/actions.js';
 import { part } from '../../lib/api.js';
@@ -49,7 +49,7 @@ function Details({ task, item }) {
     <${Lines} task=${task} index=${item.index} />`;
 }
 
-/** The item, in a drawer. */
+/** Drawer of an item. */
 export function Item({ task, index, back }) {
   const place = useRef(null);
   const read = useResource(`/v1/tasks/${part(task.id)}/items/${part(index)}`, { every: 2000 });

@@ -1,4 +1,4 @@
-/** @file What can be changed while a task runs: rate, concurrency, window. Shows what is asked for and what holds now. */
+/** @file Settings that can change while a task runs: rate, concurrency, window, error budget. Shows the setting and the current value. */
 import { html, useRef, useState } from '../../../vendor/preact-htm.js';
 import { change } from '../../lib/actions.js';
 import { count } from '../../lib/format.js';
@@ -6,7 +6,7 @@ import { t } from '../../lib/i18n.js';
 import { may } from '../../lib/session.js';
 import { ask } from '../../parts/ask.js';
 
-/** A rate that is faster or slower, as people would write it. */
+/** Scales a written rate. */
 function scaled(written, factor) {
   const found = /^([\d.]+)\s*(\/.*)$/.exec(written);
   return found ? `${Number((Number(found[1]) * factor).toPrecision(3))}${found[2]}` : written;
@@ -43,7 +43,7 @@ function Knob({ task, name, label, now, isRate }) {
   </form>`;
 }
 
-/** The knobs of a task. */
+/** Knobs of a task. */
 export function Knobs({ task }) {
   return html`<div class="knobs">
     <${Knob} task=${task} name="rate" label=${t('Rate')} isRate=${true} />

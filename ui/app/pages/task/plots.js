@@ -1,4 +1,4 @@
-/** @file The three plots of a task, with one pointer for all. */
+/** @file Three plots of a task with a shared pointer. */
 import { html, useMemo, useState } from '../../../vendor/preact-htm.js';
 import { count, perSecond, rate, share, span as length } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
@@ -19,7 +19,7 @@ function Figure({ title, children, end }) {
   return html`<div><h3 class="row"><span class="grow">${title}</span>${end}</h3>${children}</div>`;
 }
 
-/** Attempts sent per second against the rate that limits them. Where nothing ran there is no target; the task has its rate all the same. */
+/** Attempts sent per second against the target rate. There is no target while nothing runs; the legend then shows the task's rate. */
 export function ThroughputPlot({ task, series, span, marks }) {
   const data = useData(series, ['sent', 'target']);
   const isUnlimited = target(task) == null;
@@ -41,7 +41,7 @@ function Spread({ latency }) {
     <p class="soft">${t('{n:call|calls}', { n: count(latency.count) })}, p50 ${seconds(latency.p50)}, p95 ${seconds(latency.p95)}, p99 ${seconds(latency.p99)}</p>`;
 }
 
-/** How long calls take. */
+/** Call times, as percentiles or as a distribution. */
 export function LatencyPlot({ task, series, span, marks, latency }) {
   const [isSpread, setSpread] = useState(false);
   const data = useData(series, ['p50', 'p95', 'p99']);
@@ -57,7 +57,7 @@ export function LatencyPlot({ task, series, span, marks, latency }) {
     : html`<${Plot} label=${t('Call times')} lines=${lines} data=${data} span=${span} marks=${marks} sync=${task.id} write=${(value) => length(value)} least=${0.01} />`}<//>`;
 }
 
-/** What the error budget says, against what was used of it. */
+/** Error budget and its use. */
 function Budget({ task }) {
   const written = task.error_budget;
   if (written === 'none') return html`<span class="soft">${t('no error budget')}</span>`;
@@ -66,7 +66,7 @@ function Budget({ task }) {
   return html`<span class="soft">${t('{n} failed, {share} of the {budget} budget', { n: count(task.counts.failed), share: share(most ? task.counts.failed / most : 0), budget: written })}</span>`;
 }
 
-/** Failed attempts, and what they failed with. */
+/** Failed attempts, and the most frequent codes. */
 export function ErrorsPlot({ task, series, span, marks, watched }) {
   const data = useData(series, ['errors']);
   const budget = /\//.test(task.error_budget) ? perSecond(task.error_budget) : null;

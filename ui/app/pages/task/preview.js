@@ -1,4 +1,4 @@
-/** @file Trying a task before it runs: the handler is called with a few of its items, and nothing is recorded. */
+/** @file Preview of a task: calls the handler with a few of its items and records nothing. */
 import { html, useState } from '../../../vendor/preact-htm.js';
 import { call, part } from '../../lib/api.js';
 import { count, span } from '../../lib/format.js';
@@ -19,7 +19,7 @@ function columns() {
   ];
 }
 
-/** The section. */
+/** Preview section. */
 export function Preview({ task }) {
   const [indexes, setIndexes] = useState('0-2');
   const [state, setState] = useState({ isPending: false, reply: null, error: null });

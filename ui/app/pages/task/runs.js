@@ -1,4 +1,4 @@
-/** @file Who owned which part when: a lane a shard, and each run in words. */
+/** @file Runs of a task: one lane per shard, and a table of runs. */
 import { html } from '../../../vendor/preact-htm.js';
 import { part, path } from '../../lib/api.js';
 import { count, span, stamp } from '../../lib/format.js';
@@ -48,7 +48,7 @@ function columns(task) {
   ];
 }
 
-/** The tab. */
+/** Runs tab. */
 export function Runs({ task, watched }) {
   const at = path(`/v1/tasks/${part(task.id)}/runs`, { limit: 100, cursor: route.value.query.get('cursor') });
   const read = useResource(at, { every: watched.moved ? 3000 : 8000, keep: true });
