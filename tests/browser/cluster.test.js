@@ -1,4 +1,4 @@
-/** @file Three nodes over one database, of which one is killed: what the page of that node says, and what the others' do. */
+/** @file Three nodes on one database, one of which is killed: the pages of that node and of the others. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Postgres, nodesOn } from './cluster.js';
@@ -33,7 +33,7 @@ async function open(node, path) {
   return page;
 }
 
-/** A task that runs, the node that has it, and one that hasn't. */
+/** Running task, the node that owns it, and another node. */
 async function runningTask() {
   const [node] = nodes;
   await node.call('POST', '/v1/businesses?check=skip', { name: 'push', url: served.url, defaults: { error_budget: 'none' } });

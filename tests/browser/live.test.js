@@ -1,4 +1,4 @@
-/** @file The dashboard as people use it: watching, steering, the keyboard, a node that goes away, the strip's pixels. */
+/** @file The dashboard in use: watching, steering, the keyboard, a lost node, the strip's pixels. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browser, devNode, shot, until, watch } from './support.js';
@@ -30,7 +30,7 @@ async function open(path) {
 
 const status = async (id) => (await node.call('GET', `/v1/tasks/${id}`)).status;
 
-/** Answers a window of our own instead of the node's. */
+/** Mocks the window of a task. */
 async function withWindow(page, shard, move = 0) {
   let moved = 0;
   await page.route('**/v1/tasks/*/window*', (route) => {
@@ -81,7 +81,7 @@ test('a strip of 20,000 cells is painted within a frame', async () => {
   }));
   const median = times.sort((a, b) => a - b)[3];
   console.log(`20,000 cells: ${median} ms, the median of 7`);
-  // 8 ms is the budget, on a machine that does nothing else.
+  // The budget is 8 ms on an idle machine.
   assert.ok(median <= (process.env.WINDROW_BUDGETS ? 8 : 80), `${times} ms`);
   await page.context().close();
 });
@@ -164,7 +164,7 @@ test('with the keyboard alone: make, watch, change, stop, redrive', async () => 
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: /Redrive all/ }).focus();
   await page.keyboard.press('Enter');
-  // An open dialog has put the focus where it wants it.
+  // The dialog moves the focus when it opens.
   await page.locator('dialog[open]').waitFor();
   await page.getByLabel(/to confirm/).focus();
   await type(id);

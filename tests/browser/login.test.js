@@ -1,4 +1,4 @@
-/** @file Who may see and do what: logging in and out, roles, and what a browser keeps of it. */
+/** @file Sign-in, sign-out, roles, and the traces of a session in a browser. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { axe, browser, overflow, serveNode, shot, until, watch } from './support.js';
@@ -22,7 +22,7 @@ after(async () => {
   await node?.remove();
 });
 
-/** Logs in on a page of a browser that nobody has used. */
+/** Signs in with a fresh browser context. */
 async function enter(path, token) {
   const context = await chrome.newContext(SIZE);
   const page = await context.newPage();

@@ -1,4 +1,4 @@
-/** @file Numbers on the task's page are the node's, and true of a task that doesn't run, too. */
+/** @file Numbers on a task's page are the node's, and correct for tasks that don't run. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browser, devNode, until, watch } from './support.js';

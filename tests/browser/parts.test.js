@@ -1,4 +1,4 @@
-/** @file What needs no browser: the strip's arithmetic, sums, who needs attention, words, and what is vendored. */
+/** @file Tests without a browser: the strip's arithmetic, sums, attention, translations, vendored files. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

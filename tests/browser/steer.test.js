@@ -1,4 +1,4 @@
-/** @file What is made, changed and removed from the pages: several tasks at once, schedules, datasets, limits, businesses, the audit as a file. */
+/** @file Changes from the pages: bulk actions, schedules, datasets, limits, businesses, audit export. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -30,7 +30,7 @@ const open = async (path) => {
 };
 const dialog = () => page.locator('dialog');
 const press = (name) => page.getByRole('button', { name, exact: true }).first().click();
-/** Presses, and again where a busy node said that it could not now. */
+/** Clicks a button, and retries if a busy node rejects the request. */
 const confirm = async (name) => {
   await until(`the dialog is gone after ${name}`, async () => {
     const button = dialog().getByRole('button', { name, exact: true });
@@ -229,6 +229,6 @@ test('the audit is narrowed to an object and to a time', async () => {
 test('an alert about tasks that are not named singly leads to the list', async () => {
   await open('/tasks/other/failures');
   await page.getByRole('heading', { name: 'Tasks', exact: true }).waitFor();
-  // A browser tells of each refusal: of times that are none, and of a busy node.
+  // Browsers log each rejected request: here invalid times and a busy node.
   assert.deepEqual(page.faults.filter((fault) => !/status of (422|503)/.test(fault)), []);
 });
