@@ -63,7 +63,7 @@ export function Safety(props) {
       <span class=${faults.canary ? 'bad' : 'hint'}>${faults.canary ?? t('run this many items first, then pause for review')}</span></div>
     <${Text} ...${props} name="error_budget" label=${t('Error budget')} hint=${t('auto or 10/s: pause; 1% or 500: stop; none: no limit')} />
     <${Text} ...${props} name="max_attempts" type="number" label=${t('Attempts per item (optional)')} hint=${t('default: set by the business, else 5')} />
-    <${Text} ...${props} name="backoff" label=${t('Backoff between attempts (optional)')} hint="1s..60s x2 jitter 20%" />
+    <${Text} ...${props} name="backoff" label=${t('Retry backoff (optional)')} hint="1s..60s x2 jitter 20%" />
   </div>
   <${Choice} form=${form} set=${set} name="on_exhausted" label=${t('When retries run out')} options=${[['fail', t('mark failed and continue')], ['stop', t('stop the task')]]} />
   <${Choice} form=${form} set=${set} name="results" label=${t('Responses')} options=${[['off', t('discard')], ['keep', t('keep')]]} /><//>`;
