@@ -1,7 +1,7 @@
-// Puts the chosen theme on the page before anything is painted. Not a module, so that it runs first.
+// Applies the chosen theme before the first paint. Not a module, so that it runs first.
 (() => {
   try {
     const theme = localStorage.getItem('windrow.theme');
     if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
-  } catch { /* Storage may be forbidden: the system's theme holds. */ }
+  } catch { /* Storage may be blocked: the system's theme applies. */ }
 })();

@@ -1,4 +1,4 @@
-/** @file A database server of one's own, and nodes that share it. */
+/** @file Private database server, and nodes that share it. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { Node, serve, until } from './support.js';
 const PROGRAMS = '/usr/lib/postgresql';
 const PASSWORD = 'wind-row';
 
-/** A port that nobody listens on. */
+/** Free port. */
 async function freePort() {
   const server = createServer();
   await new Promise((done) => server.listen(0, '127.0.0.1', done));
@@ -19,7 +19,7 @@ async function freePort() {
   return port;
 }
 
-/** The server refuses to run as root: then it is the user `postgres`. */
+/** Runs a command as `postgres` if this is root, as which the server refuses to run. */
 const asUser = (command) => (process.getuid() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups', '--', ...command] : command);
 
 function run(command, options = {}) {
@@ -58,7 +58,7 @@ export class Postgres {
   }
 }
 
-/** Nodes of these names over one database, without sign-in, that miss one another within seconds. */
+/** Starts nodes of these names on one database, without sign-in, with leases that expire within seconds. */
 export async function nodesOn(postgres, names) {
   const place = mkdtempSync(join(tmpdir(), 'windrow-key-'));
   const secret = (name, text) => {

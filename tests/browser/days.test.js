@@ -1,4 +1,4 @@
-/** @file Days under a clock that is set: where they begin, which one is today, in browsers east and west of UTC. */
+/** @file Days with a fixed clock: their start, and today, in browsers east and west of UTC. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browser, devNode, shot, until } from './support.js';
@@ -20,7 +20,7 @@ after(async () => {
   await node?.remove();
 });
 
-/** A page in a zone, by whose clock it is now. What the node says of days is made up: it knows no day but its own. */
+/** Opens a page in a zone at a fixed time. Statistics are mocked, because the node only knows its own day. */
 async function open(path, timezoneId, time, answers = {}) {
   const context = await chrome.newContext({ viewport: { width: 1280, height: 900 }, timezoneId, locale: 'en-US' });
   const page = await context.newPage();
@@ -40,7 +40,7 @@ async function open(path, timezoneId, time, answers = {}) {
 
 const row = (at, settled) => ({ day: at, items: { succeeded: settled, skipped: 0, failed: 0 }, tasks: { created: 1, finished: 1, cancelled: 0 } });
 
-/** As the node answers: each day since then, the newest first, up to what the page takes for now. */
+/** Mocked statistics: each day since `since`, newest first, up to the page's current time. */
 const daily = (present) => (query) => {
   const items = [];
   for (let at = Date.parse(query.get('since')), number = 1; at <= present(); at += DAY, number += 1) items.unshift(row(day(at), number * 1000));
@@ -86,13 +86,13 @@ for (const [zone, midnight] of [['Pacific/Kiritimati', '14:00:00'], ['UTC', '00:
   });
 }
 
-/** Noon of the days around those on which clocks are put forward or back. */
+/** Noon of days next to the start and end of daylight saving time. */
 const SHIFTS = [['Europe/Berlin', '2026-03-30T10:00:00Z', '03-30'], ['Europe/Berlin', '2026-10-24T10:00:00Z', '10-24'], ['America/Los_Angeles', '2026-03-09T19:00:00Z', '03-09'], ['Pacific/Kiritimati', '2026-03-09T23:00:00Z', '03-10'], ['UTC', '2026-03-09T23:00:00Z', '03-09']];
 for (const [zone, time, today] of SHIFTS) {
   test(`a calendar has the days of ${zone} around ${time}`, async () => {
     const at = Date.parse(time);
     const schedule = await node.call('POST', '/v1/schedules', { business: 'push', name: `daily-${SHIFTS.findIndex((one) => one[1] === time)}-${zone.length}`, cron: '0 12 * * *', zone, task: { source: { type: 'range', total: 5 }, rate: '5/s' } });
-    // By hand: noon of each day in the zone, as the node would say it.
+    // Noon of each day in the zone, as the node would send it.
     const noon = (number) => {
       const guess = new Date(Date.parse(`2026-${today}T12:00:00Z`) + number * DAY);
       const shown = new Date(`${guess.toLocaleString('sv-SE', { timeZone: zone }).replace(' ', 'T')}Z`);

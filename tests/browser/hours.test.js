@@ -1,20 +1,20 @@
-/** @file A page that is left open for hours: what it was told is forgotten, however much it was. Hours pass as fast as the page can follow. */
+/** @file Pages left open for hours must not accumulate memory. Hours pass as fast as the page can follow. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { record } from './replay.js';
 import { browser, devNode, until, watch } from './support.js';
 import { furnish, handler } from './things.js';
 
-/** How long each page is open, by its own clock. Unit: minutes. WINDROW_UI_MINUTES=480 is a working day. */
+/** Time that each page is open, by its own clock. Unit: minutes. WINDROW_UI_MINUTES=480 is a working day. */
 const MINUTES = Number(process.env.WINDROW_UI_MINUTES ?? 12);
-/** Until lists that hold the last minutes are full. Unit: minutes. */
+/** Time until lists of the last minutes are full. Unit: minutes. */
 const FULL_AFTER = 7;
-/** What the page may hold more at the end than at the beginning: lists whose lengths go up and down. Unit: bytes. */
+/** Allowed growth of the page from begin to end, for lists of varying length. Unit: bytes. */
 const GROWTH_MAX = 64 * 1024;
-/** Kinds of nodes of a heap snapshot that the browser makes for itself: machine code of functions that are hot, timings. */
+/** Heap snapshot node types of the browser itself: machine code of hot functions, timings. */
 const NOT_OURS = new Set(['code', 'native', 'synthetic', 'hidden']);
 
-/** However much there is to show: a page shows a part of it. */
+/** Maximum number of DOM nodes: a page shows only a part of long lists. */
 const NODES_MAX = 5000;
 
 let node, chrome, served, things;
@@ -30,7 +30,7 @@ after(async () => {
   await node?.remove();
 });
 
-/** Bytes of objects, closures, arrays and strings: the heap without what the browser compiles and measures. */
+/** Bytes of objects, closures, arrays and strings: the heap without the browser's compiled code and measurements. */
 async function bytesOfPage(session) {
   const chunks = [];
   const take = ({ chunk }) => chunks.push(chunk);
@@ -46,7 +46,7 @@ async function bytesOfPage(session) {
   return bytes;
 }
 
-/** What is left once the browser has tidied up. */
+/** Memory left after garbage collection. */
 async function held(session) {
   for (let round = 0; round < 3; round += 1) await session.send('HeapProfiler.collectGarbage');
   const { usedSize } = await session.send('Runtime.getHeapUsage');
@@ -55,7 +55,7 @@ async function held(session) {
   return { page: await bytesOfPage(session), heap: usedSize, nodes: of('Nodes'), listeners: of('JSEventListeners') };
 }
 
-/** A page that has seen the node and now is told things by itself, with a clock that goes when it is told to. */
+/** Opens a page that replays recorded events, with a manual clock. */
 async function replayed(path) {
   const context = await chrome.newContext({ viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();
@@ -73,7 +73,7 @@ async function replayed(path) {
     await page.waitForTimeout(200).catch(() => {});
   }
   await page.evaluate(() => { globalThis.replay.isOn = true; });
-  // Pause and on again: the next stream is ours.
+  // Pause and resume, so that the next stream is the replay.
   for (const state of ['paused', 'live']) {
     await page.locator('body').press('r');
     await until(`it is ${state}`, async () => {
@@ -88,8 +88,8 @@ async function replayed(path) {
 }
 
 /**
- * Lets minutes pass, a second at a time, so that answers arrive between. The page turns its clock itself: Playwright's `runFor`
- * leaves a script of its own in the browser each time, and what grows then is not the page.
+ * Lets minutes pass, a second at a time, so that responses arrive in between. The page advances its own clock: Playwright's
+ * `runFor` leaves a script in the browser each time, whose growth is not the page's.
  */
 async function pass(page, minutes) {
   for (let minute = 0; minute < minutes; minute += 1) {

@@ -1,4 +1,4 @@
-/** @file The dashboard as people use it: watching, steering, the keyboard, a node that goes away, the strip's pixels. */
+/** @file The dashboard in use: watching, steering, the keyboard, a lost node, the strip's pixels. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browser, devNode, shot, until, watch } from './support.js';
@@ -30,7 +30,7 @@ async function open(path) {
 
 const status = async (id) => (await node.call('GET', `/v1/tasks/${id}`)).status;
 
-/** Answers a window of our own instead of the node's. */
+/** Mocks the window of a task. */
 async function withWindow(page, shard, move = 0) {
   let moved = 0;
   await page.route('**/v1/tasks/*/window*', (route) => {
@@ -64,7 +64,7 @@ test('the strip paints each state in its colour', async () => {
   assert.deepEqual(found.edges, await Promise.all(['run-fill', 'warn-fill', 'bad-fill', 'park-fill'].map(colour)));
   assert.deepEqual(found.middles, await Promise.all(['bg', 'bg'].map(colour)));
   assert.deepEqual([found.settled, found.beyond], await Promise.all(['ok-fill', 'bg'].map(colour)));
-  assert.match(await canvas.getAttribute('aria-label'), /2 settled, 1 in flight, 1 parked, 1 waits for another attempt, 1 failed/);
+  assert.match(await canvas.getAttribute('aria-label'), /2 settled, 1 in flight, 1 parked, 1 retrying, 1 failed/);
   assert.deepEqual(page.faults, []);
   await page.context().close();
 });
@@ -81,7 +81,7 @@ test('a strip of 20,000 cells is painted within a frame', async () => {
   }));
   const median = times.sort((a, b) => a - b)[3];
   console.log(`20,000 cells: ${median} ms, the median of 7`);
-  // 8 ms is the budget, on a machine that does nothing else.
+  // The budget is 8 ms on an idle machine.
   assert.ok(median <= (process.env.WINDROW_BUDGETS ? 8 : 80), `${times} ms`);
   await page.context().close();
 });
@@ -134,22 +134,22 @@ test('with the keyboard alone: make, watch, change, stop, redrive', async () => 
   await page.locator('option', { hasText: /^push$/ }).waitFor({ state: 'attached' });
   await page.getByLabel('Handled by').focus();
   await type('push');
-  await page.getByRole('radio', { name: 'a file' }).focus();
+  await page.getByRole('radio', { name: 'File' }).focus();
   await page.keyboard.press('ArrowRight');
-  await page.getByLabel('How many').focus();
+  await page.getByLabel('Number of items').focus();
   await page.keyboard.press('Control+A');
   await type('3000');
   await page.getByLabel('Rate', { exact: true }).focus();
   await page.keyboard.press('Control+A');
   await type('40/s');
-  await page.getByText('The node would take it.').waitFor();
+  await page.getByText('The node accepts this task.').waitFor();
   await shot(page, 'new-task-filled-light');
   await page.getByRole('button', { name: 'Create and start' }).focus();
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/tasks\/t\d+$/);
   const id = new URL(page.url()).pathname.split('/').pop();
   await until('the canary is done', async () => (await status(id)) === 'stopped');
-  await page.getByRole('button', { name: 'Go on' }).waitFor();
+  await page.getByRole('button', { name: 'Resume' }).waitFor();
   await page.locator('body').press('s');
   await page.locator('dialog').waitFor();
   await page.keyboard.press('Enter');
@@ -164,9 +164,9 @@ test('with the keyboard alone: make, watch, change, stop, redrive', async () => 
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: /Redrive all/ }).focus();
   await page.keyboard.press('Enter');
-  // An open dialog has put the focus where it wants it.
+  // The dialog moves the focus when it opens.
   await page.locator('dialog[open]').waitFor();
-  await page.getByLabel(/to go on/).focus();
+  await page.getByLabel(/to confirm/).focus();
   await type(id);
   const go = page.locator('dialog').getByRole('button', { name: 'Create and start' });
   await go.click({ trial: true });
@@ -207,11 +207,11 @@ test('a file is sent, shown and made a task', async () => {
   const page = await open('/tasks/new?business=push');
   await page.locator('input[type=file]').setInputFiles({ name: 'users.csv', mimeType: 'text/csv', buffer: Buffer.from('user_id,locale\nu_1,zh-CN\nu_2,en\nu_3,<b>x</b>\n') });
   await page.getByText(/^users.csv 3 items/).waitFor();
-  await page.getByText('The node would take it.').waitFor();
+  await page.getByText('The node accepts this task.').waitFor();
   await shot(page, 'upload-light');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.waitForURL(/\/tasks\/t\d+$/);
-  await page.getByRole('button', { name: 'Call the handler with a few items' }).click();
+  await page.getByRole('button', { name: 'Run preview' }).click();
   await page.getByRole('table', { name: 'Preview' }).waitFor();
   await shot(page, 'preview-light');
   assert.deepEqual(page.faults, []);
@@ -248,7 +248,7 @@ test('a node that goes away is missed, and found again without loading anew', as
   await node.stop('SIGKILL');
   await until('it is missed', async () => (await page.locator('.chip').getAttribute('data-state')) === 'lost');
   await shot(page, 'lost-light');
-  assert.match(await page.locator('.chip').innerText(), /cut off since \d\d:\d\d:\d\d, \d+s old/);
+  assert.match(await page.locator('.chip').innerText(), /disconnected since \d\d:\d\d:\d\d \(data \d+s old\)/);
   await node.start();
   await until('it is live again', async () => (await page.locator('.chip').getAttribute('data-state')) === 'live', 40_000);
   const settled = async () => Number((await page.locator('.sum li', { hasText: 'succeeded' }).locator('b').innerText()).replaceAll(',', ''));

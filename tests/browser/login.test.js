@@ -1,4 +1,4 @@
-/** @file Who may see and do what: logging in and out, roles, and what a browser keeps of it. */
+/** @file Sign-in, sign-out, roles, and the traces of a session in a browser. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { axe, browser, overflow, serveNode, shot, until, watch } from './support.js';
@@ -22,13 +22,13 @@ after(async () => {
   await node?.remove();
 });
 
-/** Logs in on a page of a browser that nobody has used. */
+/** Signs in with a fresh browser context. */
 async function enter(path, token) {
   const context = await chrome.newContext(SIZE);
   const page = await context.newPage();
   await page.goto(node.url + path);
   await page.getByLabel('Token').fill(token);
-  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForSelector('.side');
   page.faults = watch(page, node.url);
   return page;
@@ -43,12 +43,12 @@ test('who is not known is asked for a token, and arrives where they wanted to go
   assert.equal(await overflow(page), null);
   await shot(page, 'login-light');
   await page.getByLabel('Token').fill('wrk_nobody');
-  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('button', { name: 'Sign in' }).click();
   await page.locator('.problem').waitFor();
   await shot(page, 'login-refused-light');
   await page.getByLabel('Token').fill(node.admin);
-  await page.getByRole('button', { name: 'Log in' }).click();
-  await page.getByText('Groups by code').waitFor();
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('Failures by code').waitFor();
   await context.close();
 });
 
@@ -59,7 +59,7 @@ test('no script can read what a browser keeps of a session', async () => {
   const cookies = await page.context().cookies();
   assert.deepEqual(cookies.map(({ name, httpOnly, sameSite }) => ({ name, httpOnly, sameSite })), [{ name: 'windrow_session', httpOnly: true, sameSite: 'Strict' }]);
   assert.ok(!cookies[0].value.includes(node.admin));
-  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('Token').waitFor();
   const reply = await fetch(`${node.url}/v1/whoami`, { headers: { cookie: `windrow_session=${cookies[0].value}` } });
   assert.equal(reply.status, 401);
@@ -93,7 +93,7 @@ test('a viewer sees every page, and may do nothing', async () => {
   const stop = page.getByRole('button', { name: 'Stop', exact: true });
   await stop.waitFor();
   assert.equal(await stop.getAttribute('aria-disabled'), 'true');
-  assert.equal(await stop.getAttribute('title'), 'needs the role operator');
+  assert.equal(await stop.getAttribute('title'), 'requires the operator role');
   await stop.click({ force: true });
   assert.equal(await page.locator('dialog').count(), 0);
   await page.context().close();
@@ -114,13 +114,13 @@ test('a business sees its own tasks, and steers them', async () => {
 test('a token is made, shown once and revoked', async () => {
   const page = await enter('/settings', node.admin);
   await page.getByRole('button', { name: 'New token' }).click();
-  await page.getByLabel('Who will hold it').fill('ada');
+  await page.getByLabel('Holder').fill('ada');
   await page.locator('dialog').getByRole('button', { name: 'Create' }).click();
   await page.locator('.command code').waitFor();
   const token = await page.locator('.command code').innerText();
   assert.equal((await node.call('GET', '/v1/whoami', undefined, token)).name, 'ada');
   await page.getByRole('row', { name: /ada/ }).getByRole('button', { name: 'Revoke' }).click();
-  await page.getByLabel(/to go on/).fill('ada');
+  await page.getByLabel(/to confirm/).fill('ada');
   await page.locator('dialog').getByRole('button', { name: 'Revoke' }).click();
   await until('it is refused', async () => (await fetch(`${node.url}/v1/whoami`, { headers: { authorization: `Bearer ${token}` } })).status === 401);
   await page.context().close();

@@ -1,22 +1,22 @@
-/** @file A task with more failures, and one with more results, than anybody reads: pages of them come at once, and are forgotten. */
+/** @file Tasks with very many failures and results: pages of them load quickly and are released. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { Node, browser, serve, shot, until, watch } from './support.js';
 
-/** How many. WINDROW_UI_MANY=1000000 takes some minutes to make. */
+/** Number of items. WINDROW_UI_MANY=1000000 takes some minutes to run. */
 const MANY = Number(process.env.WINDROW_UI_MANY ?? 60_000);
-/** So many rows a page shows at most. */
+/** Maximum number of rows per page. */
 const ROWS_MAX = 50;
-/** From a click to its rows. Unit: milliseconds. */
+/** Maximum time from a click to its rows. Unit: milliseconds. */
 const WITHIN_MS = Number(process.env.WINDROW_BUDGETS ? 1000 : 5000);
 const PAGES = 30;
-/** What may be more after so many pages: what browsers keep of requests and of code. Unit: bytes. */
+/** Allowed heap growth after these pages: browsers keep some requests and code. Unit: bytes. */
 const GROWTH_MAX = 1024 * 1024;
 
 let node, chrome, served, failures, results;
 
-/** Answers a batch: all of it fails, or all has an output. */
+/** Handler for batches in which all items fail, or all have an output. */
 function handler() {
   const verdict = (fails) => ({ index }) => (fails
     ? { index, result: 'fail', code: `CODE_${index % 3}`, message: `item ${index} is not wanted` }
@@ -74,7 +74,7 @@ async function held(session) {
 
 const first = (rows) => rows.first().locator('a').first().innerText({ timeout: 2000 }).catch(() => '');
 
-/** Goes on page by page; answers the items that each page begins with, and how long the slowest one took. */
+/** Browses page by page; returns the first item of each page and the slowest time. */
 async function goThrough(page, rows, pages) {
   const begins = [await first(rows)];
   let slowest = 0;
@@ -110,7 +110,7 @@ async function paged(path, table, prepare) {
 }
 
 test('failures are browsed code by code and page by page, whatever their number', async () => {
-  const { context } = await paged(`/tasks/${failures}/failures`, 'Items that failed with CODE_1', async (page) => {
+  const { context } = await paged(`/tasks/${failures}/failures`, 'Items failed with CODE_1', async (page) => {
     await page.getByRole('button', { name: 'CODE_1', exact: true }).click();
   });
   await context.close();

@@ -1,4 +1,4 @@
-/** @file Numbers on the task's page are the node's, and true of a task that doesn't run, too. */
+/** @file Numbers on a task's page are the node's, and correct for tasks that don't run. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browser, devNode, until, watch } from './support.js';
@@ -33,7 +33,7 @@ test('the plot of a task that is stopped has the rate that it is set to', async 
   const page = await open(`/tasks/${things.canary}`);
   const legend = page.getByRole('figure', { name: 'Throughput against target' }).locator('.legend');
   await until('the legend', async () => /target\s*200\/s/.test(await legend.innerText()));
-  assert.doesNotMatch(await legend.innerText(), /no limit/);
+  assert.doesNotMatch(await legend.innerText(), /unlimited/);
   await page.context().close();
 });
 
@@ -42,7 +42,7 @@ test('an open task that waits for items is no fault', async () => {
   await until('it waits', async () => (await read(id)).live?.stall === 'items');
   const page = await open(`/tasks/${id}`);
   await shows(page, 'waiting for items');
-  await shows(page, 'Every item that was added is sent.');
+  await shows(page, 'All added items have been sent.');
   assert.equal(await page.locator('.head .warn, .head .bad, #why .warn, #why .bad').count(), 0);
   await page.context().close();
 });

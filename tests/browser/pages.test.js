@@ -1,4 +1,4 @@
-/** @file Every page, in each look: no complaint of the browser, nothing from elsewhere, nothing too wide, nothing that axe finds. */
+/** @file Every page in each look: no browser errors, no foreign requests, no overflow, no axe findings. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { axe, browser, devNode, isFolder, overflow, shot, watch } from './support.js';
@@ -29,7 +29,7 @@ after(async () => {
   await node?.remove();
 });
 
-/** What a page has come to: its title, and nothing that is still being read. */
+/** Waits until a page has its title and has finished loading. */
 async function settle(page) {
   await page.waitForSelector('h1');
   await page.waitForFunction(() => !document.querySelector('.loading'), undefined, { timeout: 15_000 });
@@ -43,7 +43,7 @@ async function look(context, name, path, lookName) {
   await settle(page);
   const expected = path.includes('t999999') ? [/404/] : [];
   const wide = await overflow(page);
-  // What axe looks at is the same in each width and language, but for the theme.
+  // Widths and languages make no difference to axe, themes do.
   const found = ['light', 'dark'].includes(lookName) ? await axe(page) : [];
   await shot(page, `${name}-${lookName}`, { fullPage: lookName === 'narrow' });
   const texts = await page.locator('h1, h2, thead th, nav a').allInnerTexts();

@@ -1,4 +1,4 @@
-/** @file What needs no browser: the strip's arithmetic, sums, who needs attention, words, and what is vendored. */
+/** @file Tests without a browser: the strip's arithmetic, sums, attention, translations, vendored files. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -172,7 +172,7 @@ test('the nearest point is found, and where a line breaks', () => {
 });
 
 test('every text is there in Chinese, with the same places for values', () => {
-  const places = (text) => [...text.matchAll(/\{\w+\}/g)].map(String).sort().join();
+  const places = (text) => [...text.matchAll(/\{(\w+)[^}]*\}/g)].map((found) => found[1]).sort().join();
   const faults = sources.filter(([name]) => !name.includes('words')).flatMap(([name, text]) => [...text.matchAll(/\bt\('((?:[^'\\]|\\.)*)'/g)]
     .map((found) => found[1])
     .filter((key) => words[key] === undefined || places(words[key]) !== places(key))

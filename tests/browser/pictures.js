@@ -1,4 +1,4 @@
-/** @file The pictures of the documentation: a node with work on it, its pages as WebP in docs/pictures. Run by scripts/test-ui.sh --pictures. */
+/** @file Pictures of the documentation: pages of a busy node as WebP in docs/pictures. Run by scripts/test-ui.sh --pictures. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -8,10 +8,10 @@ import { browser, devNode, ROOT, sleep, until } from './support.js';
 
 const PLACE = join(ROOT, 'docs/pictures');
 const SIZE = { width: 1200, height: 780 };
-/** The largest that a picture may be. Unit: bytes. */
+/** Maximum size of a picture. Unit: bytes. */
 const BYTES_MAX = 60 * 1024;
 
-/** A handler as there are some: mostly quick, at times slow, with a user here and there who can't be reached. */
+/** Realistic handler: mostly quick, sometimes slow, with a few unreachable users. */
 function handler() {
   const server = createServer((request, reply) => {
     const chunks = [];
@@ -61,7 +61,7 @@ test('the pictures of the documentation', async () => {
   const [node, chrome, served] = await Promise.all([devNode(), browser(), handler()]);
   try {
     const { done, running, schedule } = await furnish(node, served.url);
-    // So that plots have something to show.
+    // Until the plots have data.
     await sleep(Number(process.env.WINDROW_PICTURES_AFTER_MS ?? 90_000));
     const tour = {
       task: `/tasks/${running}`, overview: '/', tasks: '/tasks', failures: `/tasks/${done}/failures`, 'new-task': '/tasks/new?business=push',

@@ -1,13 +1,13 @@
-/** @file What a page is told by a node, recorded once and then told again and again, as fast as its clock goes. Runs in the page. */
+/** @file Records the events and responses of a node once and replays them at the speed of the page's clock. Runs in the page. */
 
-/** Put into a page before anything else: passes everything on until `replay.isOn`, and then answers by itself. */
+/** Script that is injected first: it passes everything through until `replay.isOn`, then responds itself. */
 export function record() {
   const known = new Map();
   const told = new Map();
   const replay = { isOn: false, asked: 0, sent: 0, opened: 0 };
   globalThis.replay = replay;
   const [ask, Real] = [globalThis.fetch.bind(globalThis), globalThis.EventSource];
-  /** New numbers for every task that was ever heard, so that what keeps them by number would grow. */
+  /** Counter for new task IDs, so that anything that keeps tasks by ID would grow. */
   let number = 1000;
 
   const series = (url, text) => {
@@ -34,7 +34,7 @@ export function record() {
 
   const KINDS = ['snapshot', 'stats', 'status', 'failure', 'log', 'audit', 'node'];
 
-  /** A stream of the recorded events with counts that go on. */
+  /** Stream of the recorded events with increasing counts. */
   class Stream extends EventTarget {
     constructor(address) {
       super();

@@ -1,4 +1,4 @@
-/** @file What is made, changed and removed from the pages: several tasks at once, schedules, datasets, limits, businesses, the audit as a file. */
+/** @file Changes from the pages: bulk actions, schedules, datasets, limits, businesses, audit export. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -30,7 +30,7 @@ const open = async (path) => {
 };
 const dialog = () => page.locator('dialog');
 const press = (name) => page.getByRole('button', { name, exact: true }).first().click();
-/** Presses, and again where a busy node said that it could not now. */
+/** Clicks a button, and retries if a busy node rejects the request. */
 const confirm = async (name) => {
   await until(`the dialog is gone after ${name}`, async () => {
     const button = dialog().getByRole('button', { name, exact: true });
@@ -108,7 +108,7 @@ test('a schedule is made, changed and backfilled with the fires that would come'
   await dialog().getByLabel('Times').fill('61 * * * *');
   await dialog().locator('.problem').waitFor();
   await dialog().getByLabel('Times').fill('0 3 * * *');
-  await dialog().getByText('It would fire at').waitFor();
+  await dialog().getByText('Next fires:').waitFor();
   assert.equal(await overflow(page), null);
   assert.deepEqual(await axe(page), []);
   await shot(page, 'schedule-new-light');
@@ -117,32 +117,32 @@ test('a schedule is made, changed and backfilled with the fires that would come'
   const id = page.url().split('/').pop();
   await press('Change');
   await dialog().getByLabel('Times').fill('1h');
-  await dialog().getByText('It would fire at').waitFor();
+  await dialog().getByText('Next fires:').waitFor();
   await confirm('Apply');
   await until('it is hourly', async () => (await read(`/v1/schedules/${id}`)).every === '1h');
   await press('Undo');
   await until('it is nightly again', async () => (await read(`/v1/schedules/${id}`)).cron === '0 3 * * *');
   await press('Backfill');
-  await dialog().getByText(/^1 fires: /).waitFor();
-  await confirm('Order');
+  await dialog().getByText(/^1 fire: /).waitFor();
+  await confirm('Backfill');
   await until('it was backfilled', async () => (await read(`/v1/schedules/${id}/fires`)).items.some((fire) => fire.kind === 'backfilled'));
 });
 
 test('a dataset keeps more, and is gone when its name was typed; so is a limit', async () => {
   await open('/datasets/board');
-  await press('Keep');
-  await dialog().getByLabel('Keeps').fill('9');
+  await press('Change retention');
+  await dialog().getByLabel('Generations kept').fill('9');
   await confirm('Apply');
   assert.equal((await read('/v1/datasets/board')).keep, 9);
   await press('Delete');
   assert.ok(await dialog().getByRole('button', { name: 'Delete', exact: true }).isDisabled());
-  await dialog().getByLabel(/to go on/).fill('board');
+  await dialog().getByLabel(/to confirm/).fill('board');
   await confirm('Delete');
   await until('it is gone', async () => (await read('/v1/datasets')).items.length === 0);
   await node.call('POST', '/v1/limits', { name: 'spare', rate: '1/s' });
   await open('/limits/spare');
   await press('Delete');
-  await dialog().getByLabel(/to go on/).fill('spare');
+  await dialog().getByLabel(/to confirm/).fill('spare');
   await confirm('Delete');
   await until('it is gone', async () => !(await read('/v1/limits')).items.some((one) => one.name === 'spare'));
 });
@@ -150,8 +150,8 @@ test('a dataset keeps more, and is gone when its name was typed; so is a limit',
 test('a business is changed, and back', async () => {
   await open('/businesses/push');
   await press('Change');
-  await dialog().getByLabel(/Name for people/).fill('Push');
-  await dialog().getByLabel(/Rate of its tasks/).fill('40/s');
+  await dialog().getByLabel(/Display name/).fill('Push');
+  await dialog().getByLabel(/Default task rate/).fill('40/s');
   await shot(page, 'business-change-light');
   await confirm('Apply');
   const now = await read('/v1/businesses/push');
@@ -162,19 +162,19 @@ test('a business is changed, and back', async () => {
     return one.display_name === 'Push messages' && !one.defaults.rate && one.url === now.url;
   });
   await open('/businesses');
-  await page.getByRole('row', { name: /^gone/ }).getByText('down').waitFor();
-  await page.getByRole('row', { name: /^push/ }).getByText('answers').waitFor();
+  await page.getByRole('row', { name: /^gone/ }).getByText('handler down').waitFor();
+  await page.getByRole('row', { name: /^push/ }).getByText('responding').waitFor();
 });
 
 test('a business is called once, and the page shows what went and what came', async () => {
   await open('/businesses/push');
-  const trial = page.getByRole('region', { name: 'Try it once' });
+  const trial = page.getByRole('region', { name: 'Test call' });
   await trial.getByLabel('Item #').fill('6');
-  await trial.getByLabel(/^Its data/).fill('{"id": 12345678901234567890');
-  await trial.getByRole('button', { name: 'Call it once' }).click();
-  await trial.locator('.problem', { hasText: 'The data is not JSON' }).waitFor();
-  await trial.getByLabel(/^Its data/).fill('{"id": 12345678901234567890}');
-  await trial.getByRole('button', { name: 'Call it once' }).click();
+  await trial.getByLabel(/^Data \(JSON/).fill('{"id": 12345678901234567890');
+  await trial.getByRole('button', { name: 'Send test call' }).click();
+  await trial.locator('.problem', { hasText: 'The data is not valid JSON' }).waitFor();
+  await trial.getByLabel(/^Data \(JSON/).fill('{"id": 12345678901234567890}');
+  await trial.getByRole('button', { name: 'Send test call' }).click();
   const said = trial.getByRole('status');
   await said.waitFor();
   const text = await said.innerText();
@@ -185,7 +185,7 @@ test('a business is called once, and the page shows what went and what came', as
   assert.equal(await overflow(page), null);
   await shot(page, 'tried-light', { fullPage: true });
   await trial.getByLabel('Item #').fill('3');
-  await trial.getByRole('button', { name: 'Call it once' }).click();
+  await trial.getByRole('button', { name: 'Send test call' }).click();
   await trial.getByText('NO_USER').waitFor();
   assert.match(await said.innerText(), /failed/);
   assert.ok((await read('/v1/tasks?business=push')).items.every((one) => one.source.type !== 'inline' || one.name === 'created'));
@@ -195,12 +195,12 @@ test('a business is called once, and the page shows what went and what came', as
 test('a business that was just registered is tried beside its secret', async () => {
   await open('/businesses/new');
   await page.getByLabel('Name', { exact: true }).fill('fresh');
-  await page.getByLabel('Address', { exact: true }).fill(served.url);
-  await page.getByLabel('check it before it is saved').uncheck();
+  await page.getByLabel('URL', { exact: true }).fill(served.url);
+  await page.getByLabel('Check the contract before saving').uncheck();
   await press('Register');
   await page.getByRole('heading', { name: 'fresh is registered' }).waitFor();
-  const trial = page.getByRole('region', { name: 'Try it once' });
-  await trial.getByRole('button', { name: 'Call it once' }).click();
+  const trial = page.getByRole('region', { name: 'Test call' });
+  await trial.getByRole('button', { name: 'Send test call' }).click();
   await trial.getByRole('status').getByText('succeeded').waitFor();
   assert.match(await page.locator('.command code').first().innerText(), /^whsec_/);
 });
@@ -223,12 +223,12 @@ test('the audit is narrowed to an object and to a time', async () => {
   const objects = await page.locator('td[data-head="Object"]').allInnerTexts();
   assert.ok(objects.length > 0 && objects.every((text) => text.includes(things.running)), objects.join());
   await page.getByLabel('until', { exact: true }).last().fill('2020-01-01T00:00');
-  await page.getByText('Nobody changed anything like this.').waitFor();
+  await page.getByText('No matching changes.').waitFor();
 });
 
 test('an alert about tasks that are not named singly leads to the list', async () => {
   await open('/tasks/other/failures');
   await page.getByRole('heading', { name: 'Tasks', exact: true }).waitFor();
-  // A browser tells of each refusal: of times that are none, and of a busy node.
+  // Browsers log each rejected request: here invalid times and a busy node.
   assert.deepEqual(page.faults.filter((fault) => !/status of (422|503)/.test(fault)), []);
 });

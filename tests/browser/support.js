@@ -1,4 +1,4 @@
-/** @file What the tests share: a node with something on it, a browser, and what must hold on every page. */
+/** @file Shared by the tests: nodes, a browser, and checks for every page. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { chromium } from 'playwright-core';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
-/** Where screenshots go. */
+/** Folder of screenshots. */
 export const SHOTS = join(ROOT, 'target/ui');
 const PROGRAM = process.env.WINDROW ?? join(ROOT, 'target/debug/windrow');
 const CHROMIUM = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
@@ -17,7 +17,7 @@ const STARTED_WITHIN_MS = 60_000;
 
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/** Asks until something is so. */
+/** Polls until a condition holds. */
 export async function until(what, isSo, withinMs = 20_000) {
   const end = Date.now() + withinMs;
   for (;;) {
@@ -28,7 +28,7 @@ export async function until(what, isSo, withinMs = 20_000) {
   }
 }
 
-/** A process of the program, and its address once it says it. */
+/** Process of the program, with its address once it is logged. */
 export class Node {
   constructor(args, environment = {}) {
     this.data = mkdtempSync(join(tmpdir(), 'windrow-ui-'));
@@ -37,7 +37,7 @@ export class Node {
     this.port = 0;
   }
 
-  /** Starts it and waits until it answers. */
+  /** Starts the process and waits until it responds. */
   async start() {
     assert.ok(existsSync(PROGRAM), `no program at ${PROGRAM}: build it, or say where it is with WINDROW`);
     this.said = '';
@@ -56,7 +56,7 @@ export class Node {
     return this;
   }
 
-  /** Ends it, at once or calmly. */
+  /** Stops the process with a signal. */
   async stop(signal = 'SIGTERM') {
     const ended = new Promise((done) => this.process.once('exit', done));
     this.process.kill(signal);
@@ -65,13 +65,13 @@ export class Node {
     clearTimeout(hard);
   }
 
-  /** Ends it for good. */
+  /** Stops the process and deletes its data. */
   async remove() {
     if (this.process.exitCode == null) await this.stop();
     rmSync(this.data, { recursive: true, force: true });
   }
 
-  /** Calls its API. */
+  /** Calls the node's API. */
   async call(method, path, body, token) {
     const reply = await fetch(this.url + path, {
       method,
@@ -84,26 +84,26 @@ export class Node {
   }
 }
 
-/** The pages of a folder instead of those that the program carries: to work on them without compiling. */
+/** Folder to serve instead of the embedded pages, to work on them without compiling. */
 const FOLDER = process.env.WINDROW_UI_DIR;
 export const isFolder = Boolean(FOLDER);
 
 export const serve = (node) => ['serve', '--data-dir', node.data, '--listen', `127.0.0.1:${node.port}`, ...(FOLDER ? ['--ui-dir', FOLDER] : [])];
 
-/** A node without sign-in, called `dev`. */
+/** Starts a node without sign-in, named `dev`. */
 export const devNode = () => new Node(serve, { WINDROW_AUTH__MODE: 'off' }).start();
 
-/** A node that wants a token; `admin` is the first administrator's. */
+/** Starts a node that requires a token; `admin` is the first administrator's. */
 export async function serveNode() {
   const node = await new Node(serve).start();
   node.admin = readFileSync(join(node.data, 'admin.token'), 'utf8').trim();
   return node;
 }
 
-/** A browser. */
+/** Launches a browser. */
 export const browser = () => chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
 
-/** What a page did that no page may do. */
+/** Collects faults of a page: errors, warnings, foreign requests. */
 export function watch(page, origin) {
   const faults = [];
   page.on('console', (message) => {
@@ -116,7 +116,7 @@ export function watch(page, origin) {
   return faults;
 }
 
-/** Whether a page is wider than what shows it. */
+/** Describes a page that overflows its width; null if it doesn't. */
 export async function overflow(page) {
   return page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement;
@@ -126,14 +126,14 @@ export async function overflow(page) {
   });
 }
 
-/** What axe finds, in one line a finding. */
+/** Findings of axe, one line each. */
 export async function axe(page) {
   await page.evaluate(AXE);
   const found = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }));
   return found.violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary?.split('\n')[1] ?? ''}`).join(' | ')}`);
 }
 
-/** Keeps a picture of the page. */
+/** Saves a screenshot of the page. */
 export async function shot(page, name, options = {}) {
   mkdirSync(SHOTS, { recursive: true });
   await page.screenshot({ path: join(SHOTS, `${name}.png`), ...options });

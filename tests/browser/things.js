@@ -1,11 +1,11 @@
-/** @file A node with something of everything on it, so that no page is empty. */
+/** @file Sample data for a node, so that no page is empty. */
 import { createServer } from 'node:http';
 import { until } from './support.js';
 
 const range = (total) => ({ type: 'range', total });
 export const LONG = 'a-name-that-is-so-long-that-no-column-holds-it-and-that-somebody-gave-for-reasons';
 
-/** A handler that answers as the data of an item says. */
+/** Handler that fails some items and returns an output for the others. */
 export function handler() {
   const server = createServer((request, reply) => {
     const chunks = [];
@@ -22,7 +22,7 @@ export function handler() {
   return new Promise((done) => server.listen(0, '127.0.0.1', () => done({ url: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() })));
 }
 
-/** Makes things on a node; answers what they are called. */
+/** Creates sample data on a node and returns its IDs. */
 export async function furnish(node, url, token) {
   const post = (path, body) => node.call('POST', path, body, token);
   await post('/v1/businesses?check=skip', { name: 'push', display_name: 'Push messages', url, defaults: { error_budget: 'none' } });
@@ -41,7 +41,7 @@ export async function furnish(node, url, token) {
   return { finished: finished.id, running: running.id, canary: canary.id, down: down.id, created: created.id, schedule: schedule.id, redrive: redrive.id };
 }
 
-/** Every page, with something on it; by a name for its picture. */
+/** Paths of every page by the name of its screenshot. */
 export function pages(things, nodeName) {
   const { finished, running, canary, down, created, schedule } = things;
   return {

@@ -1,4 +1,4 @@
-/** @file Begins the dashboard: which path is which page. A page's file is fetched when it is first shown. */
+/** @file Entry point of the dashboard and its routes. A page's file is fetched when it is first shown. */
 import { html, render, useEffect, useErrorBoundary } from '../vendor/preact-htm.js';
 import { applyLanguage, fetchWords, language, t } from './lib/i18n.js';
 import { applyTheme, theme } from './lib/kept.js';
@@ -12,12 +12,12 @@ import { Page, Shell } from './parts/shell.js';
 import { Toasts } from './parts/toast.js';
 import { Login } from './pages/login.js';
 
-/** Path, file below pages/, what it exports, and what it will fetch next. */
+/** Routes: path, file below pages/, export, and file to prefetch. */
 const PAGES = [
   ['/', 'overview', 'Overview'],
   ['/tasks', 'tasks', 'Tasks'],
   ['/tasks/new', 'make/page', 'NewTask'],
-  // What metrics call tasks that they don't name singly, and alerts link to.
+  // Metrics label tasks beyond their cardinality limit `other`, and alerts link here.
   ['/tasks/other', 'tasks', 'Tasks'],
   ['/tasks/other/:tab', 'tasks', 'Tasks'],
   ['/tasks/:task/items/:index', 'task/page', 'Task'],
@@ -41,12 +41,12 @@ const PAGES = [
 ].map(([path, file, name, next]) => ({ match: pattern(path), file, name, next }));
 
 function Missing() {
-  return html`<${Page} title=${t('Nothing is here')}><${Empty} say=${t('There is no page at this address.')}>
+  return html`<${Page} title=${t('Page not found')}><${Empty} say=${t('There is no page at this address.')}>
     <p><a href="/">${t('Overview')}</a></p><//><//>`;
 }
 
 function Broken({ error, again }) {
-  return html`<${Page} title=${t('This page broke')}>
+  return html`<${Page} title=${t('Page error')}>
     <${Problem} error=${error} /><button type="button" class="button" onClick=${again}>${t('Try again')}</button><//>`;
 }
 

@@ -1,4 +1,4 @@
-/** @file What can be done to a task: the request, the same as a command, the words, and the way back. Does nothing itself. */
+/** @file Actions on a task: request, equivalent command, texts and undo. No side effects. */
 import { part } from './api.js';
 import { count } from './format.js';
 import { t } from './i18n.js';
@@ -8,91 +8,91 @@ const taskPath = (task, verb) => `/v1/tasks/${part(task.id)}${verb ? `/${verb}` 
 const called = (task) => (task.name ? `${task.id} ${task.business}/${task.name}` : `${task.id} ${task.business}`);
 const post = (task, verb) => ({ method: 'POST', path: taskPath(task, verb), cli: sh`windrow task ${verb} ${task.id}` });
 
-/** Lets a task begin, or go on. */
+/** Starts or resumes a task. */
 export const start = (task) => ({
   ...post(task, 'start'),
   title: t('Start {task}?', { task: called(task) }),
-  text: task.stop_reason === 'canary_done' ? t('The canary is done. The rest of the items follow.') : undefined,
-  verb: task.status === 'stopped' ? t('Go on') : t('Start'),
+  text: task.stop_reason === 'canary_done' ? t('The canary is done. The remaining items follow.') : undefined,
+  verb: task.status === 'stopped' ? t('Resume') : t('Start'),
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
   undo: stop,
 });
 
-/** Lets what is in flight end, then rests. */
+/** Stops a task after the calls in flight finish. */
 export const stop = (task) => ({
   ...post(task, 'stop'),
   title: t('Stop {task}?', { task: called(task) }),
-  text: t('No further item leaves. Calls in flight may end, progress is saved, and a start goes on from there.'),
+  text: t('No new calls are sent. Calls in flight finish, progress is saved, and a later start resumes from there.'),
   verb: t('Stop'),
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
   undo: start,
 });
 
-/** Rests without waiting for calls in flight. */
+/** Stops a task without waiting for calls in flight. */
 export const stopNow = (task) => ({
   ...post(task, 'stop'),
   cli: sh`windrow task stop ${task.id} --now`,
-  title: t('Stop {task} without waiting?', { task: called(task) }),
-  text: t('{n} calls in flight are cut off; those items may be handled a second time later.', { n: count(task.counts.in_flight) }),
+  title: t('Stop {task} now?', { task: called(task) }),
+  text: t('{n:call|calls} in flight will be aborted; their items may be handled again later.', { n: count(task.counts.in_flight) }),
   verb: t('Stop now'),
   isDanger: true,
   body: () => ({ now: true }),
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
 });
 
-/** Ends a task for good. */
+/** Cancels a task permanently. */
 export const cancel = (task) => ({
   ...post(task, 'cancel'),
-  title: t('Cancel {task} for good?', { task: called(task) }),
-  text: t('It can never be started again. {n} items stay undone.', { n: count(task.counts.pending + task.counts.parked) }),
-  verb: t('Cancel the task'),
+  title: t('Cancel {task} permanently?', { task: called(task) }),
+  text: t('It can never be started again. {n:item|items} will not be processed.', { n: count(task.counts.pending + task.counts.parked) }),
+  verb: t('Cancel task'),
   isDanger: true,
   typed: task.id,
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
 });
 
-/** Ends a task with what was dispatched. */
+/** Finishes a task early, with the items dispatched so far. */
 export const finish = (task) => ({
   ...post(task, 'finish'),
   title: t('Finish {task} early?', { task: called(task) }),
-  text: t('What was not dispatched yet is excluded; it counts as finished.'),
+  text: t('Items not sent yet are excluded; the task counts as finished.'),
   verb: t('Finish early'),
   isDanger: true,
   typed: task.id,
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
 });
 
-/** Tries a recovering task at once. */
+/** Retries a recovering task at once. */
 export const recover = (task) => ({
   ...post(task, 'recover'),
-  title: t('Try {task} now?', { task: called(task) }),
-  text: t('It is tried at once, without the wait that is left.'),
-  verb: t('Try now'),
+  title: t('Retry {task} now?', { task: called(task) }),
+  text: t('The task is retried at once, without the remaining wait.'),
+  verb: t('Retry now'),
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
 });
 
-/** Says that no more items come. */
+/** Seals an open task: no more items can be appended. */
 export const seal = (task) => ({
   ...post(task, 'seal'),
   title: t('Seal {task}?', { task: called(task) }),
-  text: t('No further items can be appended; it finishes when those that it has are done.'),
+  text: t('No more items can be appended. The task finishes when its items are settled.'),
   verb: t('Seal'),
   done: (now) => t('{id} is sealed', { id: now.id }),
 });
 
-/** Removes a task that has ended. */
+/** Deletes a task that has ended. */
 export const remove = (task) => ({
   method: 'DELETE',
   path: taskPath(task),
   cli: sh`windrow task delete ${task.id}`,
   title: t('Delete {task}?', { task: called(task) }),
-  text: t('With its failures, its log and its results. This cannot be undone.'),
+  text: t('Its failures, log and results are deleted too. This cannot be undone.'),
   verb: t('Delete'),
   isDanger: true,
   typed: task.id,
   noReason: true,
   isForStaff: true,
-  done: () => t('{id} is gone', { id: task.id }),
+  done: () => t('{id} deleted', { id: task.id }),
   next: () => '/tasks',
 });
 
@@ -100,34 +100,34 @@ export const remove = (task) => ({
 export const move = (task, nodes) => ({
   ...post(task, 'move'),
   title: t('Move {task}', { task: called(task) }),
-  text: t('Its run ends calmly here and goes on there.'),
+  text: t('Its run stops cleanly here and resumes on the other node.'),
   verb: t('Move'),
   isForStaff: true,
-  fields: [{ name: 'to', label: t('To the node'), value: nodes[0], options: nodes.map((node) => [node, node]) }],
+  fields: [{ name: 'to', label: t('Target node'), value: nodes[0], options: nodes.map((node) => [node, node]) }],
   body: (values) => ({ to: values.to }),
   flags: (values) => sh`--to ${values.to}`,
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
 });
 
-/** Makes a task like another one. */
+/** Clones a task. */
 export const clone = (task) => ({
   ...post(task, 'clone'),
   title: t('Clone {task}', { task: called(task) }),
-  text: t('The same items and settings under a new number, with new item keys.'),
+  text: t('Creates a task with the same items and settings, a new ID and new item keys.'),
   verb: t('Clone'),
   fields: [
     { name: 'name', label: t('Name (optional)'), value: '' },
-    { name: 'start', label: t('Start it at once'), type: 'checkbox', value: false },
+    { name: 'start', label: t('Start immediately'), type: 'checkbox', value: false },
   ],
   body: (values) => ({ ...(values.name ? { name: values.name } : {}), ...(values.start ? { start: true } : {}) }),
   flags: (values) => [values.name && sh`--name ${values.name}`, values.start && sh`--start`],
-  done: (now) => t('{id} was made', { id: now.id }),
+  done: (now) => t('{id} created', { id: now.id }),
   next: (now) => `/tasks/${now.id}`,
 });
 
 const FLAGS = { timeout: 'call-timeout' };
 
-/** Changes settings of a task; what they were before is the way back. */
+/** Changes settings of a task; undo restores the previous values. */
 export function change(task, members, words) {
   const flags = Object.entries(members).map(([name, value]) => flag(FLAGS[name] ?? name, value));
   const before = Object.fromEntries(Object.keys(members).map((name) => [name, task[name]]));
@@ -144,72 +144,72 @@ export function change(task, members, words) {
   };
 }
 
-/** Puts a label on a task, beside those that it has. */
+/** Adds a label to a task and keeps the others. */
 function label(task, name, value) {
   const before = task.labels ?? {};
   const set = (labels) => ({ method: 'PATCH', path: taskPath(task), body: () => ({ labels }), cli: sh`windrow task set ${task.id} --label ${`${name}=${value}`}` });
   return { ...set({ ...before, [name]: value }), undo: () => set(before) };
 }
 
-/** One question about several tasks. */
+/** One dialog for several tasks. */
 const several = (tasks, title, verb, each, more = {}) => ({
   title, verb, each: (values) => tasks.map((task) => each(task, values)), text: tasks.map((task) => task.id).join(', '), ...more,
 });
 
 /** Starts several tasks. */
-export const startAll = (tasks, after) => several(tasks, t('Start {n} tasks?', { n: tasks.length }), t('Start'), start, { after });
+export const startAll = (tasks, after) => several(tasks, t('Start {n:task|tasks}?', { n: tasks.length }), t('Start'), start, { after });
 
 /** Stops several tasks. */
-export const stopAll = (tasks, after) => several(tasks, t('Stop {n} tasks?', { n: tasks.length }), t('Stop'), stop, { after });
+export const stopAll = (tasks, after) => several(tasks, t('Stop {n:task|tasks}?', { n: tasks.length }), t('Stop'), stop, { after });
 
-/** Gives several tasks one rate. */
-export const rateAll = (tasks, after) => several(tasks, t('One rate for {n} tasks', { n: tasks.length }), t('Apply'), (task, values) => change(task, { rate: values.rate }), {
+/** Sets one rate on several tasks. */
+export const rateAll = (tasks, after) => several(tasks, t('Set the rate of {n:task|tasks}', { n: tasks.length }), t('Apply'), (task, values) => change(task, { rate: values.rate }), {
   after, fields: [{ name: 'rate', label: t('Rate'), value: tasks[0].rate, required: true }],
 });
 
-/** Puts one label on several tasks. */
-export const labelAll = (tasks, after) => several(tasks, t('One label for {n} tasks', { n: tasks.length }), t('Apply'), (task, values) => label(task, values.name.trim(), values.value.trim()), {
+/** Adds one label to several tasks. */
+export const labelAll = (tasks, after) => several(tasks, t('Add a label to {n:task|tasks}', { n: tasks.length }), t('Apply'), (task, values) => label(task, values.name.trim(), values.value.trim()), {
   after, fields: [{ name: 'name', label: t('Label'), required: true, hint: 'team' }, { name: 'value', label: t('Value'), hint: 'growth' }],
 });
 
-/** Does failures again, as a task of its own. */
+/** Redrives failed items as a separate task. */
 export function redrive(task, filter, number) {
   const isAll = !Object.keys(filter).length;
   const chosen = isAll ? sh`--all` : filter.codes ? sh`--code ${filter.codes.join(',')}` : filter.indexes ? sh`--indexes ${filter.indexes}` : sh`--unconfirmed`;
   return {
     ...post(task, 'redrives'),
     cli: sh`windrow task redrive ${task.id} ${chosen}`,
-    title: t('Redrive {n} items of {id}', { n: count(number), id: task.id }),
-    text: t('A task of its own over these items. Handlers see the same indexes and, unless you say otherwise, the same item keys.'),
+    title: t('Redrive {n:item|items} of {id}', { n: count(number), id: task.id }),
+    text: t('Creates a separate task for these items. Handlers see the same indexes and, by default, the same item keys.'),
     verb: t('Create and start'),
     typed: isAll ? task.id : undefined,
     fields: [
       { name: 'rate', label: t('Rate'), value: task.rate },
-      { name: 'canary', label: t('Canary: so many items, then it stops and asks'), value: '', hint: t('empty: all at once') },
-      { name: 'new_keys', label: t('New item keys: the business takes them for new items'), type: 'checkbox', value: false },
+      { name: 'canary', label: t('Canary items'), value: '', hint: t('pauses for review after this many items; empty: no canary') },
+      { name: 'new_keys', label: t('New item keys (the business treats them as new items)'), type: 'checkbox', value: false },
     ],
     body: (values) => ({
       ...(isAll ? {} : { filter }),
       rate: values.rate,
       start: true,
-      if_empty: 'error', // Who pressed the button is told why there is no new task.
+      if_empty: 'error', // So that the dialog shows why there is no new task.
       ...(values.canary ? { canary: { items: Number(values.canary), then: 'stop' } } : {}),
       ...(values.new_keys ? { new_keys: true } : {}),
     }),
     flags: (values) => [sh`--rate ${values.rate} --start`, values.canary && sh`--canary ${values.canary}`, values.new_keys && sh`--new-keys`],
-    done: (now) => t('{id} was made', { id: now.id }),
+    done: (now) => t('{id} created', { id: now.id }),
     next: (now) => `/tasks/${now.id}`,
   };
 }
 
-/** Gives up the items that wait with a code. */
+/** Fails the items that are retrying with a code. */
 export const fail = (task, code, number) => ({
   ...post(task, 'fail'),
   cli: sh`windrow task fail ${task.id} --code ${code}`,
-  title: t('Give up items of {id} that wait with {code}?', { id: task.id, code }),
-  text: number ? t('{n} items fail for good; a redrive can do them again.', { n: count(number) }) : t('They fail for good; a redrive can do them again.'),
-  verb: t('Give up'),
+  title: t('Fail the items of {id} that are retrying with {code}?', { id: task.id, code }),
+  text: number ? t('{n:item|items} will be marked failed. A redrive can run them again.', { n: count(number) }) : t('They will be marked failed. A redrive can run them again.'),
+  verb: t('Mark failed'),
   isDanger: true,
   body: () => ({ code }),
-  done: () => t('{id}: {code} is failed', { id: task.id, code }),
+  done: () => t('{id}: items with {code} marked failed', { id: task.id, code }),
 });

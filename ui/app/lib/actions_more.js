@@ -1,4 +1,4 @@
-/** @file What can be done to businesses, nodes, schedules, datasets, limits and tokens. Does nothing itself. */
+/** @file Actions on businesses, nodes, schedules, datasets, limits and tokens. No side effects. */
 import { part } from './api.js';
 import { localTime, stamp } from './format.js';
 import { t } from './i18n.js';
@@ -7,38 +7,38 @@ import { flag, sh } from './command.js';
 
 const verb = (noun, command, name, word) => ({ method: 'POST', path: `/v1/${noun}/${part(name)}/${word}`, cli: sh`windrow ${command} ${word} ${name}` });
 
-/** Hides a business, or shows it again. */
+/** Archives or unarchives a business. */
 export const archive = (business) => (business.archived_at
-  ? { ...verb('businesses', 'biz', business.name, 'unarchive'), role: 'admin', title: t('Show {name} again?', { name: business.name }), verb: t('Show again'), done: () => t('{name} is shown again', { name: business.name }) }
-  : { ...verb('businesses', 'biz', business.name, 'archive'), role: 'admin', title: t('Archive {name}?', { name: business.name }), text: t('It takes no new tasks; those that it has go on.'), verb: t('Archive'), done: () => t('{name} is archived', { name: business.name }) });
+  ? { ...verb('businesses', 'biz', business.name, 'unarchive'), role: 'admin', title: t('Unarchive {name}?', { name: business.name }), verb: t('Unarchive'), done: () => t('{name} unarchived', { name: business.name }) }
+  : { ...verb('businesses', 'biz', business.name, 'archive'), role: 'admin', title: t('Archive {name}?', { name: business.name }), text: t('It accepts no new tasks; existing ones continue.'), verb: t('Archive'), done: () => t('{name} archived', { name: business.name }) });
 
-/** Gives a business a new signing secret. */
+/** Rotates the signing secret of a business. */
 export const rotate = (business, show) => ({
-  ...verb('businesses', 'biz', business.name, 'rotate-secret'), role: 'admin', title: t('New signing secret for {name}?', { name: business.name }),
-  text: t('It is shown once. The old one stays valid for 24 hours.'), verb: t('Make a new secret'), after: show, done: () => t('{name} has a new secret', { name: business.name }),
+  ...verb('businesses', 'biz', business.name, 'rotate-secret'), role: 'admin', title: t('Rotate the signing secret of {name}?', { name: business.name }),
+  text: t('The new secret is shown once. The old one stays valid for 24 hours.'), verb: t('Rotate secret'), after: show, done: () => t('secret of {name} rotated', { name: business.name }),
 });
 
-/** Lets a node hand its work over, or take work again. */
+/** Drains or undrains a node. */
 export const drain = (node) => (node.state === 'serving'
-  ? { ...verb('nodes', 'node', node.id, 'drain'), role: 'admin', title: t('Drain {name}?', { name: node.id }), text: t('It takes no new work and hands over what it has. Its runs go on elsewhere.'), verb: t('Drain'), done: () => t('{name} drains', { name: node.id }), undo: () => drain({ ...node, state: 'draining' }) }
-  : { ...verb('nodes', 'node', node.id, 'undrain'), role: 'admin', title: t('Let {name} take work again?', { name: node.id }), verb: t('Undrain'), done: () => t('{name} takes work again', { name: node.id }) });
+  ? { ...verb('nodes', 'node', node.id, 'drain'), role: 'admin', title: t('Drain {name}?', { name: node.id }), text: t('It accepts no new work and hands its runs over to other nodes, where they continue.'), verb: t('Drain'), done: () => t('{name} is draining', { name: node.id }), undo: () => drain({ ...node, state: 'draining' }) }
+  : { ...verb('nodes', 'node', node.id, 'undrain'), role: 'admin', title: t('Undrain {name}?', { name: node.id }), verb: t('Undrain'), done: () => t('{name} accepts work again', { name: node.id }) });
 
-/** Changes what a node may hold, until it is restarted. */
+/** Changes the capacity of a node until it restarts. */
 export const capacity = (node) => ({
   method: 'PATCH', path: `/v1/nodes/${part(node.id)}`, cli: sh`windrow node set ${node.id}`, role: 'admin', title: t('Capacity of {name}', { name: node.id }),
-  text: t('The sum of the rates of the tasks that it may run. It holds until the node is restarted.'), verb: t('Apply'),
+  text: t('The total rate of the tasks that the node may run. Applies until the node restarts.'), verb: t('Apply'),
   fields: [{ name: 'rate', label: t('Items per second'), value: node.capacity_rate }],
-  body: (values) => ({ capacity_rate: values.rate }), flags: (values) => sh`--capacity ${values.rate}`, done: (now) => t('{name} may hold {rate}', { name: node.id, rate: now.capacity_rate }),
+  body: (values) => ({ capacity_rate: values.rate }), flags: (values) => sh`--capacity ${values.rate}`, done: (now) => t('capacity of {name}: {rate}', { name: node.id, rate: now.capacity_rate }),
 });
 
 const scheduled = (one, word) => verb('schedules', 'schedule', one.id, word);
 
-/** Pauses a schedule, or lets it go on. */
+/** Pauses or resumes a schedule. */
 export const pauseSchedule = (one) => (one.paused
-  ? { ...scheduled(one, 'resume'), title: t('Let {name} fire again?', { name: one.name }), text: t('From its next time on; what it missed meanwhile is not made up for.'), verb: t('Resume'), done: () => t('{name} fires again', { name: one.name }), undo: pauseSchedule }
-  : { ...scheduled(one, 'pause'), title: t('Pause {name}?', { name: one.name }), text: t('It fires no more by itself. Tasks that run go on.'), verb: t('Pause'), done: () => t('{name} is paused', { name: one.name }), undo: pauseSchedule });
+  ? { ...scheduled(one, 'resume'), title: t('Resume {name}?', { name: one.name }), text: t('It fires again from its next time on. Fires missed in between are not made up.'), verb: t('Resume'), done: () => t('{name} resumed', { name: one.name }), undo: pauseSchedule }
+  : { ...scheduled(one, 'pause'), title: t('Pause {name}?', { name: one.name }), text: t('It stops firing. Running tasks continue.'), verb: t('Pause'), done: () => t('{name} paused', { name: one.name }), undo: pauseSchedule });
 
-/** A text as the JSON that it is; a text that is none stays, and the node says what is wrong. */
+/** Parses JSON; invalid JSON stays text, so that the node reports the error. */
 function json(text) {
   try {
     return JSON.parse(text);
@@ -47,118 +47,119 @@ function json(text) {
   }
 }
 
-/** `0 3 * * *` or `20m`, as the API wants it. */
+/** Members of the API for `0 3 * * *` or `20m`. */
 const timesOf = ({ times, zone }) => (/\s/.test(times.trim()) ? { cron: times.trim(), ...(zone.trim() ? { zone: zone.trim() } : {}) } : { every: times.trim() });
 const scheduleOf = (values) => ({ ...timesOf(values), overlap: values.overlap, missed: values.missed.trim(), task: json(values.task) });
 const OVERLAPS = ['skip', 'queue', 'cancel_running', 'allow'];
 
 const scheduleFields = (one) => [
   { name: 'times', label: t('Times'), value: one.cron ?? one.every, required: true, hint: t('20m, or minute, hour, day, month and weekday: 0 3 * * *') },
-  { name: 'zone', label: t('Time zone'), value: one.zone ?? '', hint: t('such as Europe/Berlin; UTC if it is empty') },
-  { name: 'overlap', label: t('While one runs'), value: one.overlap, options: OVERLAPS.map((word) => [word, t(word)]) },
+  { name: 'zone', label: t('Time zone'), value: one.zone ?? '', hint: t('e.g. Europe/Berlin; UTC if empty') },
+  { name: 'overlap', label: t('Overlap'), value: one.overlap, options: OVERLAPS.map((word) => [word, t(word)]) },
   { name: 'missed', label: t('Missed fires'), value: one.missed, hint: 'latest, none, all 10' },
-  { name: 'task', label: t('The task of each fire'), value: JSON.stringify(one.task, null, 2), type: 'json' },
+  { name: 'task', label: t('Task template'), value: JSON.stringify(one.task, null, 2), type: 'json' },
 ];
 const foresee = ({ next_fires: next, warnings }) => [
-  next?.length ? t('It would fire at {times}', { times: next.map(stamp).join(', ') }) : t('It would not fire any more.'),
+  next?.length ? t('Next fires: {times}', { times: next.map(stamp).join(', ') }) : t('No more fires.'),
   ...(warnings ?? []).map(warningText),
 ].join(' · ');
 
-/** What a node warns of, with what would do. */
+/** Text of a node's warning, with its advice. */
 export const warningText = ({ detail, advice }) => (advice ? t('{warning}; try {advice}', { warning: detail, advice }) : detail);
 
-/** Makes a schedule. */
+/** Creates a schedule. */
 export const newSchedule = (businesses) => ({
   method: 'POST', path: '/v1/schedules', cli: sh`windrow api POST /v1/schedules`, title: t('New schedule'), verb: t('Create'), foresee,
   fields: [{ name: 'business', label: t('Business'), value: businesses[0], options: businesses.map((name) => [name, name]) }, { name: 'name', label: t('Name'), required: true },
     ...scheduleFields({ every: '1h', overlap: 'skip', missed: 'latest', task: { source: { type: 'range', total: 1000 }, rate: '50/s' } })],
   body: (values) => ({ business: values.business, name: values.name.trim(), ...scheduleOf(values) }),
   flags: (values) => sh`-d ${JSON.stringify({ business: values.business, name: values.name.trim(), ...scheduleOf(values) })}`,
-  done: (now) => t('{name} was made', { name: now.name }), next: (now) => `/schedules/${now.id}`,
+  done: (now) => t('{name} created', { name: now.name }), next: (now) => `/schedules/${now.id}`,
 });
 
-/** Changes when a schedule fires, and what; what it was before is the way back. */
+/** Changes the times and the task of a schedule; undo restores the previous ones. */
 export const editSchedule = (one) => ({
   method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, cli: sh`windrow schedule set ${one.id}`, title: t('Change {name}', { name: one.name }), verb: t('Apply'), foresee,
-  fields: scheduleFields(one), body: (values) => ({ ...scheduleOf(values), task: taskPatch(one.task, json(values.task)) }), done: () => t('{name} is changed', { name: one.name }),
+  fields: scheduleFields(one), body: (values) => ({ ...scheduleOf(values), task: taskPatch(one.task, json(values.task)) }), done: () => t('{name} changed', { name: one.name }),
   flags: (values) => { const { task, ...rest } = scheduleOf(values); return [...Object.entries(rest).map(([name, value]) => flag(name, value)), sh`--task ${JSON.stringify(taskPatch(one.task, task))}`]; },
   undo: (now) => ({ method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, body: () => ({ ...(one.cron ? { cron: one.cron, zone: one.zone } : { every: one.every }), overlap: one.overlap, missed: one.missed, task: taskPatch(now.task, one.task) }) }),
 });
 
-/** Gives up what waits, or can't be made yet. */
+/** Skips fires that are queued or whose task can't be created yet. */
 export const skipFires = (one) => ({
-  ...scheduled(one, 'skip'), title: t('Give up the open fires of {name}?', { name: one.name }), text: t('Those that wait, and those whose task is not made yet, make none.'), verb: t('Give up'),
-  done: ({ items }) => t('{n} fires are given up', { n: items?.length ?? '' }),
+  ...scheduled(one, 'skip'), title: t('Skip the open fires of {name}?', { name: one.name }), text: t('Queued fires, and fires whose task is not created yet, create no task.'), verb: t('Skip open fires'),
+  done: ({ items }) => t('{n:fire|fires} skipped', { n: items?.length ?? '' }),
 });
 
 const utc = (local) => (local ? new Date(local).toISOString() : undefined);
 
-/** Orders the fires of a time that is over. */
+/** Backfills the fires of a past period. */
 export const backfill = (one) => ({
-  ...scheduled(one, 'backfill'), title: t('Fire {name} for a time that is over', { name: one.name }), text: t('One task after the other is made. Times that have a task already are left out.'), verb: t('Order'),
-  fields: [{ name: 'from', label: t('From'), type: 'datetime-local', required: true, value: localTime(Date.now() - 86_400_000) }, { name: 'to', label: t('Until (now, if it is empty)'), type: 'datetime-local' },
-    { name: 'publish', label: t('Their tasks publish what those of the schedule do'), type: 'checkbox', value: false }],
+  ...scheduled(one, 'backfill'), title: t('Backfill {name}', { name: one.name }), text: t('Creates one task after another. Times that already have a task are skipped.'), verb: t('Backfill'),
+  fields: [{ name: 'from', label: t('From'), type: 'datetime-local', required: true, value: localTime(Date.now() - 86_400_000) }, { name: 'to', label: t('To (empty: now)'), type: 'datetime-local' },
+    { name: 'publish', label: t('Publish results as the schedule does'), type: 'checkbox', value: false }],
   body: (values) => ({ from: utc(values.from), ...(values.to ? { to: utc(values.to) } : {}), ...(values.publish ? { publish: true } : {}) }),
   flags: (values) => [sh`--from ${utc(values.from)}`, values.to && sh`--to ${utc(values.to)}`, values.publish && sh`--publish`],
-  foresee: ({ items }) => t('{n} fires: {times}', { n: items.length, times: items.slice(0, 5).map((fire) => stamp(fire.time)).join(', ') + (items.length > 5 ? ' …' : '') }),
-  done: ({ items }) => t('{n} fires are ordered', { n: items?.length ?? '' }),
+  foresee: ({ items }) => t('{n:fire|fires}: {times}', { n: items.length, times: items.slice(0, 5).map((fire) => stamp(fire.time)).join(', ') + (items.length > 5 ? ' …' : '') }),
+  done: ({ items }) => t('backfilling {n:fire|fires}', { n: items?.length ?? '' }),
 });
 
 /** Fires a schedule at once. */
-export const trigger = (one) => ({ ...scheduled(one, 'trigger'), title: t('Fire {name} now?', { name: one.name }), text: t('One task is made, besides those of its times.'), verb: t('Fire now'), done: () => t('{name} fires', { name: one.name }) });
+export const trigger = (one) => ({ ...scheduled(one, 'trigger'), title: t('Fire {name} now?', { name: one.name }), text: t('Creates one task in addition to the scheduled ones.'), verb: t('Fire now'), done: () => t('{name} fired', { name: one.name }) });
 
-/** Removes a schedule. */
+/** Deletes a schedule. */
 export const removeSchedule = (one) => ({
   method: 'DELETE', path: `/v1/schedules/${part(one.id)}`, cli: sh`windrow schedule delete ${one.id}`, title: t('Delete {name}?', { name: one.name }),
-  text: t('With what is known of its fires; its tasks stay.'), verb: t('Delete'), isDanger: true, typed: one.name, done: () => t('{id} is gone', { id: one.name }), next: () => '/schedules',
+  text: t('Its fire history is deleted too. Its tasks stay.'), verb: t('Delete'), isDanger: true, typed: one.name, done: () => t('{id} deleted', { id: one.name }), next: () => '/schedules',
 });
 
-/** Makes an earlier generation current again. */
+/** Rolls a dataset back to an earlier generation. */
 export const rollBack = (dataset, generation) => ({
-  method: 'POST', path: `/v1/datasets/${part(dataset)}/rollback`, cli: sh`windrow dataset rollback ${dataset} ${generation}`, title: t('Make generation {n} of {name} current again?', { n: generation, name: dataset }),
-  text: t('Readers see it at once. Generations after it stay where they are.'), verb: t('Roll back'), isDanger: true, body: () => ({ generation }), done: () => t('generation {n} is current', { n: generation }),
+  method: 'POST', path: `/v1/datasets/${part(dataset)}/rollback`, cli: sh`windrow dataset rollback ${dataset} ${generation}`, title: t('Roll {name} back to generation {n}?', { n: generation, name: dataset }),
+  text: t('Readers see it at once. Later generations are kept.'), verb: t('Roll back'), isDanger: true, body: () => ({ generation }), done: () => t('generation {n} is current', { n: generation }),
 });
 
-/** Keeps a generation, or lets it go. */
+/** Pins or unpins a generation. */
 export const pin = (dataset, one) => {
   const word = one.pinned ? 'unpin' : 'pin';
   return { method: 'POST', path: `/v1/datasets/${part(dataset)}/generations/${one.generation}/${word}`, cli: sh`windrow dataset ${word} ${dataset} ${one.generation}`,
-    title: one.pinned ? t('Let generation {n} go once it is old?', { n: one.generation }) : t('Keep generation {n}, however many come after it?', { n: one.generation }),
-    verb: one.pinned ? t('Unpin') : t('Pin'), done: () => (one.pinned ? t('generation {n} is unpinned', { n: one.generation }) : t('generation {n} is pinned', { n: one.generation })) };
+    title: one.pinned ? t('Unpin generation {n}?', { n: one.generation }) : t('Pin generation {n}?', { n: one.generation }),
+    text: one.pinned ? t('It is deleted once enough newer generations exist.') : t('It is kept regardless of newer generations.'),
+    verb: one.pinned ? t('Unpin') : t('Pin'), done: () => (one.pinned ? t('generation {n} unpinned', { n: one.generation }) : t('generation {n} pinned', { n: one.generation })) };
 };
 
-/** Changes how many generations stay. */
+/** Changes the number of generations kept. */
 export const keepGenerations = (one) => ({
-  method: 'PATCH', path: `/v1/datasets/${part(one.name)}`, cli: sh`windrow dataset set ${one.name}`, title: t('How many generations of {name} stay', { name: one.name }),
-  text: t('Older ones go, but for pinned ones and the current one.'), verb: t('Apply'), fields: [{ name: 'keep', label: t('Keeps'), type: 'number', value: one.keep, required: true }],
-  body: (values) => ({ keep: Number(values.keep) }), flags: (values) => sh`--keep ${values.keep}`, done: (now) => t('{name} keeps {n}', { name: one.name, n: now.keep }),
+  method: 'PATCH', path: `/v1/datasets/${part(one.name)}`, cli: sh`windrow dataset set ${one.name}`, title: t('Change the retention of {name}', { name: one.name }),
+  text: t('Older generations are deleted, except pinned ones and the current one.'), verb: t('Apply'), fields: [{ name: 'keep', label: t('Generations kept'), type: 'number', value: one.keep, required: true }],
+  body: (values) => ({ keep: Number(values.keep) }), flags: (values) => sh`--keep ${values.keep}`, done: (now) => t('{name} keeps {n:generation|generations}', { name: one.name, n: now.keep }),
 });
 
-/** Removes a dataset. */
+/** Deletes a dataset. */
 export const removeDataset = (one) => ({
   method: 'DELETE', path: `/v1/datasets/${part(one.name)}`, cli: sh`windrow dataset delete ${one.name}`, title: t('Delete {name}?', { name: one.name }),
-  text: t('With all its generations: readers find nothing any more. This cannot be undone.'), verb: t('Delete'), isDanger: true, typed: one.name, done: () => t('{id} is gone', { id: one.name }), next: () => '/datasets',
+  text: t('All its generations are deleted, and readers find nothing. This cannot be undone.'), verb: t('Delete'), isDanger: true, typed: one.name, done: () => t('{id} deleted', { id: one.name }), next: () => '/datasets',
 });
 
-/** Removes a limit. */
+/** Deletes a limit. */
 export const removeLimit = (limit) => ({
   method: 'DELETE', path: `/v1/limits/${part(limit.name)}`, cli: sh`windrow limit delete ${limit.name}`, role: 'admin', title: t('Delete {name}?', { name: limit.name }),
-  text: t('It is refused while a business or a task names it.'), verb: t('Delete'), isDanger: true, typed: limit.name, done: () => t('{id} is gone', { id: limit.name }), next: () => '/limits',
+  text: t('This fails while a business or a task uses it.'), verb: t('Delete'), isDanger: true, typed: limit.name, done: () => t('{id} deleted', { id: limit.name }), next: () => '/limits',
 });
 
-/** Members of a business that people change, as the form has them. */
+/** Editable members of a business, as form values. */
 const businessForm = (one) => ({
   ...(one.url == null ? {} : { url: one.url }), ...(one.command == null ? {} : { command: one.command }), display_name: one.display_name ?? '', pool: one.pool,
   rate: one.defaults.rate ?? '', timeout: one.defaults.timeout ?? '', limit_rate: one.limits.rate ?? '', limit_concurrency: one.limits.concurrency ?? '', insecure_skip_verify: one.insecure_skip_verify,
 });
 const businessWords = () => ({
-  url: t('Address'), command: t('Command'), display_name: t('Name for people (optional)'), pool: t('Pool'), rate: t('Rate of its tasks (optional)'), timeout: t('Time for a call (optional)'),
-  limit_rate: t('All its tasks together (optional)'), limit_concurrency: t('Calls of all its tasks at once (optional)'), insecure_skip_verify: t('trust any certificate (test systems only)'),
+  url: t('URL'), command: t('Command'), display_name: t('Display name (optional)'), pool: t('Pool'), rate: t('Default task rate (optional)'), timeout: t('Call timeout (optional)'),
+  limit_rate: t('Total rate of all tasks (optional)'), limit_concurrency: t('Total concurrency of all tasks (optional)'), insecure_skip_verify: t('Trust any certificate (test systems only)'),
 });
 const FLAGS = { timeout: 'call-timeout' };
 const GROUPS = { rate: 'defaults', timeout: 'defaults', limit_rate: 'limits', limit_concurrency: 'limits' };
 
-/** The members that a form changes, as a merge patch of the business. */
+/** Merge patch of a business from the changed form values. */
 function businessPatch(before, values) {
   const patch = {};
   for (const [name, value] of Object.entries(values)) {
@@ -176,39 +177,39 @@ export function editBusiness(one) {
   const [before, words] = [businessForm(one), businessWords()];
   const patch = (body) => ({ method: 'PATCH', path: `/v1/businesses/${part(one.name)}`, role: 'admin', body });
   return {
-    ...patch((values) => businessPatch(before, values)), cli: sh`windrow biz edit ${one.name}`, title: t('Change {name}', { name: one.name }), text: t('Runs under way take it up within seconds.'), verb: t('Apply'),
+    ...patch((values) => businessPatch(before, values)), cli: sh`windrow biz edit ${one.name}`, title: t('Change {name}', { name: one.name }), text: t('Running tasks apply it within seconds.'), verb: t('Apply'),
     fields: Object.entries(before).map(([name, value]) => ({ name, label: words[name], value, type: typeof value === 'boolean' ? 'checkbox' : 'text' })),
     flags: (values) => Object.entries(values).filter(([name, value]) => value !== before[name]).map(([name, value]) => flag(FLAGS[name] ?? name, value)),
-    done: () => t('{name} is changed', { name: one.name }), undo: (now) => patch(() => businessPatch(businessForm(now), before)),
+    done: () => t('{name} changed', { name: one.name }), undo: (now) => patch(() => businessPatch(businessForm(now), before)),
   };
 }
 
-/** Changes what a limit allows. */
+/** Changes a limit. */
 export const setLimit = (limit) => ({
-  method: 'PATCH', path: `/v1/limits/${part(limit.name)}`, cli: sh`windrow limit set ${limit.name}`, role: 'admin', title: t('Change the limit {name}', { name: limit.name }),
-  text: t('Tasks under way obey within seconds.'), verb: t('Apply'),
+  method: 'PATCH', path: `/v1/limits/${part(limit.name)}`, cli: sh`windrow limit set ${limit.name}`, role: 'admin', title: t('Change limit {name}', { name: limit.name }),
+  text: t('Running tasks follow it within seconds.'), verb: t('Apply'),
   fields: [{ name: 'rate', label: t('Rate'), value: limit.rate ?? '' }, { name: 'concurrency', label: t('Concurrency'), value: limit.concurrency ?? '' }],
   body: (values) => ({ rate: values.rate.trim() || null, concurrency: values.concurrency === '' ? null : Number(values.concurrency) }),
   flags: (values) => [values.rate && sh`--rate ${values.rate}`, values.concurrency !== '' && sh`--concurrency ${values.concurrency}`],
-  done: () => t('{name} is changed', { name: limit.name }),
+  done: () => t('{name} changed', { name: limit.name }),
 });
 
-/** Makes a limit. */
+/** Creates a limit. */
 export const newLimit = () => ({
-  method: 'POST', path: '/v1/limits', cli: sh`windrow limit create`, role: 'admin', title: t('New limit'), text: t('What all who name it may do together, on all nodes.'), verb: t('Create'),
+  method: 'POST', path: '/v1/limits', cli: sh`windrow limit create`, role: 'admin', title: t('New limit'), text: t('A limit is shared by all tasks that name it, across all nodes.'), verb: t('Create'),
   fields: [{ name: 'name', label: t('Name'), required: true }, { name: 'rate', label: t('Rate'), hint: '300/s' }, { name: 'concurrency', label: t('Concurrency'), type: 'number' }],
   body: (values) => ({ name: values.name, ...(values.rate ? { rate: values.rate } : {}), ...(values.concurrency ? { concurrency: Number(values.concurrency) } : {}) }),
   flags: (values) => [values.name, values.rate && sh`--rate ${values.rate}`, values.concurrency && sh`--concurrency ${values.concurrency}`],
-  done: (now) => t('{name} was made', { name: now.name }),
+  done: (now) => t('{name} created', { name: now.name }),
 });
 
-/** Makes a token; the answer holds it, once. */
+/** Creates a token; only the response to this request contains it. */
 export const newToken = (show) => ({
   method: 'POST', path: '/v1/tokens', cli: sh`windrow token create`, role: 'admin', title: t('New token'), verb: t('Create'),
   fields: [
-    { name: 'name', label: t('Who will hold it'), required: true },
+    { name: 'name', label: t('Holder'), required: true },
     { name: 'role', label: t('Role'), value: 'viewer', options: ['viewer', 'operator', 'admin', 'business', 'reader'].map((role) => [role, t(role)]) },
-    { name: 'business', label: t('Business (for the roles business and reader)') },
+    { name: 'business', label: t('Business (for the business and reader roles)') },
   ],
   body: (values) => ({ name: values.name, role: values.role, ...(values.business ? { business: values.business } : {}) }),
   flags: (values) => [sh`--role ${values.role}`, sh`--name ${values.name}`, values.business && sh`--business ${values.business}`], after: show,
@@ -216,12 +217,12 @@ export const newToken = (show) => ({
 
 /** Signs a browser out. */
 export const endSession = (one) => ({
-  method: 'DELETE', path: `/v1/sessions/${one.id}`, cli: sh`windrow api DELETE /v1/sessions/${one.id}`, role: 'admin', title: t('Sign the browser of {name} out?', { name: one.name }),
-  text: t('It has to give a token again.'), verb: t('Sign out'), done: () => t('the browser of {name} is signed out', { name: one.name }),
+  method: 'DELETE', path: `/v1/sessions/${one.id}`, cli: sh`windrow api DELETE /v1/sessions/${one.id}`, role: 'admin', title: t('Sign out the browser of {name}?', { name: one.name }),
+  text: t('It must sign in with a token again.'), verb: t('Sign out'), done: () => t('browser of {name} signed out', { name: one.name }),
 });
 
-/** Takes a token's validity away. */
+/** Revokes a token. */
 export const revoke = (token) => ({
   method: 'DELETE', path: `/v1/tokens/${token.id}`, cli: sh`windrow token revoke ${token.id}`, role: 'admin', title: t('Revoke the token of {name}?', { name: token.name }),
-  text: t('At once and for good.'), verb: t('Revoke'), isDanger: true, typed: token.name, done: () => t('the token of {name} is revoked', { name: token.name }),
+  text: t('Takes effect at once and cannot be undone.'), verb: t('Revoke'), isDanger: true, typed: token.name, done: () => t('token of {name} revoked', { name: token.name }),
 });

@@ -1,6 +1,7 @@
-/** @file Calls of the public API. Everything that the dashboard knows or does comes through here or through live.js. */
+/** @file Calls to the public API. The dashboard reads and changes everything through here or live.js. */
+import { t } from './i18n.js';
 
-/** What went wrong with a call: the problem that the node described, or that there was no answer. */
+/** Error of a call: the problem that the node reported, or a missing response. */
 export class ApiError extends Error {
   /** @param {{title: string, status: number, detail?: string, try?: string[], type?: string, request_id?: string, errors?: object[]}} problem */
   constructor(problem) {
@@ -12,20 +13,20 @@ export class ApiError extends Error {
     return this.problem.status;
   }
 
-  /** The stable word for the kind of problem: `not-found`. */
+  /** Stable slug of the problem: `not-found`. */
   get kind() {
     return (this.problem.type ?? '').split('/').pop();
   }
 }
 
-const NO_ANSWER = {
-  title: 'The node does not answer',
+const noAnswer = () => ({
+  title: t('The node is not responding'),
   status: 0,
-  detail: 'Nothing came back. It may be restarting, or the network between here and there is cut.',
-  try: ['wait: this page asks again by itself', 'windrow node list --server <another node>'],
-};
+  detail: t('It may be restarting, or the network is down.'),
+  try: [t('wait: this page retries by itself'), 'windrow node list --server <another node>'],
+});
 
-/** A number that no other request has. */
+/** Random idempotency key. */
 export function uniqueKey() {
   const random = crypto.getRandomValues(new Uint32Array(4));
   return Array.from(random, (part) => part.toString(16).padStart(8, '0')).join('');
@@ -39,7 +40,7 @@ function headersOf(method, body, headers) {
 }
 
 async function problemOf(reply) {
-  const fallback = { title: `The node answered ${reply.status}`, status: reply.status };
+  const fallback = { title: t('The node answered with status {status}', { status: reply.status }), status: reply.status };
   try {
     return { ...fallback, ...(await reply.json()) };
   } catch {
@@ -47,7 +48,7 @@ async function problemOf(reply) {
   }
 }
 
-/** Heard when a call was refused since nobody is logged in. */
+/** Dispatches `refused` when a call is rejected because nobody is signed in. */
 export const refused = new EventTarget();
 
 async function send(method, path, body, { headers = {}, signal } = {}) {
@@ -56,7 +57,7 @@ async function send(method, path, body, { headers = {}, signal } = {}) {
     return await fetch(path, { method, body: sent, signal, headers: headersOf(method, body, headers), redirect: 'error' });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new ApiError(NO_ANSWER);
+    throw new ApiError(noAnswer());
   }
 }
 
@@ -66,7 +67,7 @@ async function send(method, path, body, { headers = {}, signal } = {}) {
  * @param {string} path
  * @param {object | Blob} [body]
  * @param {{headers?: Record<string, string>, signal?: AbortSignal}} [options]
- * @returns {Promise<any>} the answer's JSON; null where there is none
+ * @returns {Promise<any>} the response's JSON; null if it has none
  */
 export async function call(method, path, body, options) {
   const reply = await send(method, path, body, options);
@@ -79,15 +80,15 @@ export async function call(method, path, body, options) {
   return reply.status === 204 || !isJson ? null : reply.json();
 }
 
-/** Reads what is at a path. */
+/** Reads a path. */
 export const get = (path, options) => call('GET', path, undefined, options);
 
-/** A path with a query, without what is empty. */
+/** Appends a query to a path; empty values are left out. */
 export function path(base, query = {}) {
   const wanted = Object.entries(query).filter(([, value]) => value != null && value !== '');
   const text = new URLSearchParams(wanted).toString();
   return text ? `${base}?${text}` : base;
 }
 
-/** One part of a path, whatever it holds. */
+/** Escapes one segment of a path. */
 export const part = encodeURIComponent;

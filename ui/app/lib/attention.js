@@ -1,11 +1,11 @@
-/** @file What a person should look at: of all tasks and nodes, those that don't go by themselves. Pure. */
+/** @file Tasks that need a person's attention. Pure. */
 
-/** Queued for longer than this means that there is no room. Seconds. */
+/** Queued for longer than this means that no node has free capacity. Seconds. */
 const QUEUED_MAX = 30;
-/** A business that is waited for longer than this may have forgotten. Seconds. */
+/** Maximum wait for a business to report ready before it needs attention. Seconds. */
 const AWAITED_MAX = 120;
 
-/** Stops that nobody asked for. */
+/** Reasons of stops that somebody requested. */
 const CALM_STOPS = ['operator', 'business'];
 
 function why(task, waited) {
@@ -17,7 +17,7 @@ function why(task, waited) {
   if (task.status === 'awaiting_business' && waited > AWAITED_MAX) return { kind: 'awaited', level: 'warn' };
   if (task.status === 'finished' && task.publish?.withheld) return { kind: 'withheld', level: 'warn' };
   if (task.status === 'finished' && task.result === 'with_failures' && !task.redriven) return { kind: 'failures', level: 'note' };
-  // The node's own sentence ends when calls get through again; the last error stays.
+  // The node clears its status text once calls succeed again; the last error stays.
   if (task.last_error && task.status_text && task.status === 'running') return { kind: 'failing', level: 'warn' };
   return null;
 }
@@ -25,7 +25,7 @@ function why(task, waited) {
 const LEVELS = ['bad', 'warn', 'note'];
 
 /**
- * Tasks that need somebody, worst first.
+ * Returns the tasks that need attention, worst first.
  * @param {any[]} tasks
  * @param {number} nowMs
  * @returns {{task: any, kind: string, level: 'bad'|'warn'|'note'}[]}

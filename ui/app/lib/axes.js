@@ -1,10 +1,10 @@
-/** @file The arithmetic of plots: round numbers and round times for their axes, and where a point lies. Pure. */
+/** @file Arithmetic of plots: round numbers and times for axes, and positions of points. Pure. */
 
-/** Lengths of time between two marks that people find round. Unit: seconds. */
+/** Round intervals between two marks. Unit: seconds. */
 const ROUND_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
 
 /**
- * Round numbers from 0 to a top, at most so many.
+ * Returns at most `most` round numbers from 0 to a top.
  * @param {number} top
  * @param {number} most
  */
@@ -17,11 +17,11 @@ export function numbers(top, most) {
 }
 
 /**
- * Round times in a span, at most so many, and how far they are apart.
+ * Returns at most `most` round times in a span, and their interval.
  * @param {number} from seconds since 1970
  * @param {number} to
  * @param {number} most
- * @param {number} east seconds by which the clock that is shown is before UTC
+ * @param {number} east seconds by which the displayed clock is ahead of UTC
  */
 export function times(from, to, most, east = 0) {
   const step = ROUND_S.find((one) => (to - from) / one <= most) ?? 86_400 * Math.ceil((to - from) / 86_400 / Math.max(1, most));
@@ -30,7 +30,7 @@ export function times(from, to, most, east = 0) {
   return { step, at: Array.from({ length: count }, (_, index) => first + index * step) };
 }
 
-/** The place in a sorted list that is nearest to a value; null in an empty one. */
+/** Returns the index of the value nearest to another in a sorted list; null if the list is empty. */
 export function nearest(list, value) {
   let [low, high] = [0, list.length - 1];
   if (high < 0) return null;
@@ -42,7 +42,7 @@ export function nearest(list, value) {
   return value - list[low] <= list[high] - value ? low : high;
 }
 
-/** The parts of a line that are drawn without a break: first and last place of each. */
+/** Returns the unbroken segments of a line, as first and last index. */
 export function stretches(values) {
   const found = [];
   let first = -1;

@@ -1,6 +1,6 @@
-/** @file Fires and coming fires on days and hours. Pure. */
+/** @file Past and future fires by day and hour. Pure. */
 
-/** How far the clock of a day has gone: noon is the half, also of a day on which clocks are put forward or back. */
+/** Fraction of a day by its clock: noon is one half, even when daylight saving time begins or ends. */
 export function clockPart(time, isUtc) {
   const at = new Date(time);
   const [hours, minutes, seconds] = isUtc ? [at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds()] : [at.getHours(), at.getMinutes(), at.getSeconds()];
@@ -8,9 +8,9 @@ export function clockPart(time, isUtc) {
 }
 
 /**
- * Moments by day.
+ * Groups moments by day.
  * @param {{at: number, kind: string, text: string, task?: string}[]} moments
- * @param {number[]} starts when each day begins, and when the last one ends: where clocks are put forward or back, a day is no 24 hours
+ * @param {number[]} starts start of each day and end of the last: with daylight saving time a day may not have 24 hours
  */
 export function byDay(moments, starts, isUtc) {
   const rows = starts.slice(0, -1).map((at) => ({ at, moments: [] }));
@@ -21,7 +21,7 @@ export function byDay(moments, starts, isUtc) {
   return rows;
 }
 
-/** The start of the day of a moment, or of so many days later, by UTC or by this machine's clock. */
+/** Start of a moment's day, or of `later` days after it, by UTC or the local clock. */
 export function dayOf(time, isUtc, later = 0) {
   const date = new Date(time);
   return isUtc

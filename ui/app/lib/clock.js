@@ -1,7 +1,7 @@
-/** @file The moment that everything on the page agrees on, a second at a time. Stands still while the page is hidden. */
+/** @file Shared clock of the page, updated every second. It stops while the page is hidden. */
 import { signal } from '../../vendor/preact-htm.js';
 
-/** The present in milliseconds since 1970, as of the last full second. */
+/** Current time in milliseconds since 1970, as of the last tick. */
 export const now = signal(Date.now());
 
 setInterval(() => {

@@ -1,11 +1,11 @@
-/** @file Commands for a shell. A value that is put into one stays one word, whatever it holds: handlers and people choose what it says. */
+/** @file Shell commands. Every interpolated value stays one word, because handlers and people choose its content. */
 
-/** A command, or a part of one, that needs no more quotes. */
+/** Command, or part of one, that is already quoted. */
 class Written extends String {}
 
 const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A word for a shell, in quotes where it needs them. */
+/** Quotes a shell word if necessary. */
 export const word = (value) => (/^[\w./:@%+,=-]+$/.test(String(value)) ? String(value) : quoted(String(value)));
 
 function put(value) {
@@ -13,10 +13,10 @@ function put(value) {
   return value instanceof Written ? value.toString() : word(value);
 }
 
-/** A command as a template: values become words, lists several of them without what is empty, and other commands stay as they are. */
+/** Template tag for commands: values become words, lists become several words without empty ones, and nested commands stay as they are. */
 export function sh(texts, ...values) {
   return new Written(texts.reduce((line, text, at) => line + put(values[at - 1]) + text).trim());
 }
 
-/** A flag with its value: `--call-timeout 10s`. */
+/** Flag with its value: `--call-timeout 10s`. */
 export const flag = (name, value) => sh`${`--${name.replaceAll('_', '-')}`} ${value}`;

@@ -1,9 +1,9 @@
-/** @file A task that is being described: what the form holds, as the API's body, as a command, and as a sentence. Pure. */
+/** @file Draft of a task: form values as API body, command and summary. Pure. */
 import { count, perSecond, span } from './format.js';
 import { t } from './i18n.js';
 import { flag, sh } from './command.js';
 
-/** An empty form. */
+/** Initial form. */
 export const BLANK = {
   business: '', name: '', labels: '', kind: 'file', upload: null, total: '1000', url: '', format: 'ndjson',
   rate: '50/s', concurrency: 'auto', window: 'auto', error_budget: '1%', max_attempts: '', backoff: '', timeout: '',
@@ -12,7 +12,7 @@ export const BLANK = {
 
 const auto = (text) => (/^\d+$/.test(text) ? Number(text) : text);
 
-/** `a:b, c:d` as labels. */
+/** Parses labels such as `a:b, c:d`. */
 function labelsOf(text) {
   const pairs = text.split(/[,\s]+/).filter(Boolean).map((one) => one.split(/[:=]/));
   return Object.fromEntries(pairs.map(([name, ...rest]) => [name, rest.join(':')]));
@@ -24,7 +24,7 @@ function sourceOf(form) {
   return { type: 'range', total: Number(form.total) };
 }
 
-/** Members that are sent only where something was typed. */
+/** Members that are sent only if they are filled in. */
 function optional(form) {
   const typed = { name: form.name.trim(), backoff: form.backoff.trim(), timeout: form.timeout.trim() };
   const members = Object.fromEntries(Object.entries(typed).filter(([, value]) => value));
@@ -36,14 +36,14 @@ function optional(form) {
   return members;
 }
 
-/** Whether the form says what it must before the node can be asked. */
+/** Returns true once the form has the members that the node needs to validate it. */
 export function isWhole(form) {
   if (!form.business) return false;
   if (form.kind === 'file') return form.upload != null;
   return form.kind === 'url' ? form.url.trim() !== '' : form.kind === 'open' || Number(form.total) >= 0;
 }
 
-/** What is wrong with the parameters as JSON, if anything. */
+/** JSON error of the parameters; null if they are valid. */
 export function fault(form) {
   try {
     if (form.params.trim()) JSON.parse(form.params);
@@ -53,7 +53,7 @@ export function fault(form) {
   }
 }
 
-/** The body of `POST /v1/tasks`. */
+/** Body of `POST /v1/tasks`. */
 export function bodyOf(form, start) {
   return {
     business: form.business,
@@ -76,7 +76,7 @@ function sourceFlags(form) {
   return form.kind === 'open' ? sh`--open` : sh`--total ${form.total}`;
 }
 
-/** The same on the command line. */
+/** Equivalent command. */
 export function commandOf(form, start) {
   const body = bodyOf(form, start);
   const flags = ['name', 'rate', 'concurrency', 'window', 'error_budget', 'on_exhausted', 'results', 'max_attempts', 'backoff', 'shards', 'start_at', 'deadline']
@@ -88,22 +88,22 @@ export function commandOf(form, start) {
     body.canary && sh`--canary ${body.canary.items}`, start && sh`--start`]}`);
 }
 
-/** How many items it will have; null where that isn't known yet. */
+/** Number of items; null if it isn't known yet. */
 export function items(form) {
   if (form.kind === 'file') return form.upload?.rows ?? null;
   return form.kind === 'range' ? Number(form.total) || 0 : null;
 }
 
-/** Sentences about what will happen. `nowMs` is when it would begin. */
+/** Summary sentences. `nowMs` is the assumed start. */
 export function summary(form, nowMs) {
   const number = items(form);
   const rate = perSecond(form.rate);
   const seconds = number != null && rate ? number / rate : null;
   return {
     what: number == null
-      ? t('pushes items to {business}', { business: form.business || '…' })
-      : t('pushes {n} items to {business}', { n: count(number), business: form.business || '…' }),
-    pace: rate == null ? t('as fast as the handler takes them') : t('at {rate}', { rate: form.rate }),
+      ? t('sends items to {business}', { business: form.business || '…' })
+      : t('sends {n:item|items} to {business}', { n: count(number), business: form.business || '…' }),
+    pace: rate == null ? t('as fast as the handler can') : t('at {rate}', { rate: form.rate }),
     length: seconds == null ? null : t('about {span}', { span: span(seconds) }),
     end: seconds == null ? null : nowMs + seconds * 1000,
   };

@@ -1,26 +1,26 @@
-/** @file Draws lines over time on a canvas: axes from zero, marks, what is under the pointer. Knows no component. */
+/** @file Draws lines over time on a canvas, with axes from zero, marks and the pointed value. Independent of components. */
 import { nearest, numbers, stretches, times } from './axes.js';
 import { clock, minute } from './format.js';
 import { zone } from './kept.js';
 import { color } from './palette.js';
 
 const FONT = '11px system-ui, "Noto Sans", sans-serif';
-/** Room beside the lines. Unit: pixels. */
+/** Margins around the lines. Unit: pixels. */
 const ROOM = { left: 48, right: 14, top: 8, bottom: 22 };
-/** What a label of an axis needs. Unit: pixels. */
+/** Space of an axis label. Unit: pixels. */
 const [LABEL_WIDTH, LABEL_HEIGHT] = [70, 32];
-/** So few points make no line: each is shown. */
+/** With fewer points than this, each is drawn as a dot. */
 const FEW = 4;
 
-/** Seconds by which the clock that is shown is before UTC. */
+/** Seconds by which the displayed clock is ahead of UTC. */
 const east = (at) => (zone.value === 'UTC' ? 0 : -new Date(at * 1000).getTimezoneOffset() * 60);
 
 /**
- * Where things lie: the box of the lines, and the places of times and values in it.
+ * Layout of a plot: the box of the lines, and the coordinates of times and values in it.
  * @param {{width: number, height: number}} size
- * @param {number[][]} data times in seconds, then one list a line
+ * @param {number[][]} data times in seconds, then one list per line
  * @param {[number, number]} span
- * @param {number} least the y axis reaches at least so far
+ * @param {number} least minimum top of the y axis
  */
 export function frame(size, data, [from, to], least) {
   const box = { left: ROOM.left, top: ROOM.top, width: Math.max(1, size.width - ROOM.left - ROOM.right), height: Math.max(1, size.height - ROOM.top - ROOM.bottom) };
@@ -34,7 +34,7 @@ export function frame(size, data, [from, to], least) {
   };
 }
 
-/** The point that is nearest to a place on the canvas; none beside the lines. */
+/** Index of the point nearest to a canvas position; null outside the lines. */
 export function under(at, left, data) {
   if (left < at.left || left > at.left + at.width) return null;
   const [from, to] = at.span;
@@ -103,7 +103,7 @@ function upright(context, at, left, name) {
 }
 
 /**
- * Draws all of it.
+ * Draws a plot.
  * @param {HTMLCanvasElement} canvas
  * @param {ReturnType<typeof frame>} at
  * @param {{lines: any[], data: number[][], marks?: {at: number}[], pointed: number | null, write: (value: number) => string}} what

@@ -1,15 +1,15 @@
-/** @file Numbers and times as people read them. Pure but for the language and the zone that were chosen. */
+/** @file Numbers and times for display. Pure except for the chosen language and time zone. */
 import { language } from './i18n.js';
 import { zone } from './kept.js';
 
 const DASH = '–';
 
-/** A whole number with its thousands apart. */
+/** Whole number with thousands separators. */
 export function count(number) {
   return number == null ? DASH : new Intl.NumberFormat(language.value).format(number);
 }
 
-/** A rate in items per second, without its unit: three digits that matter, two below one. */
+/** Rate in items per second, without its unit: three significant digits, two below one. */
 export function rate(perSecond) {
   if (perSecond == null) return DASH;
   if (perSecond > 0 && perSecond < 1) return new Intl.NumberFormat(language.value, { maximumSignificantDigits: 2 }).format(perSecond);
@@ -17,18 +17,18 @@ export function rate(perSecond) {
   return new Intl.NumberFormat(language.value, { maximumFractionDigits: digits }).format(perSecond);
 }
 
-/** A percentage as the node says it. */
+/** Percentage as the node reports it. */
 export function percentOf(number) {
   return number == null ? DASH : `${number.toFixed(number === 100 ? 0 : 1)}%`;
 }
 
-/** A part of a whole; 100 % only when nothing is left. */
+/** Percentage of a whole; 100 % only when nothing is left. */
 export function percent(part, whole) {
   if (!whole) return DASH;
   return percentOf(part >= whole ? 100 : Math.min(999, Math.floor((part / whole) * 1000)) / 10);
 }
 
-/** A share between 0 and 1. */
+/** Share between 0 and 1, as a percentage. */
 export function share(value) {
   return value == null ? DASH : `${(value * 100).toFixed(value > 0 && value < 0.0995 ? 1 : 0)}%`;
 }
@@ -40,7 +40,7 @@ const UNITS = [
   [1, 's'],
 ];
 
-/** A length of time: `453 ms`, `1.9 s`, `21m 4s`, `3d 4h`. */
+/** Duration: `453 ms`, `1.9 s`, `21m 4s`, `3d 4h`. */
 export function span(seconds) {
   if (seconds == null || !Number.isFinite(seconds)) return DASH;
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
@@ -53,14 +53,14 @@ export function span(seconds) {
   return rest ? `${whole}${unit} ${rest}${next[1]}` : `${whole}${unit}`;
 }
 
-/** How long ago something was, to the nearest unit that matters: `now`, `8s`, `3m`. */
+/** Age in its largest unit: `8s`, `3m`. */
 export function age(seconds) {
   const at = Math.max(0, seconds);
   const [size, unit] = UNITS.find(([unitSize]) => at >= unitSize) ?? [1, 's'];
   return `${Math.floor(at / size)}${unit}`;
 }
 
-/** A size in bytes. */
+/** Size in bytes. */
 export function bytes(size) {
   if (size == null) return DASH;
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -73,7 +73,7 @@ function parts(time, options) {
   return new Intl.DateTimeFormat('sv-SE', { timeZone, ...options }).format(new Date(time));
 }
 
-/** The time of day: `17:02:11`. */
+/** Time of day: `17:02:11`. */
 export function clock(time) {
   return parts(time, { timeStyle: 'medium' });
 }
@@ -83,29 +83,29 @@ export function minute(time) {
   return parts(time, { hour: '2-digit', minute: '2-digit' });
 }
 
-/** Hours and minutes, with the day unless that is today. */
+/** Hours and minutes, with the date unless it is today. */
 export function near(time, nowMs = Date.now()) {
   return day(time) === day(nowMs) ? minute(time) : `${day(time)} ${minute(time)}`;
 }
 
-/** Day and time, in the zone that was chosen. */
+/** Date and time in the chosen zone. */
 export function stamp(time) {
   const text = parts(time, { dateStyle: 'short', timeStyle: 'medium' });
   return zone.value === 'UTC' ? `${text} UTC` : text;
 }
 
-/** The day: `2026-11-25`. */
+/** Date: `2026-11-25`. */
 export function day(time) {
   return parts(time, { dateStyle: 'short' });
 }
 
-/** A moment as fields of day and time want it: by the clock of this machine. */
+/** Local time in the format of `datetime-local` inputs. */
 export function localTime(time) {
   const at = new Date(time);
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-/** A rate as people write it, in items per second; null where nothing limits it. */
+/** Parses a written rate into items per second; null if it is unlimited. */
 export function perSecond(written) {
   const found = /^\s*([\d.]+)\s*\/\s*([\d.]*)\s*(ms|s|m|h|d)?\s*$/.exec(written ?? '');
   if (!found) return null;

@@ -1,18 +1,18 @@
-/** @file Words. English stands in the code; other languages are dictionaries from it, and what they lack stays English. */
+/** @file Translation. The code has the English text; dictionaries map it to other languages, and missing entries stay English. */
 import { signal } from '../../vendor/preact-htm.js';
 import { kept } from './kept.js';
 
-/** Languages that have a file below words/. */
+/** Languages with a file below words/. */
 const OTHERS = ['zh-CN'];
 const preferred = /^zh/i.test(navigator.language) ? ['zh-CN', 'en'] : ['en', 'zh-CN'];
 
-/** The language of the page. */
+/** Language of the page. */
 export const language = kept('language', preferred);
 
 /** @type {import('@preact/signals').Signal<Record<string, Record<string, string>>>} */
 const dictionaries = signal({});
 
-/** Fetches the words of the page's language, where they aren't there yet. */
+/** Fetches the dictionary of the page's language unless it is loaded. */
 export async function fetchWords() {
   const wanted = language.value;
   if (!OTHERS.includes(wanted) || dictionaries.value[wanted]) return;
@@ -21,16 +21,20 @@ export async function fetchWords() {
 }
 
 /**
- * A text in the page's language.
- * @param {string} text the English text, with `{name}` where a value goes
+ * Returns a text in the page's language.
+ * @param {string} text the English text: `{name}` is a value, `{n:item|items}` a number with the noun that agrees with it
  * @param {Record<string, string | number>} [values]
  */
 export function t(text, values = {}) {
   const found = dictionaries.value[language.value]?.[text] ?? text;
-  return found.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+  return found.replace(/\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g, (whole, name, one, many) => {
+    if (!(name in values)) return whole;
+    const value = String(values[name]);
+    return one == null ? value : `${value} ${value === '1' ? one : many}`;
+  });
 }
 
-/** Tells browsers and screen readers which language this is. */
+/** Sets the language of the document for browsers and screen readers. */
 export function applyLanguage() {
   document.documentElement.lang = language.value;
   fetchWords().catch(() => { language.value = 'en'; });

@@ -1,4 +1,4 @@
-/** @file Grounds on which an item failed for good, in one sentence; the command line says the same. */
+/** @file Evidence on which an item was failed, in one sentence; the command line uses the same text. */
 import { count } from './format.js';
 import { t } from './i18n.js';
 
@@ -10,7 +10,7 @@ function counted({ attempts, charged }) {
   return attempts === 1 ? t('1 of 1 attempt counts') : t('1 of {all} attempts counts', { all: count(attempts) });
 }
 
-/** The sentence for a failure as the API has it. Older versions didn't count what was answered for other items. */
+/** Sentence for a failure from the API. Older versions didn't count responses for other items. */
 export function judgement(failure) {
   const others = failure.others_answered ?? 0;
   if (failure.unconfirmed) return others ? t('unconfirmed: {answered}, not enough to blame this item', { answered: meanwhile(others) }) : t('unconfirmed: no other call was answered to compare it with');

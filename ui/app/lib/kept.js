@@ -1,4 +1,4 @@
-/** @file What this browser remembers of a person's taste: theme, language, time zone. Never a token, never data. */
+/** @file Preferences stored in this browser: theme, language, time zone. Never a token or data. */
 import { signal } from '../../vendor/preact-htm.js';
 
 const PREFIX = 'windrow.';
@@ -7,7 +7,7 @@ function read(name) {
   try {
     return localStorage.getItem(PREFIX + name);
   } catch {
-    return null; // Storage may be forbidden: then a choice holds until the page is closed.
+    return null; // Storage may be blocked: then a choice lasts until the page is closed.
   }
 }
 
@@ -18,7 +18,7 @@ function write(name, value) {
 }
 
 /**
- * A choice out of a few that outlives the page.
+ * Choice that outlives the page.
  * @param {string} name
  * @param {string[]} choices the first is the default
  */
@@ -40,13 +40,13 @@ export function kept(name, choices) {
   };
 }
 
-/** Light, dark, or as the system says. */
+/** Colour theme: light, dark, or the system's. */
 export const theme = kept('theme', ['auto', 'light', 'dark']);
 
-/** Whose clock times are shown in: the browser's or UTC. */
+/** Displayed time zone: the browser's or UTC. */
 export const zone = kept('zone', ['local', 'UTC']);
 
-/** Puts the theme on the page. */
+/** Applies the theme to the page. */
 export function applyTheme() {
   const root = document.documentElement;
   if (theme.value === 'auto') delete root.dataset.theme;

@@ -1,4 +1,4 @@
-/** @file The stream of what happens: one for the page, whatever its parts want to hear. Asks nothing else of the node. */
+/** @file Event stream: one per page, shared by its parts. */
 import { signal } from '../../vendor/preact-htm.js';
 import { get } from './api.js';
 import { identify } from './session.js';
@@ -9,18 +9,18 @@ const QUIET_MS = 20_000;
 const TOPICS_MAX = 32;
 
 /**
- * `idle` while nobody listens, `live`, `lost` while the node can't be heard, `paused` by a person or since the page is hidden.
+ * `idle` without listeners, `live`, `lost` while the node is unreachable, `paused` by a person or while the page is hidden.
  * @type {import('@preact/signals').Signal<{state: 'idle'|'live'|'lost'|'paused'}>}
  */
 export const stream = signal({ state: 'idle' });
 
-/** When the node was last heard, by the stream or by an answer. */
+/** Time of the last event or response from the node. */
 export const heardAt = signal(Date.now());
 
-/** Whether a person asked for quiet. */
+/** True while a person has paused updates. */
 export const paused = signal(false);
 
-/** Grows when everything that was read before may be old. */
+/** Incremented when everything read before may be stale. */
 export const renewed = signal(0);
 
 /** @type {Map<string, Set<(kind: string, data: any) => void>>} */
@@ -33,7 +33,7 @@ function set(state) {
   if (stream.value.state !== state) stream.value = { state };
 }
 
-/** The node was heard. */
+/** Records that the node responded. */
 export function heard() {
   heardAt.value = Date.now();
 }
@@ -55,7 +55,7 @@ function close() {
 function lose() {
   if (source?.readyState !== EventSource.CLOSED) return set('lost');
   close();
-  // What was refused, such as a task that is gone, nobody waits for by now.
+  // After a rejection, such as of a deleted task, the listener may be gone by now.
   if (!wanted()) return set('idle');
   set('lost');
   reconnect(AGAIN_MS);
@@ -90,7 +90,7 @@ function reconnect(afterMs = 30) {
 }
 
 /**
- * Hears what happens to a topic (`cluster`, `tasks`, `task:t42`, `node:n1`) until the answer is called.
+ * Subscribes to a topic (`cluster`, `tasks`, `task:t42`, `node:n1`) until the returned function is called.
  * @param {string} topic
  * @param {(kind: string, data: any) => void} hear
  */
@@ -106,7 +106,7 @@ export function listen(topic, hear) {
   };
 }
 
-/** Stops hearing, or begins again with everything read anew. */
+/** Pauses updates, or resumes them and reads everything again. */
 export function pause(wish = !paused.value) {
   paused.value = wish;
   reconnect();

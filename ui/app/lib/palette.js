@@ -1,4 +1,4 @@
-/** @file The page's colours for canvases, as the style sheet says them now. */
+/** @file Current colours of the style sheet, for canvases. */
 import { theme } from './kept.js';
 
 let cache = new Map();
@@ -6,7 +6,7 @@ let cachedFor = '';
 
 const scheme = () => `${theme.value} ${matchMedia('(prefers-color-scheme: dark)').matches}`;
 
-/** What colours are shown at present: what draws them draws anew when this changes. */
+/** Current colour scheme: canvases are redrawn when it changes. */
 export const look = scheme;
 
 function resolve(name) {
@@ -18,7 +18,7 @@ function resolve(name) {
   return color;
 }
 
-/** A colour of the style sheet as the browser writes it: `rgb(0, 103, 176)`. */
+/** Colour of the style sheet in the browser's notation: `rgb(0, 103, 176)`. */
 export function color(name) {
   const present = scheme();
   if (cachedFor !== present) [cache, cachedFor] = [new Map(), present];
@@ -26,7 +26,7 @@ export function color(name) {
   return cache.get(name);
 }
 
-/** A colour as the four bytes of a pixel, least first. */
+/** Colour as a little-endian pixel of four bytes. */
 export function pixel(name) {
   const [red, green, blue] = color(name).match(/\d+(\.\d+)?/g).map(Number);
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;

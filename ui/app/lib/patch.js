@@ -1,9 +1,9 @@
-/** @file What makes one JSON of another, as the merge-patch (RFC 7396) that the API takes. No markup, no calls. */
+/** @file Difference of two JSON values as a merge patch (RFC 7396). Pure. */
 
 const isObject = (value) => value != null && typeof value === 'object' && !Array.isArray(value);
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-/** The members that are others, and null for those that are gone. */
+/** Changed members, and null for removed ones. */
 export function patchOf(before, after) {
   if (!isObject(before) || !isObject(after)) return after;
   const gone = Object.keys(before).filter((name) => !(name in after)).map((name) => [name, null]);
@@ -11,7 +11,7 @@ export function patchOf(before, after) {
   return Object.fromEntries([...gone, ...changed]);
 }
 
-/** The same of the task of a schedule, whose one source takes the place of another. */
+/** Merge patch of a schedule's task, whose source is replaced as a whole. */
 export function taskPatch(before, after) {
   const patch = patchOf(before, after);
   return isObject(patch) && patch.source ? { ...patch, source: after.source } : patch;

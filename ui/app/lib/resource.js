@@ -1,4 +1,4 @@
-/** @file What is read from the API and kept fresh. What was read stays when a later read fails, and says how old it is. */
+/** @file Data read from the API and kept fresh. Old data stays when a later read fails, with its age. */
 import { useEffect, useRef, useState } from '../../vendor/preact-htm.js';
 import { get } from './api.js';
 import { heard, paused, renewed } from './live.js';
@@ -6,9 +6,9 @@ import { heard, paused, renewed } from './live.js';
 const NOTHING = { data: null, error: null, at: 0, path: null };
 
 /**
- * Reads a path and reads it again every so often.
+ * Reads a path and polls it.
  * @param {string | null} path null reads nothing
- * @param {{every?: number, keep?: boolean}} [options] every: milliseconds; keep: show the old until another path is read
+ * @param {{every?: number, keep?: boolean}} [options] every: milliseconds; keep: show old data until the next path is read
  * @returns {{data: any, error: any, at: number, isLoading: boolean, reload: () => void}}
  */
 export function useResource(path, { every = 0, keep = false } = {}) {

@@ -1,18 +1,18 @@
-/** @file Where one is: real paths, filters in the query, Back works. Knows no page. */
+/** @file Router: real paths, filters in the query, working Back button. Independent of pages. */
 import { signal } from '../../vendor/preact-htm.js';
 
 const here = () => ({ path: location.pathname, query: new URLSearchParams(location.search) });
 
-/** The path and query that are shown. */
+/** Current path and query. */
 export const route = signal(here());
 
-/** What the node answers itself, and no page of ours. */
+/** Paths served by the node that are not pages of the dashboard. */
 const SERVED = /^\/(v1|docs|problems|metrics|healthz|readyz|version|openapi\.json|actors|ui)(\/|$)/;
 
 /**
- * Goes to a page.
+ * Navigates to a page.
  * @param {string} to path with query
- * @param {{replace?: boolean}} [options] replace: without a step for Back
+ * @param {{replace?: boolean}} [options] replace: without a history entry
  */
 export function go(to, { replace = false } = {}) {
   if (to === location.pathname + location.search) return;
@@ -22,7 +22,7 @@ export function go(to, { replace = false } = {}) {
   if (moved) scrollTo(0, 0);
 }
 
-/** The present page with other filters; null or an empty text takes one away. */
+/** Current page with changed filters; null or an empty text removes a filter. */
 export function withQuery(changes, path = route.value.path) {
   const query = new URLSearchParams(route.value.query);
   for (const [name, value] of Object.entries(changes)) {
@@ -33,12 +33,12 @@ export function withQuery(changes, path = route.value.path) {
   return text ? `${path}?${text}` : path;
 }
 
-/** Changes filters of the present page. */
+/** Changes filters of the current page. */
 export function filter(changes) {
   go(withQuery({ cursor: null, ...changes }), { replace: true });
 }
 
-/** Makes a path pattern such as `/tasks/:task` a function from a path to its parts, or null. */
+/** Compiles a path pattern such as `/tasks/:task` into a function that returns the parameters of a path, or null. */
 export function pattern(text) {
   const names = [];
   const source = text.replace(/:(\w+)/g, (_, name) => {
@@ -56,7 +56,7 @@ function isPlainClick(event) {
   return event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) && !event.defaultPrevented;
 }
 
-/** Follows links within the dashboard without loading the page anew. */
+/** Follows links within the dashboard without a page load. */
 export function followLinks() {
   addEventListener('popstate', () => {
     route.value = here();

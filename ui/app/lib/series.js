@@ -1,15 +1,15 @@
-/** @file The recent past of a task, read once and then bit by bit. */
+/** @file Recent history of a task, read once and then incrementally. */
 import { useEffect, useState } from '../../vendor/preact-htm.js';
 import { get, part, path } from './api.js';
 import { paused } from './live.js';
 
-/** Spans that can be looked at: seconds, the length of a point, and how often it is read again. */
+/** Selectable spans: length in seconds, seconds per point, and polling interval in milliseconds. */
 export const SPANS = { '5m': [300, 1, 1000], '15m': [900, 1, 1000], '1h': [3600, 10, 5000], '6h': [21_600, 10, 10_000] };
 
 const LISTS = ['time', 'rate', 'sent', 'target', 'p50', 'p95', 'p99', 'errors', 'in_flight'];
 const NONE = Object.fromEntries(LISTS.map((name) => [name, []]));
 
-/** Adds what is new behind what there is, and forgets what is too old. */
+/** Appends new points and drops those before `from`. */
 export function joined(old, fresh, from) {
   const begin = fresh.time.length ? Date.parse(fresh.time[0]) / 1000 : Infinity;
   const next = Object.fromEntries(LISTS.map((name) => [name, []]));
@@ -25,7 +25,7 @@ const most = (values) => Math.max(...values);
 const last = (values) => values.at(-1);
 const PUT = { time: last, rate: mean, sent: mean, errors: mean, target: last, in_flight: last, p50: mean, p95: most, p99: most };
 
-/** Puts neighbours together until there are no more than so many points: rates as their mean, times of calls as their worst. */
+/** Merges neighbours until at most `points` are left: rates by mean, call times by maximum. */
 export function thinned(series, points) {
   const size = Math.ceil(series.time.length / points);
   if (size <= 1) return series;
@@ -46,10 +46,10 @@ export function thinned(series, points) {
   return thin;
 }
 
-/** A series of the API with its times in seconds. */
+/** API series with its times in seconds. */
 export const inSeconds = (series) => ({ ...series, time: series.time.map((text) => Date.parse(text) / 1000) });
 
-/** Lists for a plot: times, then the named ones. Where nothing ran for a while, lines end instead of leaping over it. */
+/** Lists for a plot: times, then the named ones. Lines break at gaps in which nothing ran. */
 export function withGaps(series, names, gap) {
   const times = [];
   const lists = names.map(() => []);
@@ -72,10 +72,10 @@ async function read(id, old, [length, step], whole) {
 }
 
 /**
- * The series of a task over a span.
+ * Returns the series of a task over a span.
  * @param {string} id
  * @param {keyof SPANS} name
- * @param {boolean} isLive whether there will be more
+ * @param {boolean} isLive true if more points will follow
  */
 export function useSeries(id, name, isLive) {
   const [state, setState] = useState({ series: NONE, latency: null, key: '' });
@@ -93,7 +93,7 @@ export function useSeries(id, name, isLive) {
         kept = series;
         if (!isOver) setState((old) => ({ series, key, latency: round % 15 === 0 ? stats.latency : old.latency }));
         round += 1;
-      } catch { /* The stream's chip says that the node is away; the next round asks again. */ }
+      } catch { /* The stream's chip shows that the node is unreachable; the next round retries. */ }
       isBusy = false;
     };
     once();

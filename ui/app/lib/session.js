@@ -1,16 +1,16 @@
-/** @file Who is looking, and what they may do. The node decides; this only keeps people from asking in vain. */
+/** @file Current user and permissions. The node decides; this only disables what it would reject. */
 import { signal } from '../../vendor/preact-htm.js';
 import { ApiError, call, get, refused } from './api.js';
 
 /**
- * `asking` until it is known who this is, `in`, `out` when the node wants to know first, `away` when it doesn't answer.
+ * `asking` until the user is known, `in`, `out` when the node requires a sign-in, `away` when it doesn't respond.
  * @type {import('@preact/signals').Signal<{state: 'asking'|'in'|'out'|'away', name?: string, role?: string, business?: string, session?: {id: number, expires_at: string} | null, error?: ApiError}>}
  */
 export const session = signal({ state: 'asking' });
 
 const ROLES = ['viewer', 'operator', 'admin'];
 
-/** Asks who this is. */
+/** Asks the node for the current user. */
 export async function identify() {
   try {
     session.value = { state: 'in', ...(await get('/v1/whoami')) };
@@ -20,7 +20,7 @@ export async function identify() {
   }
 }
 
-/** Logs in with a token, which leaves this page's memory at once: the node answers with a cookie that no script can read. */
+/** Signs in with a token. The page doesn't keep it: the node responds with a cookie that no script can read. */
 export async function logIn(token) {
   await call('POST', '/v1/session', { token });
   await identify();
@@ -32,16 +32,16 @@ export async function logOut() {
   session.value = { state: 'out' };
 }
 
-/** Whether this is somebody who runs the nodes, not a business or a reader. */
+/** Returns true for users who operate the nodes, not for a business or a reader. */
 export const isStaff = () => ROLES.includes(session.value.role);
 
-/** Whether the present role may do what needs a role; a business may do to its own tasks what operators may, but for what only staff may. */
+/** Returns true if the current role includes another; a business has the permissions of an operator on its own tasks, except those for staff. */
 export function may(role, isForStaff = false) {
   if (session.value.role === 'business') return role !== 'admin' && !isForStaff;
   return isStaff() && ROLES.indexOf(session.value.role) >= ROLES.indexOf(role);
 }
 
-/** Where one begins: what the role has most to do with. */
+/** Start page of the role. */
 export function home() {
   return { business: '/tasks', reader: '/datasets' }[session.value.role] ?? '/';
 }

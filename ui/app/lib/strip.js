@@ -1,6 +1,6 @@
-/** @file The window of a task as cells: read from the API's text, merged where there are too many, painted into pixels. Pure. */
+/** @file Window of a task as cells: parsed from the API's text, merged if there are too many, painted into pixels. Pure. */
 
-/** What a cell's items are doing, each worse than the one before; the API's letters. */
+/** API letters of cell states, from best to worst. */
 export const LETTERS = 'SPFKRA';
 export const SETTLED = 0;
 export const FREE = 1;
@@ -9,7 +9,7 @@ export const PARKED = 3;
 export const RETRYING = 4;
 export const FAILED = 5;
 
-/** Reads `F1S411P3`: one number a cell. */
+/** Parses `F1S411P3` into one state per cell. */
 export function parse(text) {
   const runs = [...text.matchAll(/([A-Z])(\d+)/g)].map(([, letter, size]) => [LETTERS.indexOf(letter), Number(size)]);
   const cells = new Uint8Array(runs.reduce((sum, [, size]) => sum + size, 0));
@@ -21,14 +21,14 @@ export function parse(text) {
   return cells;
 }
 
-/** How many cells are in each state. */
+/** Number of cells in each state. */
 export function tally(cells) {
   const counts = [0, 0, 0, 0, 0, 0];
   for (const cell of cells) counts[cell] += 1;
   return counts;
 }
 
-/** Puts neighbours together until there are no more than `most`; the worst of them is shown. */
+/** Merges neighbours until at most `most` cells are left; each shows the worst of its states. */
 export function merge(cells, most) {
   const size = Math.ceil(cells.length / most);
   if (size <= 1) return { cells, size: 1 };
@@ -40,17 +40,17 @@ export function merge(cells, most) {
   return { cells: merged, size };
 }
 
-/** From one cell to the next, in CSS pixels; the largest is the most pleasant. */
+/** Distances between cells in CSS pixels, preferred first. */
 const PITCHES = [10, 8, 6, 5, 4, 3];
 
 const fits = (width, height, pitch) => Math.floor(width / pitch) * Math.floor(height / pitch);
 
 /**
- * How cells are laid out.
+ * Lays out cells.
  * @param {number} width
  * @param {number} height
- * @param {number} number of cells that are in motion
- * @param {number} [before] the pitch at present: kept until cells fit twice over, so that nothing flickers
+ * @param {number} number cells in use
+ * @param {number} [before] current pitch: kept until the cells fit twice, to avoid flicker
  */
 export function layout(width, height, number, before) {
   const smallest = PITCHES.at(-1);
@@ -59,7 +59,7 @@ export function layout(width, height, number, before) {
   return { pitch, columns: Math.floor(width / pitch), rows: Math.floor(height / pitch) };
 }
 
-/** Which colour a pixel of a cell has: 1 the state's own, 2 the background, 0 none. */
+/** Colour of a cell's pixel: 1 the state's, 2 the background, 0 none. */
 function shade(state, x, y, size) {
   const edge = Math.max(1, Math.round(size / 5));
   const isMarked = size >= 5;
@@ -82,7 +82,7 @@ function shade(state, x, y, size) {
   }
 }
 
-/** The pixels of one cell of each state. */
+/** Pixels of one cell per state. */
 export function glyphs(size, colors, background) {
   return colors.map((own, state) => {
     const glyph = new Uint32Array(size * size);
@@ -95,7 +95,7 @@ export function glyphs(size, colors, background) {
 
 /**
  * Paints cells.
- * @param {Uint32Array} pixels of a picture that is `width` wide
+ * @param {Uint32Array} pixels of an image of `width`
  * @param {{width: number, pitch: number, columns: number, size: number, cells: Uint8Array, glyphs: Uint32Array[]}} what in device pixels
  */
 export function paint(pixels, { width, pitch, columns, size, cells, glyphs: shapes }) {
@@ -110,7 +110,7 @@ export function paint(pixels, { width, pitch, columns, size, cells, glyphs: shap
   }
 }
 
-/** What is shown of a shard: the cells that are in motion, then as many free ones as have room. */
+/** Displayed cells of a shard: those in use, then as many free ones as fit. */
 export function shown(shard, room) {
   const all = parse(shard.cells);
   const used = Math.min(all.length, Math.ceil((shard.high_water - shard.watermark) / shard.items_per_cell));

@@ -1,25 +1,25 @@
-/** @file What can be said of a task from what the API says of it. Pure. */
+/** @file Values derived from a task of the API. Pure. */
 import { perSecond, span } from './format.js';
 
-/** Items that are done with, one way or another. */
+/** Settled items: succeeded, skipped or failed. */
 export const settled = (counts) => counts.succeeded + counts.skipped + counts.failed;
 
-/** Items that are still to be done. */
+/** Items that are not settled yet. */
 export const left = (counts) => counts.pending + counts.parked + counts.in_flight;
 
-/** Items that were given up and that a redrive then settled. */
+/** Failed items that a redrive recovered. */
 export const recovered = (task) => task.redriven?.recovered ?? 0;
 
-/** Whether redrives settled all that a task gave up, for certain: sums that may count an item twice say nothing. */
+/** Returns true if redrives recovered all failed items. Inexact sums may count an item twice and prove nothing. */
 export const isRecovered = (task) => recovered(task) > 0 && task.redriven.still_failed === 0 && task.redriven.exact;
 
-/** Whether a task has ended for good. */
+/** Returns true if a task has ended. */
 export const hasEnded = (task) => task.status === 'finished' || task.status === 'cancelled';
 
-/** What a task is called: its name, or its number where it has none. */
+/** Title of a task: its name, or its ID if it has none. */
 export const title = (task) => task.name ?? task.id;
 
-/** What may be done to a task, by its status. The node decides; this is what is worth offering. */
+/** Actions offered for a task by its status. The node decides; this only hides pointless ones. */
 export function offers(task) {
   const { status } = task;
   const runs = ['queued', 'awaiting_business', 'running', 'recovering'].includes(status);
@@ -37,25 +37,25 @@ export function offers(task) {
   };
 }
 
-/** Seconds that are left, as the node says; null where that can't be said. */
+/** Remaining seconds as the node estimates them; null if it can't. */
 export const secondsLeft = (task) => (task.status === 'running' ? task.eta_seconds ?? null : null);
 
-/** Whether what is left takes at least so long, and nobody knows how much longer: the retries of parked items follow no rate. */
+/** Returns true if the remaining time is only a lower bound: retries of parked items follow no rate. */
 export const isLeast = (task) => task.counts.parked > 0;
 
-/** The seconds that are left, for people: `21m`, and `21m+` where that is the least. */
+/** Remaining time for display: `21m`, or `21m+` if it is a lower bound. */
 export function timeLeft(task) {
   const seconds = secondsLeft(task);
   return span(seconds) + (seconds != null && isLeast(task) ? '+' : '');
 }
 
-/** The rate that a task is to have, in items per second; null where nothing limits it. */
+/** Target rate of a task in items per second; null if it is unlimited. */
 export const target = (task) => perSecond(task.rate);
 
-/** Whether an open task has sent every item that it has: nothing is wrong, more may come. */
+/** Returns true if an open task has sent all its items and waits for more, which is no fault. */
 export const waitsForItems = (task) => task.status === 'running' && task.live?.stall === 'items' && !task.handler_down;
 
-/** Whether a task goes slower than it is to. */
+/** Returns true if a task is slower than its target. */
 export function isSlow(task, actual) {
   const wanted = target(task);
   return task.status === 'running' && !waitsForItems(task) && wanted != null && actual != null && actual < wanted * 0.97;

@@ -1,32 +1,32 @@
-/** @file The newest tasks and those under way, as the stream tells them: one list for all pages, with how fast each goes. */
+/** @file Newest and active tasks from the stream: one list for all pages, with recent rates. */
 import { signal } from '../../vendor/preact-htm.js';
 import { listen } from './live.js';
 
 const HISTORY_MAX = 60;
-/** Between two points of a history. */
+/** Minimum interval between two points of a history. */
 const HISTORY_EVERY_MS = 900;
 
 /**
- * Tasks by id; null until they were heard.
+ * Tasks by id; null until the stream has sent them.
  * @type {import('@preact/signals').Signal<Map<string, any> | null>}
  */
 export const tasks = signal(null);
 
-/** Grows with each task that appears, ends or changes its status. */
+/** Incremented when a task appears, ends or changes its status. */
 export const changes = signal(0);
 
 /** @type {Map<string, {at: number, rates: number[]}>} */
 const histories = new Map();
 
-/** Attempts per second that a task sends, as the node measured it; null where it doesn't run, or that isn't known. */
+/** Attempts per second as measured by the node; null if the task doesn't run or the rate isn't known. */
 export function rateOf(task) {
   return task.status === 'running' || task.status === 'stopping' ? task.actual_rate ?? null : null;
 }
 
-/** The rates of the last minute, for a line as small as a word. */
+/** Rates of the last minute, for a sparkline. */
 export const historyOf = (id) => histories.get(id)?.rates ?? [];
 
-/** Keeps what the node said of a task's rate. */
+/** Appends a task's rate to its history. */
 function remember(task) {
   const at = Date.now();
   const known = histories.get(task.id) ?? { at: 0, rates: [] };
@@ -72,7 +72,7 @@ function hear(kind, data) {
 let hearers = 0;
 let end = () => {};
 
-/** Keeps the list fresh until the answer is called. */
+/** Keeps the list fresh until the returned function is called. */
 export function keepTasks() {
   hearers += 1;
   if (hearers === 1) end = listen('tasks', hear);

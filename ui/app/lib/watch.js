@@ -1,10 +1,10 @@
-/** @file One task, as the stream tells it: what it is, what changed, what is new in its log and among its failures. */
+/** @file One task from the stream, with counters of its changes and failures. */
 import { useEffect, useState } from '../../vendor/preact-htm.js';
 import { part } from './api.js';
 import { listen } from './live.js';
 import { useResource } from './resource.js';
 
-/** Numbers that belong to what is live. */
+/** Numbers that belong to `task.live`. */
 const LIVE = ['window', 'concurrency', 'high_water', 'latency_p95_seconds', 'stall'];
 
 function merged(task, numbers) {
@@ -31,7 +31,7 @@ const BEGIN = { task: null, moved: 0, failed: 0, changed: 0 };
  * Watches a task.
  * @param {string} id
  * @returns {{task: any, error: any, moved: number, failed: number, changed: number, reload: () => void}}
- * moved, failed, changed: how often its status, its failures, its settings changed since the page was opened
+ * moved, failed, changed: changes of its status, failures and settings since the page was opened
  */
 export function useTask(id) {
   const [state, setState] = useState(BEGIN);

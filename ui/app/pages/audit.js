@@ -1,4 +1,4 @@
-/** @file Who changed what, when, from where and why: all of it. */
+/** @file Audit log: all changes, with user, time, source and reason. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { get, path } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
@@ -13,21 +13,21 @@ import { toast } from '../parts/toast.js';
 
 const FILTERS = ['object', 'task', 'business', 'actor', 'action', 'cursor'];
 
-/** The most entries of a file. */
+/** Maximum number of exported entries. */
 const ROWS_MAX = 20_000;
 const NAMES = ['id', 'at', 'actor', 'source', 'action', 'object', 'task', 'business', 'before', 'after', 'reason', 'request_id'];
 
-/** What a spreadsheet computes, behind blanks that it drops; a number is no formula. As `core/text/csv.rs` has it. */
+/** Text that a spreadsheet treats as a formula, after the blanks that it drops; numbers are none. Same as in `core/text/csv.rs`. */
 const FORMULA = /^([\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠−﹢﹣﹦﹫])/u;
 const NUMBER = /^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$/;
 
-/** A cell of CSV; one that a spreadsheet would take for a formula is text. */
+/** CSV cell; formulas are escaped as text. */
 function cell(value) {
   const text = value == null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
   return `"${(FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
 }
 
-/** All entries that the filters let through, as CSV. */
+/** Exports all matching entries as CSV. */
 export async function csvOf(query, read = get) {
   const lines = [NAMES.join()];
   for (let cursor = null; lines.length <= ROWS_MAX;) {
@@ -57,19 +57,19 @@ function Export({ query }) {
   return html`<button type="button" class="button" disabled=${isPending} onClick=${load}><${Icon} name="down" />CSV</button>`;
 }
 
-/** A time that a filter has in the address, as the API takes it; none while it is not whole. */
+/** Time filter from the address in the API's format; null while it is incomplete. */
 function instant(name) {
   const at = new Date(route.value.query.get(name) ?? '');
   return Number.isNaN(at.getTime()) ? null : at.toISOString();
 }
 
-/** The page. */
+/** Audit page. */
 export function Audit() {
   const query = { ...Object.fromEntries(FILTERS.map((name) => [name, route.value.query.get(name)])), since: instant('since'), until: instant('until') };
   const read = useResource(path('/v1/audit', { ...query, limit: 100 }), { every: 5000, keep: true });
   return html`<${Page} title=${t('Audit')} acts=${html`<${Export} query=${{ ...query, cursor: null }} />`}>
-    <div class="filters"><${Filter} name="actor" label=${t('who')} width="9rem" /><${Filter} name="action" label=${t('what, such as task.start')} width="13rem" />
-      <${Filter} name="object" label=${t('object, such as task:t12')} width="13rem" /><${Filter} name="business" label=${t('business')} width="9rem" />
+    <div class="filters"><${Filter} name="actor" label=${t('user')} width="9rem" /><${Filter} name="action" label=${t('action, e.g. task.start')} width="13rem" />
+      <${Filter} name="object" label=${t('object, e.g. task:t12')} width="13rem" /><${Filter} name="business" label=${t('business')} width="9rem" />
       <label>${t('since')} <${Filter} name="since" label=${t('since')} type="datetime-local" /></label><label>${t('until')} <${Filter} name="until" label=${t('until')} type="datetime-local" /></label></div>
-    <${Whole} of=${read}>${(page) => (page.items.length ? html`<${Changes} entries=${page.items} isGlobal=${true} /><${Pager} next=${page.next_cursor} />` : html`<${Empty} say=${t('Nobody changed anything like this.')} />`)}<//><//>`;
+    <${Whole} of=${read}>${(page) => (page.items.length ? html`<${Changes} entries=${page.items} isGlobal=${true} /><${Pager} next=${page.next_cursor} />` : html`<${Empty} say=${t('No matching changes.')} />`)}<//><//>`;
 }

@@ -1,4 +1,4 @@
-/** @file The businesses: who handles items, and how they are called. */
+/** @file List of businesses and their handlers. */
 import { html, useEffect } from '../../vendor/preact-htm.js';
 import { path } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
@@ -12,18 +12,18 @@ import { Page } from '../parts/shell.js';
 import { Mark } from '../parts/status.js';
 import { Pager, Table } from '../parts/table.js';
 
-/** How a business is called, in a few words. */
-export const handler = (one) => one.url ?? (one.command && `command ${one.command}`) ?? one.request?.call ?? '–';
+/** Short description of a business's handler. */
+export const handler = (one) => one.url ?? (one.command && t('command {name}', { name: one.command })) ?? one.request?.call ?? '–';
 
-/** What all its tasks may have together. */
+/** Limits shared by all its tasks. */
 export const limits = (one) => [one.limits.rate, one.limits.concurrency && `${one.limits.concurrency}×`, ...(one.limits.named ?? [])].filter(Boolean).join(', ') || null;
 
-/** How the handler fares, as far as tasks that run say it. */
+/** Health of the handler, derived from running tasks. */
 function Health({ name }) {
   const running = [...(tasks.value?.values() ?? [])].filter((task) => task.business === name && task.status === 'running');
-  if (!running.length) return html`<span class="soft">${t('nothing runs')}</span>`;
+  if (!running.length) return html`<span class="soft">${t('idle')}</span>`;
   const down = running.find((task) => task.handler_down);
-  return down ? html`<a href=${`/tasks/${down.id}`} title=${down.status_text}><${Mark} icon="warn" tone="bad" text=${t('down')} /></a>` : html`<${Mark} icon="check" tone="ok" text=${t('answers')} />`;
+  return down ? html`<a href=${`/tasks/${down.id}`} title=${down.status_text}><${Mark} icon="warn" tone="bad" text=${t('handler down')} /></a>` : html`<${Mark} icon="check" tone="ok" text=${t('responding')} />`;
 }
 
 function columns() {
@@ -35,7 +35,7 @@ function columns() {
     { head: t('Pool'), cell: (one) => one.pool },
     { head: t('Limits'), class: 'nowrap', cell: (one) => limits(one) ?? html`<span class="soft">–</span>` },
     { head: t('Revision'), class: 'num', cell: (one) => one.revision },
-    { head: t('Changed'), class: 'num', cell: (one) => html`<${Ago} at=${one.updated_at} />` },
+    { head: t('Updated'), class: 'num', cell: (one) => html`<${Ago} at=${one.updated_at} />` },
   ];
 }
 
@@ -47,12 +47,12 @@ export function Businesses() {
   const read = useResource(path('/v1/businesses', { archived, limit: 100, cursor: query.get('cursor') }), { every: 10_000, keep: true });
   const acts = html`<a class="button is-main" href="/businesses/new" aria-disabled=${!may('admin')} data-key="c"><${Icon} name="plus" />${t('Register')}</a>`;
   return html`<${Page} title=${t('Businesses')} acts=${acts}>
-    <div class="filters"><${Segments} label=${t('Shown')} items=${[
-      { href: withQuery({ archived: null, cursor: null }), isCurrent: !archived, text: t('in use') },
+    <div class="filters"><${Segments} label=${t('Filter')} items=${[
+      { href: withQuery({ archived: null, cursor: null }), isCurrent: !archived, text: t('active') },
       { href: withQuery({ archived: 'true', cursor: null }), isCurrent: archived === 'true', text: t('archived') },
     ]} /></div>
     <${Whole} of=${read}>${(page) => (page.items.length
       ? html`<${Table} columns=${columns()} rows=${page.items} id=${(one) => one.name} label=${t('Businesses')} /><${Pager} next=${page.next_cursor} />`
-      : html`<${Empty} say=${archived ? t('No business is archived.') : t('No business yet. A business is whoever handles items: an HTTP address, or a command.')}
+      : html`<${Empty} say=${archived ? t('No archived businesses.') : t('No businesses yet. A business handles items, at an HTTP address or with a command.')}
           commands=${archived ? [] : ['windrow init python', 'windrow biz register hello --url http://127.0.0.1:9000']} />`)}<//><//>`;
 }

@@ -1,4 +1,4 @@
-/** @file Limits that tasks and businesses share on all nodes, and who uses them. */
+/** @file Limits shared by tasks and businesses across all nodes, and their users. */
 import { html } from '../../vendor/preact-htm.js';
 import { newLimit, removeLimit, setLimit } from '../lib/actions_more.js';
 import { part } from '../lib/api.js';
@@ -18,11 +18,11 @@ export function Limits() {
     { head: t('Limit'), class: 'fill main-cell', cell: (one) => html`<a data-row class="strong" href=${`/limits/${one.name}`}>${one.name}</a>` },
     { head: t('Rate'), class: 'num', cell: (one) => one.rate ?? '–' },
     { head: t('Concurrency'), class: 'num', cell: (one) => count(one.concurrency) },
-    { head: t('Changed'), class: 'num', cell: (one) => html`<${Ago} at=${one.updated_at} />` },
+    { head: t('Updated'), class: 'num', cell: (one) => html`<${Ago} at=${one.updated_at} />` },
   ];
   return html`<${Page} title=${t('Limits')} acts=${html`<${ActButton} isMain=${true} action=${{ ...newLimit(), after: read.reload }}>${t('New limit')}<//>`}><${Whole} of=${read}>${(page) => (page.items.length
     ? html`<${Table} columns=${columns} rows=${page.items} id=${(one) => one.name} label=${t('Limits')} /><${Pager} next=${page.next_cursor} />`
-    : html`<${Empty} say=${t('No limit is shared. A limit is what all tasks that name it may do together, on all nodes.')} commands=${['windrow limit create smtp --rate 300/s', 'windrow task create hello --total 1000 --limit smtp --start']} />`)}<//><//>`;
+    : html`<${Empty} say=${t('No limits yet. A limit is shared by all tasks that name it, across all nodes.')} commands=${['windrow limit create smtp --rate 300/s', 'windrow task create hello --total 1000 --limit smtp --start']} />`)}<//><//>`;
 }
 
 function Parts({ limit }) {
@@ -32,15 +32,15 @@ function Parts({ limit }) {
     { head: t('Concurrency'), class: 'num', cell: (one) => count(one.concurrency) },
     { head: t('Runs'), class: 'num', cell: (one) => count(one.runs) },
   ];
-  return limit.parts.length ? html`<${Table} columns=${columns} rows=${limit.parts} id=${(one) => one.node} label=${t('Parts')} />` : html`<p class="soft">${t('Nobody wants anything of it now.')}</p>`;
+  return limit.parts.length ? html`<${Table} columns=${columns} rows=${limit.parts} id=${(one) => one.node} label=${t('Shares')} />` : html`<p class="soft">${t('No running task uses it.')}</p>`;
 }
 
-/** A limit. */
+/** Page of a limit. */
 export function Limit({ limit: name }) {
   const read = useResource(`/v1/limits/${part(name)}`, { every: 2000 });
   const acts = read.data && html`<${ActButton} action=${{ ...setLimit(read.data), after: read.reload }}>${t('Change')}<//><${ActButton} class="is-danger" action=${removeLimit(read.data)} />`;
   return html`<${Page} title=${name} up=${[['/limits', t('Limits')]]} acts=${acts}><${Whole} of=${read}>${(limit) => html`
     <${Pairs} of=${[[t('Rate'), limit.rate], [t('Concurrency'), limit.concurrency], [t('Businesses'), limit.businesses.map((one) => html`<a class="link" key=${one} href=${`/businesses/${one}`}>${one}</a> `)]]} />
-    <${Section} title=${t('What each node has of it')}><${Parts} limit=${limit} /><//>
-    <${Section} title=${t('Tasks that name it')} aside=${count(limit.tasks_total)}>${limit.tasks.map((one) => html`<p class="row" key=${one.id}><a class="link" href=${`/tasks/${one.id}`}>${one.id}</a> ${one.business} <${TaskStatus} task=${one} /></p>`)}<//>`}<//><//>`;
+    <${Section} title=${t('Shares by node')}><${Parts} limit=${limit} /><//>
+    <${Section} title=${t('Tasks that use it')} aside=${count(limit.tasks_total)}>${limit.tasks.map((one) => html`<p class="row" key=${one.id}><a class="link" href=${`/tasks/${one.id}`}>${one.id}</a> ${one.business} <${TaskStatus} task=${one} /></p>`)}<//>`}<//><//>`;
 }

@@ -1,4 +1,4 @@
-/** @file One node: its capacity as stacked shares, its runs, and the tree of its actors, as in its log. */
+/** @file One node: capacity by task, runs, and actor tree. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { capacity, drain } from '../lib/actions_more.js';
 import { part } from '../lib/api.js';
@@ -25,10 +25,10 @@ function actorColumns() {
   return [
     { head: t('Actor'), class: 'fill main-cell', cell: (one) => html`<span class="mono block cut" style=${{ paddingLeft: `${one.depth * 1.25}rem` }} title=${one.path}>${one.path.split('/').pop()} <span class="soft">${one.text}</span></span>` },
     { head: t('State'), cell: (one) => html`<span class=${one.state === 'ok' ? 'ok' : 'warn'}>${one.state}</span>` },
-    { head: t('Up'), class: 'num', cell: (one) => span(one.uptime_seconds) },
+    { head: t('Uptime'), class: 'num', cell: (one) => span(one.uptime_seconds) },
     { head: t('Restarts'), class: 'num', cell: (one) => html`<span class=${one.restarts ? 'warn' : 'soft'}>${count(one.restarts)}</span>` },
     { head: t('Mailbox'), class: 'num', cell: (one) => count(one.mailbox) },
-    { head: t('Last handled'), class: 'num w5', cell: (one) => age(one.last_handled_seconds) },
+    { head: t('Last message'), class: 'num w5', cell: (one) => age(one.last_handled_seconds) },
   ];
 }
 
@@ -38,14 +38,14 @@ function Actors({ name }) {
   const all = read.data ? read.data.flatMap((one) => flat(one)) : [];
   const shown = isSickOnly ? all.filter(isSick) : all;
   return html`<${Section} title=${t('Actors')} aside=${count(all.length)} end=${html`
-      <label class="check"><input type="checkbox" checked=${isSickOnly} onChange=${(event) => setSickOnly(event.target.checked)} />${t('only what is not well')}</label>
+      <label class="check"><input type="checkbox" checked=${isSickOnly} onChange=${(event) => setSickOnly(event.target.checked)} />${t('Unhealthy only')}</label>
       <${Copy} text=${asText(all)}>${t('Copy as text')}<//>`}>
     <${Whole} of=${read}>${() => html`<${Table} columns=${actorColumns()} rows=${shown} id=${(one) => one.path} label=${t('Actors')} isDense=${true} />`}<//><//>`;
 }
 
 const FILLS = ['of-in_flight', 'of-succeeded', 'of-parked', 'of-retry', 'of-skipped'];
 
-/** The reserved rate by task: a stacked bar over the capacity. */
+/** Reserved rate by task, as a stacked bar over the capacity. */
 function Shares({ node, tasks }) {
   const most = perSecond(node.capacity_rate) ?? perSecond(node.reserved_rate) ?? 1;
   const parts = tasks.map((task) => {
@@ -66,11 +66,11 @@ function Details({ node }) {
   return html`
     <${Pairs} of=${[
       [t('State'), html`<${NodeStatus} state=${node.state} />`],
-      node.live.why && [t('Not asked'), node.live.why],
+      node.live.why && [t('Unreachable'), node.live.why],
       [t('Address'), html`${node.address} ${node.address && html`<${Copy} text=${node.address} />`}`],
       [t('Version'), node.version],
-      [t('Up'), span(node.uptime_seconds)],
-      [t('Seen'), html`<${Ago} at=${node.last_seen} />`],
+      [t('Uptime'), span(node.uptime_seconds)],
+      [t('Last seen'), html`<${Ago} at=${node.last_seen} />`],
       [t('Pools'), node.pools.join(', ')],
       [t('Labels'), Object.entries(node.labels).map(([name, value]) => `${name}:${value}`).join(', ') || null],
       [t('Log filter'), node.log_filter],
@@ -80,7 +80,7 @@ function Details({ node }) {
     ${node.live.state !== 'unreachable' && html`<${Actors} name=${node.id} />`}`;
 }
 
-/** A node. */
+/** Page of a node. */
 export function Node({ node: name }) {
   const read = useResource(`/v1/nodes/${part(name)}`, { every: 2000 });
   return html`<${Page} title=${name} up=${[['/nodes', t('Nodes')]]} acts=${read.data && html`<${ActButton} action=${drain(read.data)} />`}>

@@ -1,4 +1,4 @@
-/** @file The nodes: what each may hold, what it holds, and letting go of it. */
+/** @file List of nodes with capacity, load and draining. */
 import { html } from '../../vendor/preact-htm.js';
 import { drain } from '../lib/actions_more.js';
 import { count, perSecond, rate, span } from '../lib/format.js';
@@ -11,32 +11,32 @@ import { Page } from '../parts/shell.js';
 import { NodeStatus } from '../parts/status.js';
 import { Table } from '../parts/table.js';
 
-/** How much of a node is taken, as a bar; without a capacity there is nothing to compare with. */
+/** Reserved rate of a node, with a bar if it has a capacity. */
 export function Taken({ node }) {
   const most = perSecond(node.capacity_rate);
   const used = perSecond(node.reserved_rate) ?? 0;
-  if (node.reserved_rate == null) return html`<span class="soft">${t('not known')}</span>`;
+  if (node.reserved_rate == null) return html`<span class="soft">${t('unknown')}</span>`;
   return html`<span class="row">${most ? html`<span class="bar"><i class="of-in_flight" style=${{ width: `${Math.min(100, (used / most) * 100)}%` }}></i></span>` : ''}
-    <span class="nowrap">${rate(used)} <span class="soft">/ ${most ? `${rate(most)}/s` : t('no limit')}</span></span></span>`;
+    <span class="nowrap">${rate(used)} <span class="soft">/ ${most ? `${rate(most)}/s` : t('unlimited')}</span></span></span>`;
 }
 
 function columns() {
   return [
     { head: t('Node'), class: 'fill main-cell', cell: (node) => html`<a class="strong" data-row href=${`/nodes/${encodeURIComponent(node.id)}`}>${node.id}</a> <span class="soft">${node.address}</span>` },
-    { head: t('State'), cell: (node) => html`<${NodeStatus} state=${node.state} />${node.live.state === 'unreachable' && html` <span class="bad" title=${node.live.why}>${t('cannot be asked')}</span>`}` },
-    { head: t('Taken'), class: 'progress-cell', cell: (node) => html`<${Taken} node=${node} />` },
+    { head: t('State'), cell: (node) => html`<${NodeStatus} state=${node.state} />${node.live.state === 'unreachable' && html` <span class="bad" title=${node.live.why}>${t('unreachable')}</span>`}` },
+    { head: t('Reserved'), class: 'progress-cell', cell: (node) => html`<${Taken} node=${node} />` },
     { head: t('Runs'), class: 'num', cell: (node) => count(node.runs.length) },
     { head: t('Waiting'), class: 'num', cell: (node) => count(node.waiting) },
-    { head: t('Up'), class: 'num', cell: (node) => span(node.uptime_seconds) },
+    { head: t('Uptime'), class: 'num', cell: (node) => span(node.uptime_seconds) },
     { head: t('Version'), cell: (node) => node.version },
     { head: t('Pools'), cell: (node) => node.pools.join(', ') },
-    { head: t('Seen'), class: 'num', cell: (node) => html`<${Ago} at=${node.last_seen} />` },
+    { head: t('Last seen'), class: 'num', cell: (node) => html`<${Ago} at=${node.last_seen} />` },
     { head: t('Drain'), bare: true, class: 'num', cell: (node) => html`<${ActButton} class="is-small" action=${drain(node)} />` },
   ];
 }
 
 function Reasons({ cluster }) {
-  if (!cluster.reasons.length) return html`<p class="all-well"><${Icon} name="check" class="ok" /> ${t('All nodes are well.')}</p>`;
+  if (!cluster.reasons.length) return html`<p class="all-well"><${Icon} name="check" class="ok" /> ${t('All nodes are healthy.')}</p>`;
   return html`<ul class="needs">${cluster.reasons.map((one) => html`<li key=${one.text}><${Icon} name="warn" class="bad" /><span class="grow">${one.text}</span></li>`)}</ul>`;
 }
 

@@ -1,4 +1,4 @@
-/** @file Is everything all right? What needs somebody, with what helps; what runs; how fast; where. */
+/** @file Overview: tasks that need attention, key figures, throughput, running tasks and nodes. */
 import { html, useEffect, useMemo, useState } from '../../vendor/preact-htm.js';
 import { get, path } from '../lib/api.js';
 import { start, recover } from '../lib/actions.js';
@@ -21,10 +21,10 @@ import { Table, useCalm } from '../parts/table.js';
 
 const MINUTES = 15;
 const STEP = 5;
-/** A node that has just begun shows at least so much. Seconds. */
+/** Minimum span of the plot for a node that just started. Seconds. */
 const LEAST_S = 180;
 
-/** Hears of the cluster: tasks by status, nodes. */
+/** Subscribes to the cluster: tasks by status, and nodes. */
 function useCluster() {
   const [cluster, setCluster] = useState(null);
   useEffect(() => listen('cluster', (_, data) => setCluster(data)), []);
@@ -32,14 +32,14 @@ function useCluster() {
 }
 
 const SAID = {
-  canary: (task) => t('canary done: {n} items went through', { n: count(settled(task.counts)) }),
+  canary: (task) => t('canary done: {n:item|items} settled', { n: count(settled(task.counts)) }),
   stopped: (task) => task.status_text ?? t('stopped: {reason}', { reason: t(task.stop_reason ?? '') }),
-  recovering: (task) => task.status_text ?? t('it broke and is tried again'),
-  handler_down: (task) => t('the handler does not answer: {why}', { why: task.handler_down.example ?? task.handler_down.code ?? task.handler_down.class ?? '' }),
-  queued: (task) => task.status_text ?? t('no node has room for it'),
-  awaited: () => t('the business has not said that it is ready'),
-  withheld: (task) => t('its results were not published to {dataset}', { dataset: task.publish.dataset }),
-  failures: (task) => t('finished with failures: {n} items', { n: count(task.counts.failed) }),
+  recovering: (task) => task.status_text ?? t('run failed; retrying'),
+  handler_down: (task) => t('handler down: {why}', { why: task.handler_down.example ?? task.handler_down.code ?? task.handler_down.class ?? '' }),
+  queued: (task) => task.status_text ?? t('no node has free capacity'),
+  awaited: () => t('the business has not reported ready'),
+  withheld: (task) => t('results not published to {dataset}', { dataset: task.publish.dataset }),
+  failures: (task) => t('finished with {n:failed item|failed items}', { n: count(task.counts.failed) }),
   failing: (task) => t('calls fail with {code}: {example}', { code: task.last_error.code, example: task.last_error.example }),
 };
 
@@ -49,14 +49,14 @@ function Help({ one: { task, kind } }) {
   return html`<a class="button is-small" href=${`/tasks/${task.id}#why`}>${t('Explain')}</a>`;
 }
 
-/** So many are named; who has more needs the list. */
+/** Maximum number of tasks listed here; the rest is behind a link. */
 const NEEDS_MAX = 20;
 
 const LOOKS = { bad: ['warn', 'bad'], warn: ['warn', 'warn'], note: ['pause', 'run'] };
 
 function Attention({ needs, reasons, schedules }) {
   if (!needs.length && !reasons.length && !schedules.length) {
-    return html`<p class="all-well"><${Icon} name="check" class="ok" /> ${t('Everything goes by itself. Nothing waits for you.')}</p>`;
+    return html`<p class="all-well"><${Icon} name="check" class="ok" /> ${t('All clear')}</p>`;
   }
   return html`<ul class="needs">
     ${reasons.map((one) => html`<li key=${one.reason + one.text}><${Icon} name="warn" class="bad" />
@@ -83,7 +83,7 @@ function Figures({ cluster, list, today }) {
   const actual = list.reduce((sum, task) => sum + (rateOf(task) ?? 0), 0);
   const items = today?.items[0]?.items;
   const ended = today?.items[0]?.tasks;
-  // Nodes count days by UTC: by the clock that is shown, today began at this time.
+  // Nodes count days in UTC: this is when today began by the displayed clock.
   const begun = t('since {time}', { time: stamp(now.value - (now.value % 86_400_000)) });
   return html`<div class="figures">
     <${Figure} name=${t('Running')} value=${number(of('running') + of('stopping') + of('finalizing'))} href="/tasks?status=running,stopping,finalizing" />
@@ -91,12 +91,12 @@ function Figures({ cluster, list, today }) {
     <${Figure} name=${t('Recovering')} value=${number(of('recovering'))} href="/tasks?status=recovering" />
     <${Figure} name=${t('Stopped')} value=${number(of('stopped'))} href="/tasks?status=stopped" />
     <${Figure} name=${t('Items per second')} value=${rate(actual)} href="/tasks?status=running" />
-    <${Figure} name=${t('Settled today')} value=${items ? count(items.succeeded + items.skipped + items.failed) : '–'} href="/statistics" title=${begun} note=${ended && t('{n} tasks finished', { n: count(ended.finished) })} />
+    <${Figure} name=${t('Settled today')} value=${items ? count(items.succeeded + items.skipped + items.failed) : '–'} href="/statistics" title=${begun} note=${ended && t('{n:task|tasks} finished', { n: count(ended.finished) })} />
     <${Figure} name=${t('Failed today')} value=${items ? count(items.failed) : '–'} href="/statistics" title=${begun} note=${items && percent(items.failed, items.succeeded + items.skipped + items.failed)} />
   </div>`;
 }
 
-/** What all tasks did in the last minutes, on all nodes. */
+/** Throughput of all tasks on all nodes in the last minutes. */
 function useThroughput() {
   const [series, setSeries] = useState(null);
   useEffect(() => {
@@ -137,7 +137,7 @@ function taskColumns() {
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percentOf(task.progress?.percent)}</span></span>` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<span class=${isSlow(task, rateOf(task)) ? 'warn' : ''}>${rate(rateOf(task))}</span><span class="soft"> / ${task.rate === 'unlimited' ? '∞' : rate(target(task))}</span>` },
     { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('recent rate')} />` },
-    { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task) },
+    { head: t('Time left'), class: 'num w5', cell: (task) => timeLeft(task) },
   ];
 }
 
@@ -147,21 +147,21 @@ function Running({ list }) {
   return html`<${Section} title=${t('Running')} aside=${count(running.length)} end=${html`<a class="link" href="/tasks?status=running">${t('all')}</a>`}>
     ${running.length
       ? html`<div ...${calm.over}><${Table} columns=${taskColumns()} rows=${calm.rows.slice(0, 12)} id=${(task) => task.id} label=${t('Running tasks')} /></div>`
-      : html`<${Empty} say=${t('Nothing runs.')} commands=${['windrow task create hello --total 1000 --rate 50/s --start']}><p><a href="/tasks/new">${t('New task')}</a></p><//>`}<//>`;
+      : html`<${Empty} say=${t('No running tasks.')} commands=${['windrow task create hello --total 1000 --rate 50/s --start']}><p><a href="/tasks/new">${t('New task')}</a></p><//>`}<//>`;
 }
 
 function Nodes({ nodes }) {
   const columns = [
     { head: t('Node'), class: 'main-cell fill', cell: (node) => html`<a class="cut" href=${`/nodes/${encodeURIComponent(node.id)}`}>${node.id}</a>` },
     { head: t('State'), cell: (node) => html`<${NodeStatus} state=${node.state} />` },
-    { head: t('Taken'), class: 'num', cell: (node) => html`${node.reserved_rate ?? '–'} <span class="soft">/ ${node.capacity_rate === 'unlimited' ? '∞' : node.capacity_rate}</span>` },
+    { head: t('Reserved'), class: 'num', cell: (node) => html`${node.reserved_rate ?? '–'} <span class="soft">/ ${node.capacity_rate === 'unlimited' ? '∞' : node.capacity_rate}</span>` },
     { head: t('Runs'), class: 'num', cell: (node) => count(node.runs) },
   ];
   return html`<${Section} title=${t('Nodes')} aside=${count(nodes.length)}><${Table} columns=${columns} rows=${nodes} id=${(node) => node.id} label=${t('Nodes')} /><//>`;
 }
 
 function Recent({ list }) {
-  // The stream is fresher, but says nothing of redrives.
+  // The stream is fresher but lacks redrives.
   const read = useResource('/v1/tasks?status=finished&limit=50', { every: 10_000 });
   const redriven = new Map(read.data?.items.map((task) => [task.id, task.redriven]));
   const ended = list.filter(hasEnded).map((task) => ({ redriven: redriven.get(task.id), ...task })).sort((a, b) => (a.finished_at < b.finished_at ? 1 : -1)).slice(0, 8);
@@ -174,7 +174,7 @@ function Recent({ list }) {
   return html`<${Section} title=${t('Recently ended')}><${Table} columns=${columns} rows=${ended} id=${(task) => task.id} label=${t('Recently ended')} /><//>`;
 }
 
-/** The first page. */
+/** Overview page. */
 export function Overview() {
   useEffect(keepTasks, []);
   const cluster = useCluster();

@@ -1,4 +1,4 @@
-/** @file Registering a business: where it is called; the contract is checked by the node before it is saved. */
+/** @file Registration of a business. The node checks the contract before it saves the business. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { ApiError, call } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
@@ -28,7 +28,7 @@ function commandOf(form) {
   return String(sh`windrow biz register ${form.name || 'NAME'} ${form.kind === 'url' ? sh`--url ${form.url}` : sh`--command ${form.command}`}`);
 }
 
-/** The page. */
+/** Registration page. */
 export function Register() {
   const [form, setForm] = useState(BLANK);
   const [state, setState] = useState({ isPending: false, error: null, made: null });
@@ -51,25 +51,25 @@ export function Register() {
   const { made, error } = state;
   if (made) {
     return html`<${Page} title=${t('{name} is registered', { name: made.name })} up=${[['/businesses', t('Businesses')]]}>
-      <div class="stack"><p>${t('Its calls are signed with this secret. It is shown this once; the handler verifies with it.')}</p><${Command} text=${made.secret} />
-      <p><a href=${`/businesses/${made.name}`}>${t('Go on')}</a></p></div>
+      <div class="stack"><p>${t('Calls are signed with this secret, and the handler verifies them with it. It is shown only once.')}</p><${Command} text=${made.secret} />
+      <p><a href=${`/businesses/${made.name}`}>${t('Continue')}</a></p></div>
       <${Trial} name=${made.name} called=${handler(made)} /><//>`;
   }
   const report = error?.problem?.check_report ?? error?.problem?.checks;
   return html`<${Page} title=${t('Register a business')} up=${[['/businesses', t('Businesses')]]}><form onSubmit=${submit}>
-    <${Section} title=${t('Who')}><div class="fields">${field('name', t('Name'), t('small letters, digits and -; never changes'), { required: true, pattern: '[a-z0-9\\-]{1,40}' })}
-      ${field('display_name', t('Name for people (optional)'))}</div><//>
-    <${Section} title=${t('How it is called')}>
-      <fieldset class="choice"><legend>${t('By')}</legend>
+    <${Section} title=${t('Business')}><div class="fields">${field('name', t('Name'), t('lower-case letters, digits and -; cannot be changed later'), { required: true, pattern: '[a-z0-9\\-]{1,40}' })}
+      ${field('display_name', t('Display name (optional)'))}</div><//>
+    <${Section} title=${t('Call settings')}>
+      <fieldset class="choice"><legend>${t('Handler type')}</legend>
         <label class="check"><input type="radio" name="kind" value="url" checked=${form.kind === 'url'} onChange=${set('kind')} />HTTP</label>
-        <label class="check"><input type="radio" name="kind" value="command" checked=${form.kind === 'command'} onChange=${set('kind')} />${t('a command of the node')}</label></fieldset>
-      <div class="fields">${form.kind === 'url' ? field('url', t('Address'), 'https://push.internal/windrow', { required: true }) : field('command', t('Command'), t('a name under [handler.command.commands]'), { required: true })}
-      ${field('rate', t('Rate of its tasks (optional)'), '500/s')}${field('timeout', t('Time for a call (optional)'), '10s')}${field('limit', t('All its tasks together (optional)'), '2000/s')}</div>
-      <label class="check"><input type="checkbox" checked=${form.insecure} onChange=${set('insecure')} />${t('trust any certificate (test systems only)')}</label><//>
-    <${Section} title=${t('Contract')}><label class="check"><input type="checkbox" checked=${form.check === 'require'} onChange=${(event) => setForm((old) => ({ ...old, check: event.target.checked ? 'require' : 'skip' }))} />${t('check it before it is saved')}</label>
+        <label class="check"><input type="radio" name="kind" value="command" checked=${form.kind === 'command'} onChange=${set('kind')} />${t('Command on the node')}</label></fieldset>
+      <div class="fields">${form.kind === 'url' ? field('url', t('URL'), 'https://push.internal/windrow', { required: true }) : field('command', t('Command'), t('a name under [handler.command.commands]'), { required: true })}
+      ${field('rate', t('Default task rate (optional)'), '500/s')}${field('timeout', t('Call timeout (optional)'), '10s')}${field('limit', t('Total rate of all tasks (optional)'), '2000/s')}</div>
+      <label class="check"><input type="checkbox" checked=${form.insecure} onChange=${set('insecure')} />${t('Trust any certificate (test systems only)')}</label><//>
+    <${Section} title=${t('Contract')}><label class="check"><input type="checkbox" checked=${form.check === 'require'} onChange=${(event) => setForm((old) => ({ ...old, check: event.target.checked ? 'require' : 'skip' }))} />${t('Check the contract before saving')}</label>
       ${error && html`<${Problem} error=${error} />`}${Array.isArray(report) && html`<${Checks} reply=${{ checks: report }} />`}
       ${report?.checks && html`<${Checks} reply=${report} />`}<//>
     <p class="row"><button type="submit" class="button is-main" disabled=${state.isPending} aria-disabled=${!isAllowed}>${state.isPending ? t('Checking…') : t('Register')}</button>
-      <${Copy} text=${commandOf(form)}>${t('Copy as command')}<//>${!isAllowed && html`<span class="soft">${t('needs the role {role}', { role: 'admin' })}</span>`}</p>
+      <${Copy} text=${commandOf(form)}>${t('Copy as command')}<//>${!isAllowed && html`<span class="soft">${t('requires the {role} role', { role: t('admin') })}</span>`}</p>
   </form><//>`;
 }

@@ -1,4 +1,4 @@
-/** @file One schedule: its fires on a calendar, those that come and those that were, and what each came to. */
+/** @file One schedule: past and future fires on a calendar, and their outcomes. */
 import { html } from '../../vendor/preact-htm.js';
 import { backfill, editSchedule, pauseSchedule, removeSchedule, skipFires, trigger, warningText } from '../lib/actions_more.js';
 import { part, path } from '../lib/api.js';
@@ -17,9 +17,9 @@ import { Pager, Table } from '../parts/table.js';
 import { ScheduleState, times } from './schedules.js';
 
 const OUTCOMES = {
-  made: ['check', 'ok', 'made a task'],
-  pending: ['clock', 'run', 'being made'],
-  queued: ['clock', 'warn', 'waits for the one before'],
+  made: ['check', 'ok', 'task created'],
+  pending: ['clock', 'run', 'creating task'],
+  queued: ['clock', 'warn', 'waiting for the previous task'],
   skipped: ['cross', 'soft', 'skipped'],
   missed: ['warn', 'bad', 'missed'],
   failed: ['cross', 'bad', 'failed'],
@@ -53,12 +53,12 @@ function Calendar({ fires, next }) {
   const today = dayOf(now.value, isUtc);
   return html`<div class="times calendar">
     ${rows.map((row) => html`<div class="lane" key=${row.at}><span class=${row.at === today ? 'strong' : 'soft'}>${day(row.at + 43_200_000).slice(5)}</span>
-      <svg viewBox="0 0 1000 20" preserveAspectRatio="none" role="img" aria-label=${t('{day}: {n} fires', { day: day(row.at + 43_200_000), n: row.moments.length })}>
+      <svg viewBox="0 0 1000 20" preserveAspectRatio="none" role="img" aria-label=${t('{day}: {n:fire|fires}', { day: day(row.at + 43_200_000), n: row.moments.length })}>
         ${[0, 250, 500, 750, 1000].map((x) => html`<line key=${x} x1=${x} x2=${x} y1="0" y2="20" stroke="var(--line)" vector-effect="non-scaling-stroke" />`)}
         ${row.at === today && html`<line x1=${clockPart(now.value, isUtc) * 1000} x2=${clockPart(now.value, isUtc) * 1000} y1="0" y2="20" stroke="var(--accent)" vector-effect="non-scaling-stroke" />`}
         ${row.moments.map((moment) => html`<${Dot} key=${moment.kind + moment.at} moment=${moment} />`)}</svg></div>`)}
     <div class="lane soft"><span></span><span class="hours">${['00', '06', '12', '18', '24'].map((hour) => html`<span key=${hour}>${hour}</span>`)}</span></div>
-    <p class="legend">${Object.entries({ made: 'made a task', skipped: 'skipped', missed: 'missed or failed', next: 'comes' }).map(([kind, text]) => html`<span key=${kind}>
+    <p class="legend">${Object.entries({ made: 'task created', skipped: 'skipped', missed: 'missed or failed', next: 'upcoming' }).map(([kind, text]) => html`<span key=${kind}>
       <i class="key" style=${kind === 'next' ? { border: '1.5px solid var(--accent)' } : { background: `var(--${FILLS[kind]})` }}></i>${t(text)}</span>`)}</p></div>`;
 }
 
@@ -68,7 +68,7 @@ function Fires({ page }) {
     { head: t('Outcome'), cell: (fire) => html`<${Outcome} fire=${fire} />${fire.count > 1 && ` ×${count(fire.count)}`}` },
     { head: t('Kind'), class: 'soft', cell: (fire) => t(fire.kind) },
     { head: t('Task'), cell: (fire) => (fire.task ? html`<a class="link" data-row href=${`/tasks/${fire.task}`}>${fire.task}</a>` : html`<span class="soft">${fire.name}</span>`) },
-    { head: t('Why'), class: 'fill main-cell', cell: (fire) => html`<span class="soft">${fire.text}</span>` },
+    { head: t('Reason'), class: 'fill main-cell', cell: (fire) => html`<span class="soft">${fire.text}</span>` },
     { head: t('Decided'), class: 'num', cell: (fire) => clock(fire.decided_at) },
   ];
   return html`<${Table} columns=${columns} rows=${page.items} id=${(fire) => fire.time + fire.kind + fire.decided_at} label=${t('Fires')} /><${Pager} next=${page.next_cursor} />`;
@@ -80,21 +80,21 @@ function Facts({ one }) {
     [t('Times'), html`<code>${times(one)}</code>`],
     [t('Next'), one.next_fire && html`<${Stamp} at=${one.next_fire} /> (<${Ago} at=${one.next_fire} />)`],
     [t('Business'), html`<a class="link" href=${`/businesses/${one.business}`}>${one.business}</a>`],
-    [t('While one runs'), t(one.overlap)],
+    [t('Overlap'), t(one.overlap)],
     [t('Missed fires'), t(one.missed)],
     one.jitter !== '0s' && [t('Jitter'), one.jitter],
-    one.pending > 0 && [t('being made'), count(one.pending)],
+    one.pending > 0 && [t('Pending fires'), count(one.pending)],
     one.queued > 0 && [t('Queued'), count(one.queued)],
     one.end && [t('End'), html`<${Stamp} at=${one.end} />`],
   ]} />`;
 }
 
-/** What of its fires would not come about as it was wished. */
+/** Warnings about fires that would not happen as intended. */
 function Warnings({ of }) {
   return of.length > 0 && html`<ul class="stack">${of.map((one) => html`<li key=${one.code + one.pointer} class="warn">${warningText(one)}</li>`)}</ul>`;
 }
 
-/** A schedule. */
+/** Page of a schedule. */
 export function Schedule({ schedule: id }) {
   const read = useResource(`/v1/schedules/${part(id)}`, { every: 5000 });
   const next = useResource(`/v1/schedules/${part(id)}/next?count=100`, { every: 30_000 });
@@ -107,6 +107,6 @@ export function Schedule({ schedule: id }) {
     <${Warnings} of=${one.warnings} />
     <${Facts} one=${one} />
     <${Section} title=${t('Calendar')}><${Calendar} fires=${fires.data?.items ?? []} next=${next.data?.items ?? one.next_fires} /><//>
-    <${Section} title=${t('Fires')}><${Whole} of=${fires}>${(page) => (page.items.length ? html`<${Fires} page=${page} />` : html`<${Empty} say=${t('It has not fired yet.')} />`)}<//><//>
-    <${Section} title=${t('The task of each fire')}><${Json} value=${one.task} label=${t('The task of each fire')} /><//>`}<//><//>`;
+    <${Section} title=${t('Fires')}><${Whole} of=${fires}>${(page) => (page.items.length ? html`<${Fires} page=${page} />` : html`<${Empty} say=${t('No fires yet.')} />`)}<//><//>
+    <${Section} title=${t('Task template')}><${Json} value=${one.task} label=${t('Task template')} /><//>`}<//><//>`;
 }

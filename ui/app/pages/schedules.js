@@ -1,4 +1,4 @@
-/** @file What recurs: when each schedule fires next, and whether it does. */
+/** @file List of schedules with their next fire and state. */
 import { html } from '../../vendor/preact-htm.js';
 import { newSchedule, pauseSchedule, trigger } from '../lib/actions_more.js';
 import { path } from '../lib/api.js';
@@ -12,14 +12,14 @@ import { Page } from '../parts/shell.js';
 import { Mark } from '../parts/status.js';
 import { Pager, Table } from '../parts/table.js';
 
-/** When a schedule fires, as it was written. */
+/** Times of a schedule as entered. */
 export const times = (one) => (one.cron ? `${one.cron} ${one.zone ?? 'UTC'}` : t('every {span}', { span: one.every }));
 
-/** Whether it fires by itself, and whether that goes well. */
+/** State of a schedule: paused, failing, active or completed. */
 export function ScheduleState({ one }) {
   if (one.paused) return html`<${Mark} icon="pause" tone="warn" text=${t('paused')} />`;
-  if (one.trouble) return html`<${Mark} icon="warn" tone="bad" text=${t('in trouble')} title=${one.trouble} />`;
-  return one.next_fire ? html`<${Mark} icon="clock" tone="ok" text=${t('fires')} />` : html`<${Mark} icon="stop" tone="soft" text=${t('over')} />`;
+  if (one.trouble) return html`<${Mark} icon="warn" tone="bad" text=${t('failing')} title=${one.trouble} />`;
+  return one.next_fire ? html`<${Mark} icon="clock" tone="ok" text=${t('active')} />` : html`<${Mark} icon="stop" tone="soft" text=${t('completed')} />`;
 }
 
 function columns(reload) {
@@ -30,7 +30,7 @@ function columns(reload) {
     { head: t('State'), cell: (one) => html`<${ScheduleState} one=${one} />` },
     { head: t('Times'), class: 'nowrap', cell: (one) => html`<code>${times(one)}</code>` },
     { head: t('Next'), class: 'num', cell: (one) => html`<${Ago} at=${one.next_fire} />` },
-    { head: t('While one runs'), cell: (one) => t(one.overlap) },
+    { head: t('Overlap'), cell: (one) => t(one.overlap) },
     { head: t('Missed fires'), cell: (one) => t(one.missed) },
     { head: t('Actions'), bare: true, class: 'num nowrap', cell: (one) => html`<${ActButton} class="is-small" action=${then(trigger(one))} /> <${ActButton} class="is-small" action=${then(pauseSchedule(one))} />` },
   ];
@@ -44,5 +44,5 @@ export function Schedules() {
   const acts = names.length > 0 && html`<${ActButton} isMain=${true} hotkey="c" action=${newSchedule(names)}>${t('New schedule')}<//>`;
   return html`<${Page} title=${t('Schedules')} acts=${acts}><${Whole} of=${read}>${(page) => (page.items.length
     ? html`<${Table} columns=${columns(read.reload)} rows=${page.items} id=${(one) => one.id} label=${t('Schedules')} /><${Pager} next=${page.next_cursor} />`
-    : html`<${Empty} say=${t('Nothing recurs yet. A schedule makes a task at each of its times.')} commands=${["windrow schedule create hello nightly --cron '0 3 * * *' --zone Europe/Berlin --total 1000 --rate 50/s"]} />`)}<//><//>`;
+    : html`<${Empty} say=${t('No schedules yet. A schedule creates a task at each of its times.')} commands=${["windrow schedule create hello nightly --cron '0 3 * * *' --zone Europe/Berlin --total 1000 --rate 50/s"]} />`)}<//><//>`;
 }

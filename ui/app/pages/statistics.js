@@ -1,4 +1,4 @@
-/** @file What was done in each day, by each business, by each task. */
+/** @file Totals by day, business and task. */
 import { html } from '../../vendor/preact-htm.js';
 import { path } from '../lib/api.js';
 import { now } from '../lib/clock.js';
@@ -13,12 +13,12 @@ import { Filter, Pager, Table } from '../parts/table.js';
 const DAYS = { '7d': 7, '30d': 30, '90d': 90 };
 const TERMS = ['succeeded', 'skipped', 'failed'];
 
-/** The day of a moment, as the node counts days: by UTC, whatever clock is shown. */
+/** UTC day of a moment, as the node counts days, whatever clock is displayed. */
 const utcDay = (time) => new Date(time).toISOString().slice(0, 10);
 
 const sum = ({ items }) => items.succeeded + items.skipped + items.failed;
 
-/** A bar to scale: the largest row is whole. */
+/** Bar scaled to the largest row. */
 function Share({ row, most }) {
   return html`<span class="bar">${TERMS.map((term) => html`<i key=${term} class=${`of-${term}`} style=${{ width: `${most ? (row.items[term] / most) * 100 : 0}%` }}></i>`)}</span>`;
 }
@@ -37,7 +37,7 @@ function columns(by, most) {
     { head: t('Succeeded'), class: 'num', cell: (row) => count(row.items.succeeded) },
     { head: t('Skipped'), class: 'num', cell: (row) => count(row.items.skipped) },
     { head: t('Failed'), class: 'num', cell: (row) => html`<span class=${row.items.failed ? 'bad' : 'soft'}>${count(row.items.failed)}</span> <span class="soft">${percent(row.items.failed, sum(row))}</span>` },
-    { head: t('Tasks made'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.created) },
+    { head: t('Tasks created'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.created) },
     { head: t('Finished'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.finished) },
     { head: t('Cancelled'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.cancelled) },
   ];
@@ -46,11 +46,11 @@ function columns(by, most) {
 function Totals({ rows }) {
   const all = { items: Object.fromEntries(TERMS.map((term) => [term, rows.reduce((total, row) => total + row.items[term], 0)])) };
   const figure = (name, value, note) => html`<div><span class="name">${name}</span><span class="value">${value}</span><span class="note">${note}</span></div>`;
-  return html`<div class="figures">${figure(t('Settled'), count(sum(all)), t('in what is shown'))}${figure(t('Succeeded'), count(all.items.succeeded), percent(all.items.succeeded, sum(all)))}
+  return html`<div class="figures">${figure(t('Settled'), count(sum(all)), t('in the rows shown'))}${figure(t('Succeeded'), count(all.items.succeeded), percent(all.items.succeeded, sum(all)))}
     ${figure(t('Skipped'), count(all.items.skipped), percent(all.items.skipped, sum(all)))}${figure(t('Failed'), count(all.items.failed), percent(all.items.failed, sum(all)))}</div>`;
 }
 
-/** The page. */
+/** Statistics page. */
 export function Statistics() {
   const { query } = route.value;
   const by = ['day', 'business', 'task'].includes(query.get('by')) ? query.get('by') : 'day';
@@ -60,10 +60,10 @@ export function Statistics() {
   const read = useResource(at, { every: 10_000, keep: true });
   return html`<${Page} title=${t('Statistics')}>
     <div class="filters">
-      <${Segments} label=${t('By')} items=${[['day', 'by day'], ['business', 'by business'], ['task', 'by task']].map(([word, text]) => ({ href: withQuery({ by: word, cursor: null }), isCurrent: word === by, text: t(text) }))} />
+      <${Segments} label=${t('Group by')} items=${[['day', 'by day'], ['business', 'by business'], ['task', 'by task']].map(([word, text]) => ({ href: withQuery({ by: word, cursor: null }), isCurrent: word === by, text: t(text) }))} />
       <${Segments} label=${t('Time')} items=${Object.keys(DAYS).map((word) => ({ href: withQuery({ span: word, cursor: null }), isCurrent: word === span, text: t('{n} days', { n: DAYS[word] }) }))} />
       <span class="end"><${Filter} name="business" label=${t('business')} /></span></div>
     <${Whole} of=${read}>${(page) => (page.items.length
       ? html`<${Totals} rows=${page.items} /><${Table} columns=${columns(by, Math.max(...page.items.map(sum)))} rows=${page.items} id=${(row) => row.day ?? row.task ?? row.business} label=${t('Statistics')} isLoading=${read.isLoading} /><${Pager} next=${page.next_cursor} />`
-      : html`<${Empty} say=${t('Nothing was done in this time.')} />`)}<//><//>`;
+      : html`<${Empty} say=${t('No activity in this period.')} />`)}<//><//>`;
 }

@@ -1,4 +1,4 @@
-/** @file All tasks: by status, business, label and text; several at once. Fresh numbers over a list that keeps still. */
+/** @file List of tasks with filters and bulk actions. Numbers are live; rows don't move under the pointer. */
 import { html, useEffect, useRef } from '../../vendor/preact-htm.js';
 import { labelAll, rateAll, start, startAll, stop, stopAll } from '../lib/actions.js';
 import { path } from '../lib/api.js';
@@ -47,8 +47,8 @@ function Statuses({ counts }) {
 
 function Name({ task, isChild }) {
   return html`<span class=${isChild ? 'row is-child' : 'row'}>
-    <a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${isChild && '↳ '}${task.id}</span> ${task.name ?? html`<span class="soft">${task.parent ? t('redrive of {id}', { id: task.parent }) : t('no name')}</span>`}</a>
-    ${task.parent && !isChild && html`<a class="soft nowrap" href=${`/tasks/${task.parent}`} title=${t('does failures of {id} again', { id: task.parent })}>↳ ${t('redrive of {id}', { id: task.parent })}</a>`}
+    <a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${isChild && '↳ '}${task.id}</span> ${task.name ?? html`<span class="soft">${task.parent ? t('redrive of {id}', { id: task.parent }) : t('unnamed')}</span>`}</a>
+    ${task.parent && !isChild && html`<a class="soft nowrap" href=${`/tasks/${task.parent}`} title=${t('redrives failed items of {id}', { id: task.parent })}>↳ ${t('redrive of {id}', { id: task.parent })}</a>`}
   </span>`;
 }
 
@@ -69,7 +69,7 @@ function columns(rows) {
     { head: t('Failed'), class: 'num', cell: (task) => html`<${Failed} task=${task} />` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<${Rate} task=${task} />` },
     { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('recent rate')} />` },
-    { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task) },
+    { head: t('Time left'), class: 'num w5', cell: (task) => timeLeft(task) },
     { head: t('Since'), class: 'num', cell: (task) => html`<${Ago} at=${task.since} />` },
   ];
 }
@@ -94,7 +94,7 @@ function Bulk({ pick, rows }) {
 }
 
 function List({ page, read }) {
-  // The stream is fresher, but says nothing of redrives.
+  // The stream is fresher but lacks redrives.
   const fresh = page.items.map((task) => ({ ...task, ...tasks.value?.get(task.id) }));
   const calm = useCalm(families(fresh), (task) => task.id);
   const pick = usePick(calm.rows.map((task) => task.id));
@@ -106,12 +106,12 @@ function List({ page, read }) {
 
 function Nothing() {
   const isFiltered = [...route.value.query.keys()].length > 0;
-  if (isFiltered) return html`<${Empty} say=${t('No task is like this.')}><p><a href="/tasks">${t('Show all tasks')}</a></p><//>`;
-  return html`<${Empty} say=${t('There are no tasks yet. A task is one pass over many items: rows of a file, or so many numbers.')}
+  if (isFiltered) return html`<${Empty} say=${t('No matching tasks.')}><p><a href="/tasks">${t('Show all tasks')}</a></p><//>`;
+  return html`<${Empty} say=${t('No tasks yet. A task is one pass over many items: the rows of a file, or a range of numbers.')}
     commands=${['windrow task create hello --csv users.csv --rate 50/s --canary 10 --start']}><p><a href="/tasks/new">${t('New task')}</a></p><//>`;
 }
 
-/** Reads a list again a moment after something changed, not at each change. */
+/** Reloads a list shortly after changes, not at each change. */
 function useReread(reload) {
   const timer = useRef(0);
   useEffect(() => {
@@ -136,6 +136,6 @@ export function Tasks() {
     <div class="filters"><${Statuses} counts=${counts.data} />
       <span class="end"><${Filter} name="business" label=${t('any business')} options=${names} />
         <${Filter} name="label" label=${t('label key:value')} width="9rem" />
-        <${Filter} name="q" label=${t('name or number')} width="10rem" /></span></div>
+        <${Filter} name="q" label=${t('name or ID')} width="10rem" /></span></div>
     <${Whole} of=${read}>${(page) => html`<${List} page=${page} read=${read} />`}<//><//>`;
 }

@@ -1,4 +1,4 @@
-/** @file The one dialog for everything that changes something: what will happen, a reason, the same as a command. Nothing is assumed to have worked before the node says so. */
+/** @file Dialog for all changes: effect, reason, and equivalent command. Nothing is shown as done before the node confirms it. */
 import { html, signal, useEffect, useRef, useState } from '../../vendor/preact-htm.js';
 import { ApiError, call } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
@@ -11,31 +11,31 @@ import { toast } from './toast.js';
 
 /**
  * @typedef {object} Action
- * @property {string} title what is asked
- * @property {string} [text] what will happen
- * @property {string} verb the word on the button
+ * @property {string} title question of the dialog
+ * @property {string} [text] effect of the action
+ * @property {string} verb label of the button
  * @property {'GET'|'POST'|'PATCH'|'DELETE'} method
  * @property {string} path
- * @property {String} cli the same on the command line, without the reason, as `sh` writes it
- * @property {'viewer'|'operator'|'admin'} [role] who may; operators if it isn't said
- * @property {boolean} [isForStaff] businesses may not, whatever role it needs
+ * @property {String} cli equivalent command from `sh`, without the reason
+ * @property {'viewer'|'operator'|'admin'} [role] required role; default: operator
+ * @property {boolean} [isForStaff] not for businesses, whatever the role
  * @property {boolean} [isDanger]
- * @property {string} [typed] what must be typed before it can be done
- * @property {boolean} [noReason] it takes none
+ * @property {string} [typed] text to type as confirmation
+ * @property {boolean} [noReason] the request takes no reason
  * @property {{name: string, label: string, value?: any, hint?: string, options?: [string, string][], type?: string, required?: boolean}[]} [fields]
- * @property {(values: any) => object} [body] the members of the request's body
- * @property {(values: any) => any} [flags] what the fields add to the command: parts of `sh`, or values
- * @property {(answer: any) => string} [done] what is said then
- * @property {(answer: any) => Action} [undo] the way back
- * @property {(answer: any) => string | void} [next] where one goes then
+ * @property {(values: any) => object} [body] members of the request body
+ * @property {(values: any) => any} [flags] additions of the fields to the command: parts of `sh`, or values
+ * @property {(answer: any) => string} [done] message afterwards
+ * @property {(answer: any) => Action} [undo] inverse action
+ * @property {(answer: any) => string | void} [next] page to open afterwards
  * @property {(answer: any) => void} [after]
- * @property {(would: any) => any} [foresee] what is shown of what the node says would come of it
- * @property {(values: any) => Action[]} [each] instead of a request: what is done one after the other, under one question
+ * @property {(would: any) => any} [foresee] text from the node's dry run
+ * @property {(values: any) => Action[]} [each] instead of a request: actions performed in sequence under one dialog
  */
 
 const asked = signal(/** @type {Action | null} */ (null));
 
-/** Asks a person whether something is to be done. @param {Action} action */
+/** Opens the dialog of an action. @param {Action} action */
 export function ask(action) {
   asked.value = action;
 }
@@ -62,7 +62,7 @@ function curlOf(action, values, reason) {
   return String(sh`curl -X ${action.method} -H "authorization: Bearer $WINDROW_TOKEN" ${[data, location.origin + path]}`);
 }
 
-/** Does what was asked, at once. @returns {Promise<any>} the node's answer */
+/** Performs an action at once. @returns {Promise<any>} the node's response */
 export async function perform(action, values = {}, reason = '') {
   if (action.each) return performAll(action, values, reason);
   const { path, body } = requestOf(action, values, reason);
@@ -77,7 +77,7 @@ export async function perform(action, values = {}, reason = '') {
   return answer;
 }
 
-/** Does several things, one after the other, and says how it went; what was done can be undone together. */
+/** Performs several actions in sequence and reports the result; the successful ones can be undone together. */
 async function performAll(action, values, reason) {
   const [undos, refusals] = [[], []];
   const all = action.each(values);
@@ -93,8 +93,8 @@ async function performAll(action, values, reason) {
   if (refusals.length === all.length) throw refusals[0];
   const back = () => performAll({ each: () => undos.filter(Boolean) }, {}, '').catch((error) => toast(error.message));
   toast(refusals.length
-    ? t('{n} of {all} refused: {why}', { n: refusals.length, all: all.length, why: refusals[0].message })
-    : t('{n} tasks: done', { n: all.length }), undos.some(Boolean) ? back : undefined);
+    ? t('{n} of {all} rejected: {why}', { n: refusals.length, all: all.length, why: refusals[0].message })
+    : t('done for {n:task|tasks}', { n: all.length }), undos.some(Boolean) ? back : undefined);
   action.after?.();
 }
 
@@ -131,7 +131,7 @@ function useAnswers(action) {
   return { values, set, reason, setReason, typed, setTyped, submit, ...state };
 }
 
-/** What the node would do, asked a moment after the last key. */
+/** Dry run on the node, shortly after the last keystroke. */
 function Foreseen({ action, values }) {
   const [state, setState] = useState({ would: null, error: null });
   const { path, body } = requestOf(action, values, '');
@@ -154,9 +154,9 @@ function Question({ action }) {
     <h2>${action.title}</h2>
     ${action.text && html`<p>${action.text}</p>`}
     ${action.fields?.map((field) => html`<${Field} key=${field.name} field=${field} value=${values[field.name]} set=${(value) => answers.set(field.name, value)} />`)}
-    ${action.typed != null && html`<label class="field"><span>${t('Type {name} to go on', { name: action.typed })}</span>
+    ${action.typed != null && html`<label class="field"><span>${t('Type {name} to confirm', { name: action.typed })}</span>
       <input type="text" value=${answers.typed} onInput=${(event) => answers.setTyped(event.target.value)} autocomplete="off" spellcheck=${false} /></label>`}
-    ${!action.noReason && html`<label class="field"><span>${t('Reason, for the audit (optional)')}</span>
+    ${!action.noReason && html`<label class="field"><span>${t('Reason for the audit log (optional)')}</span>
       <input type="text" maxlength="1000" value=${reason} onInput=${(event) => answers.setReason(event.target.value)} /></label>`}
     ${answers.error ? html`<${Problem} error=${answers.error} />` : action.foresee && html`<${Foreseen} action=${action} values=${values} />`}
     <div class="ends">
@@ -169,7 +169,7 @@ function Question({ action }) {
   </form>`;
 }
 
-/** Where questions are shown. */
+/** Host of the dialog. */
 export function Asker() {
   const place = useRef(null);
   const action = asked.value;
@@ -182,10 +182,10 @@ export function Asker() {
     <${Question} action=${action} key=${action} /></dialog>`;
 }
 
-/** A button that asks; in vain for those who may not, and it says so. */
+/** Button that opens a dialog. Without the required role it is disabled and names the role. */
 export function ActButton({ action, children, class: extra = '', isMain = false, hotkey }) {
   const role = action.role ?? 'operator';
   const isAllowed = may(role, action.isForStaff);
   return html`<button type="button" data-key=${hotkey} class=${`button ${isMain ? 'is-main' : ''} ${extra}`} aria-disabled=${!isAllowed}
-    title=${isAllowed ? undefined : t('needs the role {role}', { role })} onClick=${() => isAllowed && ask(action)}>${children ?? action.verb}</button>`;
+    title=${isAllowed ? undefined : t('requires the {role} role', { role: t(role) })} onClick=${() => isAllowed && ask(action)}>${children ?? action.verb}</button>`;
 }

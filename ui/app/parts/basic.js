@@ -1,11 +1,11 @@
-/** @file The smallest parts: sections, times, copying, empty places, problems. */
+/** @file Basic components: sections, times, copy buttons, empty states, problems. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { now } from '../lib/clock.js';
 import { age, span, stamp } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { Icon } from './icon.js';
 
-/** A part of a page under a hairline. */
+/** Section of a page under a hairline. */
 export function Section({ title, aside, end, children, class: extra = '', id }) {
   return html`<section class=${`section ${extra}`} id=${id} aria-label=${title}>
     ${(title || end) && html`<header>
@@ -17,7 +17,7 @@ export function Section({ title, aside, end, children, class: extra = '', id }) 
   </section>`;
 }
 
-/** A moment as its distance from now; the day and time on hover. In a sentence it says "ago". */
+/** Relative time, with date and time on hover. With `isSaid`, for sentences, it ends with "ago". */
 export function Ago({ at, isSaid = false }) {
   if (!at) return html`<span class="soft">–</span>`;
   const seconds = (now.value - Date.parse(at)) / 1000;
@@ -25,12 +25,12 @@ export function Ago({ at, isSaid = false }) {
   return html`<time datetime=${at} title=${stamp(at)} class="nowrap">${text}</time>`;
 }
 
-/** A moment with its day. */
+/** Date and time. */
 export function Stamp({ at }) {
   return at ? html`<time datetime=${at} class="nowrap">${stamp(at)}</time>` : html`<span class="soft">–</span>`;
 }
 
-/** How long since a moment, counting on. */
+/** Time since a moment, counting up. */
 export function Since({ at }) {
   return html`<time datetime=${at} title=${stamp(at)} class="nowrap">${span(Math.max(0, Math.floor((now.value - Date.parse(at)) / 1000)))}</time>`;
 }
@@ -55,7 +55,7 @@ function useCopy(text) {
   return { isDone, copy };
 }
 
-/** Copies a text. With children a button with words, else one with a drawing. */
+/** Copy button. It has a text if it has children, else only an icon. */
 export function Copy({ text, what, children }) {
   const { isDone, copy } = useCopy(text);
   if (!children) {
@@ -65,21 +65,21 @@ export function Copy({ text, what, children }) {
   return html`<button type="button" class="tool" onClick=${copy} title=${text}><${Icon} name=${isDone ? 'check' : 'copy'} />${children}</button>`;
 }
 
-/** A command to be typed elsewhere. */
+/** Command to run in a terminal. */
 export function Command({ text }) {
-  return html`<div class="command"><code>${text}</code><${Copy} text=${text} what=${t('Copy the command')} /></div>`;
+  return html`<div class="command"><code>${text}</code><${Copy} text=${text} what=${t('Copy command')} /></div>`;
 }
 
-/** What stands where there is nothing: why, and what makes something. */
+/** Empty state: the reason, and commands to begin with. */
 export function Empty({ say, children, commands = [] }) {
   return html`<div class="empty"><p class="say">${say}</p>${children}
     ${commands.map((text) => html`<${Command} key=${String(text)} text=${String(text)} />`)}</div>`;
 }
 
-/** What is being read. */
-export const Loading = () => html`<p class="loading" role="status">${t('Reading…')}</p>`;
+/** Loading state. */
+export const Loading = () => html`<p class="loading" role="status">${t('Loading…')}</p>`;
 
-/** What went wrong, why, and what to try. */
+/** Error with its cause and remedies. */
 export function Problem({ error, retry }) {
   const { problem } = error;
   if (!problem) return html`<div class="problem" role="alert"><p>${String(error.message ?? error)}</p></div>`;
@@ -90,31 +90,31 @@ export function Problem({ error, retry }) {
     ${problem.try?.length > 0 && html`<ul>${problem.try.map((text) => html`<li key=${text}>${text}</li>`)}</ul>`}
     <p class="row wrap">
       ${retry && html`<button type="button" class="button is-small" onClick=${retry}>${t('Try again')}</button>`}
-      ${problem.type?.startsWith('/problems/') && html`<a class="link" href=${problem.type} target="_blank" rel="noopener">${t('What this means')}</a>`}
+      ${problem.type?.startsWith('/problems/') && html`<a class="link" href=${problem.type} target="_blank" rel="noopener">${t('About this error')}</a>`}
       ${problem.request_id && html`<span class="soft mono">${problem.request_id}</span>`}
     </p>
   </div>`;
 }
 
-/** What a resource is while it isn't there; else its content. Old content stays below a problem. */
+/** Content of a resource, or its loading or error state. Old content stays below an error. */
 export function Whole({ of, children }) {
   if (!of.data) return of.error ? html`<${Problem} error=${of.error} retry=${of.reload} />` : html`<${Loading} />`;
   return html`${of.error && html`<div class="problem" role="status">
-    <p>${t('These numbers are {age} old: {why}', { age: age((now.value - of.at) / 1000), why: of.error.problem?.title ?? of.error.message })}</p></div>`}
+    <p>${t('Data is {age} old: {why}', { age: age((now.value - of.at) / 1000), why: of.error.problem?.title ?? of.error.message })}</p></div>`}
   ${children(of.data)}`;
 }
 
-/** Pairs of a name and a value. */
+/** List of names and values. */
 export function Pairs({ of, isTight = false }) {
   return html`<dl class=${`pairs ${isTight ? 'is-tight' : ''}`}>${of.filter(Boolean).map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value ?? html`<span class="soft">–</span>`}</dd>`)}</dl>`;
 }
 
-/** Any JSON, as text. */
+/** JSON as text. */
 export function Json({ value, label }) {
   return html`<pre class="json" tabindex="0" role="region" aria-label=${label ?? 'JSON'}>${JSON.stringify(value, null, 2)}</pre>`;
 }
 
-/** Links from which one is chosen. */
+/** Tabs. */
 export function Tabs({ label, items }) {
   return html`<nav class="tabs" aria-label=${label}>${items.filter(Boolean).map(
     (item) => html`<a key=${item.href} href=${item.href} aria-current=${item.isCurrent ? 'page' : undefined}>${item.text}
@@ -122,7 +122,7 @@ export function Tabs({ label, items }) {
   )}</nav>`;
 }
 
-/** A choice of few, as one control. */
+/** Segmented control. */
 export function Segments({ label, items }) {
   return html`<div class="segments" role="group" aria-label=${label}>${items.map(
     (item) => html`<a key=${item.href} href=${item.href} aria-current=${item.isCurrent ? 'true' : undefined}>${item.text}</a>`,

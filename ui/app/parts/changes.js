@@ -1,4 +1,4 @@
-/** @file Who changed what, and why: the audit's entries as people read them. */
+/** @file Table of audit entries. */
 import { html } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
 import { withQuery } from '../lib/router.js';
@@ -7,7 +7,7 @@ import { Table } from './table.js';
 
 const brief = (value) => (value === undefined || value === null ? '–' : typeof value === 'object' ? JSON.stringify(value) : String(value));
 
-/** The members that differ, as `rate 100/s → 200/s`. */
+/** Changed members, as `rate: 100/s → 200/s`. */
 export function difference({ before, after }) {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   return names
@@ -15,7 +15,7 @@ export function difference({ before, after }) {
     .map((name) => (before && name in before ? `${name}: ${brief(before[name])} → ${brief(after?.[name])}` : `${name}: ${brief(after?.[name])}`));
 }
 
-/** The pages of objects, by kind; of a schedule its id would be needed, which an entry need not have. */
+/** Pages of objects by kind. Schedules need an id, which an entry may lack. */
 const PAGES = {
   task: (name) => `/tasks/${name}/settings`,
   business: (name) => `/businesses/${encodeURIComponent(name)}`,
@@ -24,22 +24,22 @@ const PAGES = {
   node: (name) => `/nodes/${encodeURIComponent(name)}`,
 };
 
-/** An object as filters take it: `task:t12`. */
+/** Object in the format of filters: `task:t12`. */
 export const objectText = (object) => (object ? `${object.kind}:${object.name}` : '');
 
 function About({ object }) {
   if (!object) return html`<span class="soft">–</span>`;
   const page = PAGES[object.kind]?.(object.name);
-  const only = { href: withQuery({ object: objectText(object), cursor: null }), title: t('Only changes of {name}', { name: objectText(object) }) };
-  return html`<a class="link" ...${page ? { href: page } : only}>${object.kind} ${object.name}</a>`;
+  const only = { href: withQuery({ object: objectText(object), cursor: null }), title: t('Show only changes to {name}', { name: objectText(object) }) };
+  return html`<a class="link" ...${page ? { href: page } : only}>${t(object.kind)} ${object.name}</a>`;
 }
 
 /** @param {{entries: any[], isGlobal?: boolean}} props */
 export function Changes({ entries, isGlobal = false }) {
   const columns = [
-    { head: t('When'), class: 'nowrap', cell: (entry) => html`<${Ago} at=${entry.at} />` },
-    { head: t('Who'), class: 'nowrap', cell: (entry) => html`${entry.actor} <span class="soft">${entry.source}</span>` },
-    { head: t('What'), class: 'nowrap', cell: (entry) => html`<code>${entry.action}</code>` },
+    { head: t('Time'), class: 'nowrap', cell: (entry) => html`<${Ago} at=${entry.at} />` },
+    { head: t('User'), class: 'nowrap', cell: (entry) => html`${entry.actor} <span class="soft">${entry.source}</span>` },
+    { head: t('Action'), class: 'nowrap', cell: (entry) => html`<code>${entry.action}</code>` },
     { head: t('Object'), class: 'nowrap', hidden: !isGlobal, cell: (entry) => html`<${About} object=${entry.object} />` },
     { head: t('Change'), class: 'fill main-cell', cell: (entry) => { const text = difference(entry).join(', '); return html`<span class="cut block" title=${text}>${text}</span>`; } },
     { head: t('Reason'), class: 'main-cell', cell: (entry) => html`<span class="soft">${entry.reason}</span>` },

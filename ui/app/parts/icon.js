@@ -1,4 +1,4 @@
-/** @file Small drawings in the colour of the text beside them. Each stands beside a word; none says anything alone. */
+/** @file Icons in the colour of their text. Each has a text beside it; none carries meaning alone. */
 import { html } from '../../vendor/preact-htm.js';
 
 const SHAPES = {

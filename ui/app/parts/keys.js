@@ -1,4 +1,4 @@
-/** @file The keyboard: one table of what each key does, which is also what the help shows. */
+/** @file Keyboard shortcuts: one table, which the help shows too. */
 import { html, signal, useEffect, useRef } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
 import { pause } from '../lib/live.js';
@@ -8,7 +8,7 @@ const GO = { o: '/', t: '/tasks', b: '/businesses', s: '/schedules', d: '/datase
 const SEQUENCE_MS = 1200;
 const isHelp = signal(false);
 
-/** Shows which keys there are. */
+/** Opens the keyboard help. */
 export function help() {
   isHelp.value = true;
 }
@@ -34,12 +34,12 @@ function search() {
 
 const KEYS = {
   '/': [search, 'search'],
-  '?': [help, 'this help'],
+  '?': [help, 'show this help'],
   j: [() => move(1), 'next row'],
   k: [() => move(-1), 'previous row'],
-  r: [() => pause(), 'pause, or go on'],
-  s: [press('s'), 'stop or start the task that is shown'],
-  e: [press('e'), 'why it is not faster'],
+  r: [() => pause(), 'pause or resume updates'],
+  s: [press('s'), 'stop or start the open task'],
+  e: [press('e'), 'show what limits the rate'],
   c: [press('c', () => go('/tasks/new')), 'new task'],
 };
 
@@ -63,7 +63,7 @@ function onKey(event) {
   found[0]();
 }
 
-/** Listens to the keyboard. */
+/** Registers the keyboard shortcuts. */
 export function useKeys() {
   useEffect(() => {
     addEventListener('keydown', onKey);
@@ -73,7 +73,7 @@ export function useKeys() {
 
 const PLACES = { o: 'Overview', t: 'Tasks', b: 'Businesses', s: 'Schedules', d: 'Datasets', n: 'Nodes', l: 'Data log', a: 'Audit' };
 
-/** What each key does. */
+/** Keyboard help. */
 export function Help() {
   const place = useRef(null);
   const isShown = isHelp.value;
@@ -87,7 +87,7 @@ export function Help() {
     <dl class="pairs">
       ${Object.entries(PLACES).map(([key, text]) => html`<dt key=${key}><kbd>g</kbd> <kbd>${key}</kbd></dt><dd>${t(text)}</dd>`)}
       ${Object.entries(KEYS).map(([key, [, text]]) => html`<dt key=${key}><kbd>${key}</kbd></dt><dd>${t(text)}</dd>`)}
-      <dt><kbd>Enter</kbd></dt><dd>${t('open the row')}</dd>
+      <dt><kbd>Enter</kbd></dt><dd>${t('open row')}</dd>
       <dt><kbd>Esc</kbd></dt><dd>${t('close')}</dd>
     </dl>
     <div class="ends"><button type="button" class="button" onClick=${close} autofocus>${t('Close')}</button></div>

@@ -1,4 +1,4 @@
-/** @file Lines of the data log, searched and followed; the same for one task and for all. */
+/** @file Data log with search and follow, for one task or all. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { path } from '../lib/api.js';
 import { clock, count, stamp } from '../lib/format.js';
@@ -25,7 +25,7 @@ function columns(isGlobal) {
     { head: t('Level'), cell: (line) => html`<span class=${`level-${line.level}`}>${line.level}</span>` },
     { head: t('Task'), hidden: !isGlobal, cell: (line) => html`<a class="link" href=${`/tasks/${line.task}/log`}>${line.task}</a>` },
     { head: t('Item'), class: 'num', cell: (line) => line.index != null && html`<a class="link" data-row href=${`/tasks/${line.task}/items/${line.index}?from=log`}>#${count(line.index)}</a>` },
-    { head: t('Origin'), class: 'soft', cell: (line) => line.origin },
+    { head: t('Origin'), class: 'soft', cell: (line) => t(line.origin) },
     { head: t('Code'), class: 'nowrap', cell: (line) => line.code && html`<code>${line.code}</code>` },
     { head: t('Message'), class: 'message main-cell', cell: (line) => html`<${Message} line=${line} />` },
   ];
@@ -42,7 +42,7 @@ function Filters({ at, isTail, setTail, exports }) {
 
 function Dropped({ dropped }) {
   const found = Object.entries(dropped ?? {}).filter(([, number]) => number > 0);
-  return found.length > 0 && html`<p class="soft">${t('Not kept:')} ${found.map(([why, number]) => `${count(number)} (${why})`).join(', ')}</p>`;
+  return found.length > 0 && html`<p class="soft">${t('Dropped:')} ${found.map(([why, number]) => `${count(number)} (${why})`).join(', ')}</p>`;
 }
 
 /** @param {{at: string, isGlobal?: boolean, exports?: any}} props at: the path of the lines */
@@ -56,5 +56,5 @@ export function LogView({ at, isGlobal = false, exports }) {
     <${Whole} of=${read}>${(page) => (page.items.length
       ? html`<${Table} columns=${columns(isGlobal)} rows=${page.items} id=${(line) => `${line.task} ${line.number}`} label=${t('Data log')} isLoading=${read.isLoading} isDense=${true} />
         <${Dropped} dropped=${page.dropped} /><${Pager} next=${page.next_cursor} />`
-      : html`<${Empty} say=${t('No line is like this.')}><p>${t('Handlers write lines with their answers ("logs"); windrow writes one for each item that is failed.')}</p><//>`)}<//><//>`;
+      : html`<${Empty} say=${t('No matching lines.')}><p>${t('Handlers send lines in the "logs" of their responses; windrow adds one for each failed item.')}</p><//>`)}<//><//>`;
 }

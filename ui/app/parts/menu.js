@@ -1,4 +1,4 @@
-/** @file A button that opens a few more. Closed by a click elsewhere, by Escape, and by what is chosen in it. */
+/** @file Button with a menu. A click elsewhere, Escape, or a choice closes it. */
 import { html, useEffect, useRef } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
 import { Icon } from './icon.js';

@@ -1,4 +1,4 @@
-/** @file Lines over time, from zero. The legend says the last value, or the one under the pointer; a table says all. */
+/** @file Plot of lines over time, from zero. The legend shows the last or the pointed value; a table shows all. */
 import { html, signal, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../../vendor/preact-htm.js';
 import { nearest } from '../lib/axes.js';
 import { draw, frame, under } from '../lib/draw.js';
@@ -7,9 +7,9 @@ import { t } from '../lib/i18n.js';
 import { look } from '../lib/palette.js';
 
 /** @typedef {{name: string, color: string, dashed?: boolean, fill?: boolean, write: (value: number | null) => string, idle?: string}} Line
- * idle: what the legend says while there is no last value */
+ * idle: text of the legend if there is no last value */
 
-/** The moment under the pointer, and the plots that share it. */
+/** Pointed time, and the key of the plots that share it. */
 const pointer = signal({ key: null, time: 0 });
 
 function useSize(place) {
@@ -47,10 +47,10 @@ function AsTable({ lines, data, label }) {
 }
 
 /**
- * A plot.
+ * Plot.
  * @param {{label: string, lines: Line[], data: number[][], span: () => [number, number], sync?: string,
  *   marks?: {at: number, text: string}[], write: (value: number) => string, least?: number}} props
- * data: times in seconds, then one list a line; sync: plots of one word have one pointer; least: the y axis reaches at least so far
+ * data: times in seconds, then one list per line; sync: plots with the same key share a pointer; least: minimum top of the y axis
  */
 export function Plot({ label, lines, data, span, sync, marks, write, least = 1 }) {
   const place = useRef(null);
@@ -59,7 +59,7 @@ export function Plot({ label, lines, data, span, sync, marks, write, least = 1 }
   const key = useMemo(() => sync ?? {}, [sync]);
   const at = pointer.value.key === key ? nearest(data[0], pointer.value.time) : null;
   const box = frame(size, data, span(), least);
-  // Another theme is another picture.
+  // Renders again when the theme changes.
   look();
   useEffect(() => {
     if (size.width && !isTable) draw(place.current.firstChild, box, { lines, data, marks, pointed: at, write });
@@ -71,14 +71,14 @@ export function Plot({ label, lines, data, span, sync, marks, write, least = 1 }
   const leave = () => { pointer.value = { key: null, time: 0 }; };
   return html`<figure class="plot" aria-label=${label}>
     <div class="row"><div class="grow"><${Legend} lines=${lines} data=${data} at=${at} /></div>
-      <button type="button" class="copy" aria-pressed=${isTable} title=${t('As a table')} aria-label=${t('{label} as a table', { label })}
+      <button type="button" class="copy" aria-pressed=${isTable} title=${t('Show as table')} aria-label=${t('{label} as a table', { label })}
         onClick=${() => setTable(!isTable)}>≡</button></div>
     <div class="canvas" ref=${place} aria-hidden="true" hidden=${isTable}><canvas onPointerMove=${point} onPointerLeave=${leave}></canvas></div>
     ${isTable && html`<div class="canvas" tabindex="0" role="region" aria-label=${label} style=${{ overflow: 'auto' }}><${AsTable} lines=${lines} data=${data} label=${label} /></div>`}
   </figure>`;
 }
 
-/** A line as small as a word. */
+/** Sparkline. */
 export function Spark({ values, most, label }) {
   const [width, height] = [80, 20];
   const top = Math.max(most ?? 0, ...values, 0.001);

@@ -1,4 +1,4 @@
-/** @file The frame around every page: where one can go, how fresh things are, who is looking. */
+/** @file Frame around every page: navigation, freshness, user. */
 import { html, signal, useEffect } from '../../vendor/preact-htm.js';
 import { now } from '../lib/clock.js';
 import { age, clock } from '../lib/format.js';
@@ -53,7 +53,7 @@ function Foot() {
       <button type="button" class="tool" onClick=${() => language.next()} title=${t('Language')} lang=${language.value === 'en' ? 'zh-CN' : 'en'}>${language.value === 'en' ? '中文' : 'English'}</button>
       <button type="button" class="tool" onClick=${() => zone.next()} title=${t('Time zone')}>${zone.value === 'UTC' ? 'UTC' : t('local')}</button>
       <button type="button" class="tool" onClick=${help} title=${t('Keyboard')}>?</button>
-      ${own && html`<button type="button" class="tool" onClick=${logOut}>${t('Log out')}</button>`}
+      ${own && html`<button type="button" class="tool" onClick=${logOut}>${t('Sign out')}</button>`}
     </p>
   </div>`;
 }
@@ -70,9 +70,9 @@ function Side() {
   </div>`;
 }
 
-/** The texts of the chip by the state of the stream. */
+/** Text of the chip by the state of the stream. */
 function chipText(state) {
-  if (state === 'lost') return t('cut off since {time}, {age} old', { time: clock(heardAt.value), age: age((now.value - heardAt.value) / 1000) });
+  if (state === 'lost') return t('disconnected since {time} (data {age} old)', { time: clock(heardAt.value), age: age((now.value - heardAt.value) / 1000) });
   return { live: t('live'), paused: t('paused'), idle: t('live') }[state];
 }
 
@@ -80,11 +80,11 @@ function Chip() {
   const { state } = stream.value;
   const shown = state === 'idle' ? 'live' : state;
   return html`<button type="button" class="chip" data-state=${shown} onClick=${() => pause()} aria-pressed=${paused.value}
-    title=${paused.value ? t('Go on (r)') : t('Pause (r)')} aria-label=${paused.value ? t('paused: go on') : t('{state}: pause', { state: chipText(state) })}><span class="dot" aria-hidden="true"></span><span class="words">${chipText(state)}</span></button>`;
+    title=${paused.value ? t('Resume (r)') : t('Pause (r)')} aria-label=${paused.value ? t('paused: resume') : t('{state}: pause', { state: chipText(state) })}><span class="dot" aria-hidden="true"></span><span class="words">${chipText(state)}</span></button>`;
 }
 
 /**
- * A page: its title, where it belongs, what can be done on it.
+ * Page with title, breadcrumbs and actions.
  * @param {{title: string, up?: [string, string][], acts?: any, note?: any, children: any}} props
  */
 export function Page({ title, up = [], acts, note, children }) {
@@ -105,14 +105,14 @@ export function Page({ title, up = [], acts, note, children }) {
     ${children}`;
 }
 
-/** The frame. */
+/** Frame of all pages. */
 export function Shell({ children }) {
   useEffect(() => {
     isOpen.value = false;
   }, [route.value.path]);
   const isStale = stream.value.state === 'lost';
   return html`<div class=${`frame ${isStale ? 'is-stale' : ''}`}>
-    <a class="skip" href="#main">${t('Skip to the content')}</a>
+    <a class="skip" href="#main">${t('Skip to content')}</a>
     <${Side} />
     <main class="main" id="main" onClick=${() => { isOpen.value = false; }}>${children}</main>
   </div>`;

@@ -1,4 +1,4 @@
-/** @file Where things stand, as drawing, word and colour. */
+/** @file States as icon, text and colour. */
 import { html } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
 import { isRecovered, waitsForItems } from '../lib/task.js';
@@ -33,19 +33,19 @@ const NODE = {
 
 const ITEM = {
   pending: ['circle', 'soft', 'pending'],
-  in_window: ['half', 'run', 'in the window'],
+  in_window: ['half', 'run', 'in window'],
   in_flight: ['half', 'run', 'in flight'],
   parked: ['clock', 'warn', 'parked'],
   excluded: ['cross', 'soft', 'excluded'],
   succeeded: ['check', 'ok', 'succeeded'],
   skipped: ['check', 'soft', 'skipped'],
   failed: ['cross', 'bad', 'failed'],
-  retry: ['again', 'warn', 'would be tried again'],
-  broken: ['cross', 'bad', 'breaks the contract'],
+  retry: ['again', 'warn', 'retryable'],
+  broken: ['cross', 'bad', 'contract violation'],
   not_called: ['circle', 'soft', 'not called'],
 };
 
-/** A word with its drawing. */
+/** Text with its icon. */
 export function Mark({ icon, tone, text, title }) {
   return html`<span class="status" title=${title}><${Icon} name=${icon} class=${tone} /><span>${text}</span></span>`;
 }
@@ -55,7 +55,7 @@ function shown(table, word) {
   return { icon, tone, text: t(text) };
 }
 
-/** Where a task stands; a handler that is down is said with it. */
+/** Status of a task, including a handler that is down. */
 export function TaskStatus({ task }) {
   if (waitsForItems(task)) return html`<${Mark} icon="clock" tone="soft" text=${t('waiting for items')} title=${task.status_text} />`;
   const isDown = task.handler_down && task.status === 'running';
@@ -65,23 +65,23 @@ export function TaskStatus({ task }) {
   return html`<${Mark} ...${look} title=${task.status_text} />`;
 }
 
-/** The drawing, tone and word of a task's status. */
+/** Icon, tone and text of a task's status. */
 export const taskLook = (word) => shown(TASK, word);
 
-/** Where a node stands. */
+/** State of a node. */
 export const NodeStatus = ({ state }) => html`<${Mark} ...${shown(NODE, state)} />`;
 
-/** What became of an item. */
+/** State of an item. */
 export const ItemStatus = ({ state }) => html`<${Mark} ...${shown(ITEM, state)} />`;
 
 const TERMS = ['succeeded', 'skipped', 'failed', 'in_flight', 'parked'];
 
-/** How far a task is: every term of its sum but what is left out, to scale. */
+/** Progress bar of a task: every count but the excluded items, to scale. */
 export function Progress({ task, isBig = false }) {
   const { counts, progress } = task;
   const width = (term) => `${progress?.of ? (counts[term] / progress.of) * 100 : 0}%`;
   return html`<div class=${isBig ? 'bar is-big' : 'bar'} role="progressbar" aria-valuemin="0" aria-valuemax="100"
-    aria-valuenow=${progress?.percent ?? 0} aria-label=${t('{id}: items that are settled', { id: task.id })}>
+    aria-valuenow=${progress?.percent ?? 0} aria-label=${t('{id}: settled items', { id: task.id })}>
     ${TERMS.map((term) => html`<i key=${term} class=${`of-${term}`} style=${{ width: width(term) }}></i>`)}
   </div>`;
 }

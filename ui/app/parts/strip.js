@@ -1,4 +1,4 @@
-/** @file The in-flight window as a strip of cells on a canvas: what holds watermark, what waits behind it. */
+/** @file In-flight window as a strip of cells on a canvas, with the item that holds the watermark. */
 import { html, useLayoutEffect, useRef, useState } from '../../vendor/preact-htm.js';
 import { count, span } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
@@ -8,7 +8,7 @@ import { glyphs, layout, paint, shown } from '../lib/strip.js';
 
 const HEIGHT = 60;
 const COLORS = ['ok-fill', 'free', 'run-fill', 'park-fill', 'warn-fill', 'bad-fill'];
-const WORDS = ['settled', 'free', 'in flight', 'parked', 'waits for another attempt', 'failed'];
+const WORDS = ['settled', 'free', 'in flight', 'parked', 'retrying', 'failed'];
 const KEYS = ['of-succeeded', 'of-pending', 'of-in_flight', 'of-parked', 'of-retry', 'of-failed'];
 
 function outline(context, pitch, size) {
@@ -17,7 +17,7 @@ function outline(context, pitch, size) {
   context.strokeRect(context.lineWidth / 2, context.lineWidth / 2, size - context.lineWidth, size - context.lineWidth);
 }
 
-/** Paints a picture; answers how long that took, in milliseconds. */
+/** Paints a picture and records its duration in milliseconds on the canvas. */
 function draw(canvas, picture, place, ratio) {
   const begun = performance.now();
   const [width, height] = [Math.floor(place.width * ratio), Math.floor(HEIGHT * ratio)];
@@ -51,13 +51,13 @@ function pictureOf(shard, width, before) {
   return { ...grid, ...shown(shard, grid.columns * grid.rows) };
 }
 
-const STATES = { in_flight: 'in flight', retry_wait: 'waits for another attempt', pending: 'not given out yet' };
+const STATES = { in_flight: 'in flight', retry_wait: 'retrying', pending: 'not sent yet' };
 
-/** Why watermark stands where it stands. */
+/** Reason why the watermark doesn't advance. */
 function held(shard, counts) {
   const { head } = shard;
   if (!head || head.age_seconds < 1 || counts[0] === 0) return null;
-  return t('Held by #{index}: {state}, attempt {attempt}, for {span}; {n} settled items wait behind it.', {
+  return t('Held by #{index} ({state}, attempt {attempt}) for {span}; {n:settled item|settled items} behind it.', {
     index: count(head.index), state: t(STATES[head.state] ?? head.state), attempt: head.attempt, span: span(head.age_seconds), n: count(counts[0]),
   });
 }
@@ -69,20 +69,20 @@ function Says({ shard, picture, at, task }) {
     const range = picture.perCell > 1 ? `${count(first)}–${count(first + picture.perCell - 1)}` : count(first);
     return html`<span>#${range} · ${t(WORDS[picture.cells[at]])}</span>`;
   }
-  if (hold) return html`<span class="warn">${hold} <a class="link" href=${`/tasks/${task.id}/items/${shard.head.index}`}>${t('Open the item')}</a></span>`;
+  if (hold) return html`<span class="warn">${hold} <a class="link" href=${`/tasks/${task.id}/items/${shard.head.index}`}>${t('Open item')}</a></span>`;
   if (shard.capacity == null) return html`<span class="soft">${t('Watermark')} ${count(shard.watermark)}</span>`;
-  return html`<span class="soft">${t('Watermark {low}; {used} of {window} slots in motion', {
+  return html`<span class="soft">${t('Watermark {low}; {used} of {window} window slots in use', {
     low: count(shard.watermark), used: count(shard.high_water - shard.watermark), window: count(shard.capacity),
   })}</span>`;
 }
 
-/** What the colours mean. How many there are stands in the task's head: these cells are of another moment, and may be several items each. */
+/** Legend of the colours. The task's header has the counts: the cells are from another moment and may represent several items each. */
 export function StripLegend() {
   return html`<span class="legend">${WORDS.map((word, at) => html`<span key=${word}><i class=${`key ${KEYS[at]}`}></i>${t(word)}</span>`)}</span>`;
 }
 
 /**
- * The window of one shard.
+ * Window of one shard.
  * @param {{task: any, shard: any, label: string}} props
  */
 export function Strip({ task, shard, label }) {

@@ -1,4 +1,4 @@
-/** @file Lists. One way to write a table: columns that say how a row's cell looks. On narrow pages rows become blocks. */
+/** @file Lists. Tables are defined by columns that render the cells of a row. On narrow pages rows become blocks. */
 import { html, useEffect, useRef, useState } from '../../vendor/preact-htm.js';
 import { count } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
@@ -24,9 +24,9 @@ function Row({ row, columns, pick, id }) {
 }
 
 /**
- * A table.
+ * Table.
  * @param {{columns: Column[], rows: any[], id: (row: any) => string, label: string, pick?: any, isLoading?: boolean, isDense?: boolean, under?: (row: any) => any}} props
- * under: a further row below one, over all columns
+ * under: extra row below a row, across all columns
  */
 export function Table({ columns, rows, id, label, pick, isLoading = false, isDense = false, under }) {
   const shown = columns.filter((column) => column && !column.hidden);
@@ -41,7 +41,7 @@ export function Table({ columns, rows, id, label, pick, isLoading = false, isDen
   </table>`;
 }
 
-/** What is selected of a list. */
+/** Selection of a list. */
 export function usePick(ids) {
   const [picked, setPicked] = useState(() => new Set());
   const present = ids.filter((id) => picked.has(id));
@@ -61,7 +61,7 @@ export function usePick(ids) {
 }
 
 /**
- * Keeps rows where they are while the pointer is over them: what is new waits until it is asked for.
+ * Keeps the order of rows while the pointer is over them; new rows wait until requested.
  * @param {any[] | null} rows
  * @param {(row: any) => string} id
  */
@@ -82,24 +82,24 @@ export function useCalm(rows, id) {
   };
 }
 
-/** Says that there are new rows, which come when asked for. */
+/** Button that shows new rows. */
 export function Fresh({ calm }) {
   return calm.fresh > 0 && html`<button type="button" class="button is-small fresh-pill" onClick=${calm.show}>${t('{n} new', { n: count(calm.fresh) })} ▲</button>`;
 }
 
-/** Older and newest pages of a list; where one is stands in the address. */
+/** Pagination of a list; the address has the current page. */
 export function Pager({ next, shown }) {
   const cursor = route.value.query.get('cursor');
   if (!next && !cursor) return shown == null ? null : html`<div class="pager">${shown}</div>`;
   return html`<nav class="pager" aria-label=${t('Pages')}>
     ${shown}
     <button type="button" class="button is-small" disabled=${!cursor} onClick=${() => filter({})}>${t('« first')}</button>
-    <button type="button" class="button is-small" disabled=${!cursor} onClick=${() => history.back()}>${t('‹ back')}</button>
+    <button type="button" class="button is-small" disabled=${!cursor} onClick=${() => history.back()}>${t('‹ previous')}</button>
     <button type="button" class="button is-small" disabled=${!next} onClick=${() => go(withQuery({ cursor: next }))}>${t('next ›')}</button>
   </nav>`;
 }
 
-/** A search or choice that stands in the address. */
+/** Search or choice stored in the address. */
 export function Filter({ name, label, options, type = 'search', width }) {
   const value = route.value.query.get(name) ?? '';
   const timer = useRef(0);

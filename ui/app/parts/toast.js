@@ -1,4 +1,4 @@
-/** @file Short words about what was just done, with the way back; and what screen readers are told. */
+/** @file Notifications with undo, and announcements for screen readers. */
 import { html, signal, useEffect, useRef } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
 
@@ -9,7 +9,7 @@ let number = 0;
 let saidAt = 0;
 
 /**
- * Says what was done.
+ * Shows a notification.
  * @param {string} text
  * @param {() => void} [undo]
  */
@@ -21,7 +21,7 @@ export function toast(text, undo) {
   setTimeout(() => expire(one.id), SHOWN_MS);
 }
 
-/** Ends a toast when its time is over, but not under somebody's hand. */
+/** Dismisses a toast when its time is over, unless it is hovered or focused. */
 function expire(id) {
   if (document.querySelector('.toasts:is(:hover, :focus-within)')) setTimeout(() => expire(id), 1000);
   else dismiss(id);
@@ -31,14 +31,14 @@ function dismiss(id) {
   toasts.value = toasts.value.filter((one) => one.id !== id);
 }
 
-/** Tells screen readers something: at most every ten seconds, unless it matters now. */
+/** Announces a text to screen readers: at most every ten seconds unless `matters`. */
 export function announce(text, matters = false) {
   if (!matters && Date.now() - saidAt < 10_000) return;
   saidAt = Date.now();
   said.value = text;
 }
 
-/** Where toasts are shown: above everything, also above dialogs. */
+/** Host of toasts: above everything, even dialogs. */
 export function Toasts() {
   const place = useRef(null);
   const isShown = toasts.value.length > 0;

@@ -1,4 +1,4 @@
-/** @file One call of a business, without a task: what is sent, what comes back, the verdict and how long it took. */
+/** @file Test call of a business without a task: request, response, verdict and duration. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { ApiError, call, part } from '../lib/api.js';
 import { count, span } from '../lib/format.js';
@@ -8,14 +8,14 @@ import { sh } from '../lib/command.js';
 import { Copy, Json, Pairs, Problem, Section } from './basic.js';
 import { ItemStatus } from './status.js';
 
-/** The request as it was typed: numbers that are too long for scripts stay as they are. */
+/** Request body with the data as typed: numbers too long for JavaScript keep their digits. */
 const bodyOf = ({ index, data }) => `{"index":${Number(index) || 0}${data.trim() && `,"data":${data.trim()}`}}`;
 
 function check({ data }) {
   try {
     return data.trim() && JSON.parse(data);
   } catch (error) {
-    throw new ApiError({ title: t('The data is not JSON'), detail: error.message, status: 0 });
+    throw new ApiError({ title: t('The data is not valid JSON'), detail: error.message, status: 0 });
   }
 }
 
@@ -24,21 +24,21 @@ const commandOf = (name, form) => String(sh`windrow api POST ${`/v1/businesses/$
 function Reply({ of: { sent, reply, called } }) {
   return html`<div class="stack tried" role="status"><${Pairs} of=${[
     [t('Verdict'), html`<${ItemStatus} state=${reply.result} />`],
-    [t('Took'), span(reply.latency_seconds)],
-    [t('Called'), html`<code>${called}</code>`],
+    [t('Duration'), span(reply.latency_seconds)],
+    [t('Handler'), html`<code>${called}</code>`],
     [t('Item'), html`#${count(reply.index)} <span class="soft mono">${reply.item_key}</span>`],
     reply.code && [t('Code'), html`<code>${reply.code}</code>`],
     reply.message && [t('Message'), reply.message],
-    reply.output_bytes && [t('Answer'), t('{n} bytes, too much to be shown', { n: count(reply.output_bytes) })],
-    reply.logs.length > 0 && [t('Its lines'), reply.logs.map((line, at) => html`<span key=${at} class="block mono">${line}</span>`)],
+    reply.output_bytes && [t('Response'), t('{n:byte|bytes}, too large to show', { n: count(reply.output_bytes) })],
+    reply.logs.length > 0 && [t('Log lines'), reply.logs.map((line, at) => html`<span key=${at} class="block mono">${line}</span>`)],
   ]} />
-  ${sent && html`<h3>${t('Data that was sent')}</h3><pre class="json" tabindex="0" role="region" aria-label=${t('Data that was sent')}>${sent}</pre>`}
-  ${reply.output != null && html`<h3>${t('Answer')}</h3><${Json} value=${reply.output} label=${t('Answer')} />`}</div>`;
+  ${sent && html`<h3>${t('Sent data')}</h3><pre class="json" tabindex="0" role="region" aria-label=${t('Sent data')}>${sent}</pre>`}
+  ${reply.output != null && html`<h3>${t('Response')}</h3><${Json} value=${reply.output} label=${t('Response')} />`}</div>`;
 }
 
 /**
- * The section.
- * @param {{name: string, called: string}} props called: what is called, as people read it
+ * Test call section.
+ * @param {{name: string, called: string}} props called: handler, for display
  */
 export function Trial({ name, called }) {
   const [form, setForm] = useState({ index: '0', data: '' });
@@ -58,11 +58,11 @@ export function Trial({ name, called }) {
       setState({ isPending: false, done: null, error });
     }
   };
-  return html`<${Section} title=${t('Try it once')} aside=${t('One call, without a task. The handler is told that it is a preview; nothing is counted.')}>
+  return html`<${Section} title=${t('Test call')} aside=${t('One call in preview mode, without a task; nothing is counted.')}>
     <form class="stack" onSubmit=${submit}>
       <label class="row"><span class="soft">${t('Item')} #</span><input type="number" min="0" value=${form.index} onInput=${set('index')} /></label>
-      <label class="field"><span class="soft">${t('Its data: any JSON, or nothing')}</span><textarea rows="3" spellcheck=${false} value=${form.data} placeholder='{"user_id": "u_1"}' onInput=${set('data')}></textarea></label>
-      <p class="row"><button type="submit" class="button" disabled=${state.isPending} aria-disabled=${!isAllowed} title=${isAllowed ? undefined : t('needs the role {role}', { role: 'operator' })}>${state.isPending ? t('Asking the handler…') : t('Call it once')}</button>
+      <label class="field"><span class="soft">${t('Data (JSON, optional)')}</span><textarea rows="3" spellcheck=${false} value=${form.data} placeholder='{"user_id": "u_1"}' onInput=${set('data')}></textarea></label>
+      <p class="row"><button type="submit" class="button" disabled=${state.isPending} aria-disabled=${!isAllowed} title=${isAllowed ? undefined : t('requires the {role} role', { role: t('operator') })}>${state.isPending ? t('Calling the handler…') : t('Send test call')}</button>
         <${Copy} text=${commandOf(name, form)}>${t('Copy as command')}<//></p></form>
     ${state.error && html`<${Problem} error=${state.error} />`}${state.done && html`<${Reply} of=${state.done} />`}<//>`;
 }

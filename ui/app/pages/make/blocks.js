@@ -1,4 +1,4 @@
-/** @file The blocks of the form for a new task. */
+/** @file Sections of the form for a new task. */
 import { html } from '../../../vendor/preact-htm.js';
 import { fault } from '../../lib/draft.js';
 import { t } from '../../lib/i18n.js';
@@ -18,7 +18,7 @@ function Choice({ form, set, name, options, label }) {
     <input type="radio" name=${name} value=${value} checked=${form[name] === value} onChange=${() => set({ [name]: value })} /><span>${text}</span></label>`)}</fieldset>`;
 }
 
-/** Whose items they are. */
+/** Business and name. */
 export function Business({ form, set, names, faults }) {
   const chosen = names.find((one) => one.name === form.business);
   return html`<${Section} title=${`1 ${t('Business')}`}><div class="fields">
@@ -30,54 +30,54 @@ export function Business({ form, set, names, faults }) {
   </div><//>`;
 }
 
-/** Which items. */
+/** Source of the items. */
 export function Items({ form, set, faults }) {
-  const kinds = [['file', t('a file')], ['range', t('so many numbers')], ['url', t('an address')], ['open', t('added while it runs')]];
+  const kinds = [['file', t('File')], ['range', t('Number range')], ['url', t('URL')], ['open', t('Appended while running')]];
   return html`<${Section} title=${`2 ${t('Items')}`}>
-    <${Choice} form=${form} set=${set} name="kind" options=${kinds} label=${t('Where they come from')} />
+    <${Choice} form=${form} set=${set} name="kind" options=${kinds} label=${t('Source')} />
     ${form.kind === 'file' && html`<${File} form=${form} set=${set} />`}
-    ${form.kind === 'range' && html`<${Text} form=${form} set=${set} faults=${{ total: faults.source }} name="total" type="number" label=${t('How many')} width="12rem" hint=${t('handlers get the numbers 0, 1, 2 …')} />`}
-    ${form.kind === 'url' && html`<div class="fields"><${Text} form=${form} set=${set} faults=${{ url: faults.source }} name="url" label=${t('Address')} hint="https://…" />
+    ${form.kind === 'range' && html`<${Text} form=${form} set=${set} faults=${{ total: faults.source }} name="total" type="number" label=${t('Number of items')} width="12rem" hint=${t('handlers receive the numbers 0, 1, 2 …')} />`}
+    ${form.kind === 'url' && html`<div class="fields"><${Text} form=${form} set=${set} faults=${{ url: faults.source }} name="url" label=${t('URL')} hint="https://…" />
       <label class="field"><span>${t('Format')}</span><select onChange=${(event) => set({ format: event.target.value })}>
         ${['ndjson', 'csv', 'lines'].map((one) => html`<option key=${one} value=${one} selected=${form.format === one}>${one}</option>`)}</select></label></div>`}
-    ${form.kind === 'open' && html`<p class="soft">${t('Programs append items while it runs, until it is sealed:')} <code>windrow task append</code>, <code>POST /v1/tasks/t1/items</code></p>`}<//>`;
+    ${form.kind === 'open' && html`<p class="soft">${t('Programs append items while the task runs, until it is sealed:')} <code>windrow task append</code>, <code>POST /v1/tasks/t1/items</code></p>`}<//>`;
 }
 
-/** How fast. */
+/** Rate, concurrency and window. */
 export function Pace(props) {
   return html`<${Section} title=${`3 ${t('Pace')}`}><div class="fields">
-    <${Text} ...${props} name="rate" label=${t('Rate')} hint=${t('500/s, 30/m, unlimited; also while it runs')} />
-    <${Text} ...${props} name="concurrency" label=${t('Concurrency')} hint=${t('items in flight: a number, or auto')} />
-    <${Text} ...${props} name="window" label=${t('Window')} hint=${t('how far ahead of the slowest item')} />
-    <${Text} ...${props} name="timeout" label=${t('Time for a call (optional)')} hint="10s" />
+    <${Text} ...${props} name="rate" label=${t('Rate')} hint=${t('500/s, 30/m or unlimited; can be changed while running')} />
+    <${Text} ...${props} name="concurrency" label=${t('Concurrency')} hint=${t('items in flight: a number or auto')} />
+    <${Text} ...${props} name="window" label=${t('Window')} hint=${t('items ahead of the oldest unfinished one: a number or auto')} />
+    <${Text} ...${props} name="timeout" label=${t('Call timeout (optional)')} hint="10s" />
   </div><//>`;
 }
 
-/** How carefully. */
+/** Canary, error budget, retries and responses. */
 export function Safety(props) {
   const { form, set, faults } = props;
   return html`<${Section} title=${`4 ${t('Safety')}`}><div class="fields">
     <div class="field"><label class="check"><input type="checkbox" checked=${form.canary} onChange=${(event) => set({ canary: event.target.checked })} />
-        <span>${t('Canary first')}</span></label>
-      <input type="number" min="1" value=${form.canaryItems} disabled=${!form.canary} aria-label=${t('Items of the canary')} onInput=${(event) => set({ canaryItems: event.target.value })} />
-      <span class=${faults.canary ? 'bad' : 'hint'}>${faults.canary ?? t('so many items, then it stops and asks')}</span></div>
-    <${Text} ...${props} name="error_budget" label=${t('Error budget')} hint=${t('auto or 10/s pauses, 1% or 500 failed stops, none')} />
-    <${Text} ...${props} name="max_attempts" type="number" label=${t('Attempts of an item (optional)')} hint=${t('as its business says, else 5')} />
-    <${Text} ...${props} name="backoff" label=${t('Wait between attempts (optional)')} hint="1s..60s x2 jitter 20%" />
+        <span>${t('Run a canary first')}</span></label>
+      <input type="number" min="1" value=${form.canaryItems} disabled=${!form.canary} aria-label=${t('Canary items')} onInput=${(event) => set({ canaryItems: event.target.value })} />
+      <span class=${faults.canary ? 'bad' : 'hint'}>${faults.canary ?? t('run this many items first, then pause for review')}</span></div>
+    <${Text} ...${props} name="error_budget" label=${t('Error budget')} hint=${t('auto or 10/s: pause; 1% or 500: stop; none: no limit')} />
+    <${Text} ...${props} name="max_attempts" type="number" label=${t('Attempts per item (optional)')} hint=${t('default: set by the business, else 5')} />
+    <${Text} ...${props} name="backoff" label=${t('Retry backoff (optional)')} hint="1s..60s x2 jitter 20%" />
   </div>
-  <${Choice} form=${form} set=${set} name="on_exhausted" label=${t('An item without attempts left')} options=${[['fail', t('is failed, the rest goes on')], ['stop', t('stops the task')]]} />
-  <${Choice} form=${form} set=${set} name="results" label=${t('What handlers answer')} options=${[['off', t('is forgotten')], ['keep', t('is kept, to be read and downloaded')]]} /><//>`;
+  <${Choice} form=${form} set=${set} name="on_exhausted" label=${t('When retries run out')} options=${[['fail', t('mark failed and continue')], ['stop', t('stop the task')]]} />
+  <${Choice} form=${form} set=${set} name="results" label=${t('Responses')} options=${[['off', t('discard')], ['keep', t('keep')]]} /><//>`;
 }
 
-/** What is rarely needed. */
+/** Rarely used settings. */
 export function More(props) {
   const { form, set } = props;
   const wrong = fault(form);
   return html`<details class="section"><summary>${t('More')}</summary><div class="fields">
-    <${Text} ...${props} name="shards" label=${t('Shards')} hint=${t('parts that several nodes run at once')} />
-    <${Text} ...${props} name="start_at" type="datetime-local" label=${t('Not before')} />
-    <${Text} ...${props} name="deadline" type="datetime-local" label=${t('Stopped at')} />
-    </div><label class="field"><span>${t('Parameters: any JSON, for each call')}</span>
+    <${Text} ...${props} name="shards" label=${t('Shards')} hint=${t('parts that nodes run in parallel')} />
+    <${Text} ...${props} name="start_at" type="datetime-local" label=${t('Start at')} />
+    <${Text} ...${props} name="deadline" type="datetime-local" label=${t('Deadline')} />
+    </div><label class="field"><span>${t('Parameters (JSON, sent with each call)')}</span>
       <textarea rows="4" class=${wrong ? 'invalid' : ''} value=${form.params} onInput=${(event) => set({ params: event.target.value })}></textarea>
       ${wrong && html`<span class="bad">${wrong}</span>`}</label></details>`;
 }

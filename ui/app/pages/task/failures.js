@@ -1,4 +1,4 @@
-/** @file What failed for good: groups by code, the items of each, and doing them again. */
+/** @file Failed items of a task: groups by code, their items, and redrives. */
 import { html, useEffect, useState } from '../../../vendor/preact-htm.js';
 import { redrive } from '../../lib/actions.js';
 import { part, path } from '../../lib/api.js';
@@ -15,7 +15,7 @@ import { Table, usePick } from '../../parts/table.js';
 
 const PAGE = 50;
 
-/** What an item carries, in one line. */
+/** Data of an item in one line. */
 export function Carried({ value, missing }) {
   if (missing) return html`<span class="soft">${missing}</span>`;
   if (value == null) return html`<span class="soft">–</span>`;
@@ -27,21 +27,21 @@ function itemColumns(task) {
     { head: t('Item'), class: 'num', cell: (one) => html`<a class="link" data-row href=${`/tasks/${task.id}/items/${one.index}?from=failures`}>#${count(one.index)}</a>` },
     { head: t('Failed'), cell: (one) => html`<time datetime=${one.last_at} class="nowrap">${stamp(one.last_at)}</time>` },
     { head: t('Attempts'), class: 'num', cell: (one) => count(one.attempts) },
-    { head: t('Judged'), cell: (one) => html`<span class="cut" title=${judgement(one)}>${judgement(one)}</span>` },
+    { head: t('Evidence'), cell: (one) => html`<span class="cut" title=${judgement(one)}>${judgement(one)}</span>` },
     { head: t('Message'), class: 'fill main-cell', cell: (one) => html`<span class="cut" title=${one.message}>${one.message}</span>` },
-    { head: t('Carries'), class: 'main-cell', cell: (one) => html`<${Carried} value=${one.data} missing=${one.data_missing} />` },
+    { head: t('Data'), class: 'main-cell', cell: (one) => html`<${Carried} value=${one.data} missing=${one.data_missing} />` },
   ];
 }
 
-/** The items of a group, a page at a time; the pages before are kept in sight of the Back button. */
+/** Items of a group, page by page; the cursors of earlier pages are kept for the way back. */
 function Items({ task, code }) {
   const [cursors, setCursors] = useState(['']);
   const read = useResource(path(`/v1/tasks/${part(task.id)}/failures`, { code, data: '*', limit: PAGE, cursor: cursors.at(-1) }), { keep: true });
-  if (!read.data) return read.error ? html`<${Problem} error=${read.error} />` : html`<p class="loading">${t('Reading…')}</p>`;
+  if (!read.data) return read.error ? html`<${Problem} error=${read.error} />` : html`<p class="loading">${t('Loading…')}</p>`;
   const { items, next_cursor: next } = read.data;
-  return html`<div class="group-items"><${Table} columns=${itemColumns(task)} rows=${items} id=${(one) => String(one.index)} label=${t('Items that failed with {code}', { code })} isLoading=${read.isLoading} />
+  return html`<div class="group-items"><${Table} columns=${itemColumns(task)} rows=${items} id=${(one) => String(one.index)} label=${t('Items failed with {code}', { code })} isLoading=${read.isLoading} />
     ${(next || cursors.length > 1) && html`<div class="pager">${t('page {n}', { n: cursors.length })}
-      <button type="button" class="button is-small" disabled=${cursors.length < 2} onClick=${() => setCursors(cursors.slice(0, -1))}>${t('‹ back')}</button>
+      <button type="button" class="button is-small" disabled=${cursors.length < 2} onClick=${() => setCursors(cursors.slice(0, -1))}>${t('‹ previous')}</button>
       <button type="button" class="button is-small" disabled=${!next} onClick=${() => setCursors([...cursors, next])}>${t('next ›')}</button></div>`}</div>`;
 }
 
@@ -55,7 +55,7 @@ function groupColumns(task, open, toggle, total) {
     { head: t('Last'), class: 'num', cell: (group) => html`<${Ago} at=${group.last_at} />` },
     { head: t('Example'), class: 'fill main-cell', cell: (group) => html`<span class="row"><a class="link nowrap" href=${`/tasks/${task.id}/items/${group.example_index}?from=failures`}>#${count(group.example_index)}</a>
       <span class="cut" title=${group.example}>${group.example}</span></span>` },
-    { head: t('Carries'), class: 'main-cell', cell: (group) => html`<${Carried} value=${group.example_data} missing=${group.example_data_missing} />` },
+    { head: t('Data'), class: 'main-cell', cell: (group) => html`<${Carried} value=${group.example_data} missing=${group.example_data_missing} />` },
     { head: t('Redrive'), bare: true, class: 'num', cell: (group) => html`<${ActButton} class="is-small" action=${redrive(task, { codes: [group.code] }, group.count)}>${t('Redrive')}<//>` },
   ];
 }
@@ -64,9 +64,9 @@ function Redrive({ task, groups, unconfirmed, pick }) {
   const chosen = groups.filter((group) => pick.has(group.code));
   const number = chosen.reduce((sum, group) => sum + group.count, 0);
   const all = groups.reduce((sum, group) => sum + group.count, 0);
-  if (chosen.length) return html`<${ActButton} isMain=${true} action=${redrive(task, { codes: chosen.map((group) => group.code) }, number)}>${t('Redrive {n} selected', { n: count(number) })}<//>`;
-  return html`${unconfirmed > 0 && html`<${ActButton} action=${redrive(task, { unconfirmed: true }, unconfirmed)}>${t('Redrive {n} unconfirmed', { n: count(unconfirmed) })}<//>`}
-    <${ActButton} action=${redrive(task, {}, all)}>${t('Redrive all {n}', { n: count(all) })}<//>`;
+  if (chosen.length) return html`<${ActButton} isMain=${true} action=${redrive(task, { codes: chosen.map((group) => group.code) }, number)}>${t('Redrive {n:selected item|selected items}', { n: count(number) })}<//>`;
+  return html`${unconfirmed > 0 && html`<${ActButton} action=${redrive(task, { unconfirmed: true }, unconfirmed)}>${t('Redrive {n:unconfirmed item|unconfirmed items}', { n: count(unconfirmed) })}<//>`}
+    <${ActButton} action=${redrive(task, {}, all)}>${t('Redrive all {n:item|items}', { n: count(all) })}<//>`;
 }
 
 function Export({ task, what }) {
@@ -78,14 +78,14 @@ function Groups({ task, groups, unconfirmed }) {
   const pick = usePick(groups.map((group) => group.code));
   const toggle = (code) => setOpen(open === code ? null : code);
   const total = groups.reduce((sum, group) => sum + group.count, 0);
-  return html`<${Section} title=${t('Groups by code')} aside=${t('{n} items, {share} of those that are settled', { n: count(total), share: percent(total, settled(task.counts)) })}
+  return html`<${Section} title=${t('Failures by code')} aside=${t('{n:item|items}, {share} of settled', { n: count(total), share: percent(total, settled(task.counts)) })}
       end=${html`<${Redrive} task=${task} groups=${groups} unconfirmed=${unconfirmed} pick=${pick} /><${Export} task=${task} what="failures" />`}>
     <${Table} columns=${groupColumns(task, open, toggle, total)} rows=${groups} id=${(group) => group.code} label=${t('Failures by code')} pick=${pick}
       under=${(group) => group.code === open && html`<${Items} task=${task} code=${group.code} />`} /><//>
     <${Family} task=${task} />`;
 }
 
-/** The tasks that did failures of this one again. */
+/** Redrives of a task. */
 function Family({ task }) {
   const read = useResource(`/v1/tasks?parent=${part(task.id)}&limit=50`, { every: 5000 });
   const children = read.data?.items ?? [];
@@ -96,12 +96,12 @@ function Family({ task }) {
     { head: t('Items'), class: 'num', cell: (one) => count(one.total) },
     { head: t('Succeeded'), class: 'num', cell: (one) => count(one.counts.succeeded + one.counts.skipped) },
     { head: t('Failed'), class: 'num', cell: (one) => count(one.counts.failed) },
-    { head: t('Made'), class: 'num', cell: (one) => html`<${Ago} at=${one.created_at} />` },
+    { head: t('Created at'), class: 'num', cell: (one) => html`<${Ago} at=${one.created_at} />` },
   ];
   return html`<${Section} title=${t('Redrives')}><${Table} columns=${columns} rows=${children} id=${(one) => one.id} label=${t('Redrives')} /><//>`;
 }
 
-/** The tab. */
+/** Failures tab. */
 export function Failures({ task, watched }) {
   const read = useResource(`/v1/tasks/${part(task.id)}/failures/groups?data=*`, { every: 15_000 });
   useEffect(() => {
@@ -109,5 +109,5 @@ export function Failures({ task, watched }) {
   }, [watched.failed]);
   return html`<${Whole} of=${read}>${({ items, unconfirmed }) => (items.length
     ? html`<${Groups} task=${task} groups=${items} unconfirmed=${unconfirmed} />`
-    : html`<${Empty} say=${t('Nothing has failed for good.')}><p>${t('Items that are failed after their last attempt stand here, grouped by their code.')}</p><//>`)}<//>`;
+    : html`<${Empty} say=${t('No failed items.')}><p>${t('Items that fail their last attempt appear here, grouped by code.')}</p><//>`)}<//>`;
 }

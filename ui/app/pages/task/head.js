@@ -1,4 +1,4 @@
-/** @file The head of a task: its sum, how long it still takes, what is wrong, and what can be done. */
+/** @file Header of a task: counts, remaining time, problems and actions. */
 import { html, useEffect, useRef } from '../../../vendor/preact-htm.js';
 import * as actions from '../../lib/actions.js';
 import { count, near, percentOf, rate, span } from '../../lib/format.js';
@@ -22,7 +22,7 @@ function More({ task }) {
     ${can.force && html`<${ActButton} action=${actions.stopNow(task)} />`}
     ${can.seal && html`<${ActButton} action=${actions.seal(task)} />`}
     ${can.move && others.length > 0 && html`<${ActButton} action=${actions.move(task, others)} />`}
-    ${task.last_error && can.stop && html`<${ActButton} action=${actions.fail(task, task.last_error.code)}>${t('Give up {code}', { code: task.last_error.code })}<//>`}
+    ${task.last_error && can.stop && html`<${ActButton} action=${actions.fail(task, task.last_error.code)}>${t('Fail items with {code}', { code: task.last_error.code })}<//>`}
     <${ActButton} action=${actions.clone(task)} />
     ${can.finish && html`<${ActButton} action=${actions.finish(task)} />`}
     <a class="button" href=${`/v1/tasks/${task.id}/report?format=markdown`} target="_blank" rel="noopener">${t('Report')}</a>
@@ -31,7 +31,7 @@ function More({ task }) {
   <//>`;
 }
 
-/** What can be done to the task. */
+/** Actions on the task. */
 export function Acts({ task }) {
   const can = offers(task);
   return html`
@@ -60,7 +60,7 @@ function Ends({ task }) {
   const seconds = secondsLeft(task);
   if (seconds != null) {
     const when = { span: timeLeft(task), time: near(Date.now() + seconds * 1000) };
-    return html`<span>${isLeast(task) ? t('{span} left, done {time} at the earliest', when) : t('{span} left, done about {time}', when)}</span>`;
+    return html`<span>${isLeast(task) ? t('{span} left, done at {time} at the earliest', when) : t('{span} left, done at about {time}', when)}</span>`;
   }
   if (hasEnded(task)) return html`<span>${t('ended')} <${Ago} at=${task.finished_at} isSaid=${true} />${task.started_at && task.finished_at && html`, ${t('after {span}', { span: span((Date.parse(task.finished_at) - Date.parse(task.started_at)) / 1000) })}`}</span>`;
   return html`<span>${t('for')} <${Since} at=${task.since} /></span>`;
@@ -68,19 +68,19 @@ function Ends({ task }) {
 
 function Speed({ task }) {
   if (task.status !== 'running') return null;
-  const wanted = task.rate === 'unlimited' ? t('no limit') : `${rate(target(task))}/s`;
+  const wanted = task.rate === 'unlimited' ? t('unlimited') : `${rate(target(task))}/s`;
   return html`<span><b class=${isSlow(task, task.actual_rate) ? 'warn' : ''}>${rate(task.actual_rate)}</b><span class="soft"> ${t('of')} ${wanted}</span></span>`;
 }
 
-/** What is wrong, or what it waits for, as the node says it. */
+/** Problem or wait reason as the node reports it. */
 function Note({ task }) {
   const { next, handler_down: down } = task;
   const isBad = down || task.stale || (task.status === 'stopped' && !['operator', 'business', 'canary_done'].includes(task.stop_reason));
-  const text = task.stale ? t('These numbers are old: the node cannot reach its database.') : task.status_text ?? (task.stop_reason === 'canary_done' ? t('The canary is done. Look at what it came to; the rest waits for you.') : task.stop_reason && t('stopped: {reason}', { reason: t(task.stop_reason) }));
+  const text = task.stale ? t('Data is stale: the node cannot reach its database.') : task.status_text ?? (task.stop_reason === 'canary_done' ? t('The canary is done. Review its results, then resume the task.') : task.stop_reason && t('stopped: {reason}', { reason: t(task.stop_reason) }));
   if (!text && !next) return null;
   return html`<p class="callout"><${Icon} name=${isBad ? 'warn' : 'clock'} class=${isBad ? 'bad' : 'warn'} /><span>${text}
     ${next && html` ${t(next.action)} <${Ago} at=${next.at} />${next.attempt && ` (${next.attempt} / ${next.of})`}`}
-    ${down?.next_probe && !task.status_text && html` ${t('next try')} <${Ago} at=${down.next_probe} />`}</span></p>`;
+    ${down?.next_probe && !task.status_text && html` ${t('next probe')} <${Ago} at=${down.next_probe} />`}</span></p>`;
 }
 
 function Where({ task }) {
@@ -88,16 +88,16 @@ function Where({ task }) {
   const running = task.shard_list.filter((shard) => shard.state === 'running').length;
   return html`<p class="soft where">
     ${nodes.length > 0 && html`<span>${t('on')} ${nodes.map((node) => html`<a key=${node} class="link" href=${`/nodes/${encodeURIComponent(node)}`}>${node}</a> `)}</span>`}
-    ${task.shard_list.length > 1 && !hasEnded(task) && html`<span>${t('{n} of {all} shards run', { n: running, all: task.shard_list.length })}</span>`}
+    ${task.shard_list.length > 1 && !hasEnded(task) && html`<span>${t('{n} of {all} shards running', { n: running, all: task.shard_list.length })}</span>`}
     ${task.parent && html`<span>${t('redrive of')} <a class="link" href=${`/tasks/${task.parent}`}>${task.parent}</a></span>`}
-    ${task.schedule && html`<span>${t('made by')} <a class="link" href=${`/schedules/${task.schedule}`}>${task.schedule}</a></span>`}
-    ${task.publish && html`<span>${t('publishes')} <a class="link" href=${`/datasets/${encodeURIComponent(task.publish.dataset)}`}>${task.publish.dataset}</a> ${task.publish.generation}</span>`}
+    ${task.schedule && html`<span>${t('created by')} <a class="link" href=${`/schedules/${task.schedule}`}>${task.schedule}</a></span>`}
+    ${task.publish && html`<span>${t('publishes to')} <a class="link" href=${`/datasets/${encodeURIComponent(task.publish.dataset)}`}>${task.publish.dataset}</a> ${task.publish.generation}</span>`}
     ${task.deadline && html`<span>${t('deadline')} <${Stamp} at=${task.deadline} /></span>`}
     ${Object.entries(task.labels).map(([name, value]) => html`<a key=${name} href=${`/tasks?label=${encodeURIComponent(`${name}:${value}`)}`}>${name}:${value}</a>`)}
     <span>${task.started_at ? html`${t('started')} <${Ago} at=${task.started_at} isSaid=${true} />` : html`${taskLook(task.status).text} <${Ago} at=${task.since} isSaid=${true} />`}</span></p>`;
 }
 
-/** Tells who listens how far it is, now and then; and at once where its status is another. */
+/** Announces progress to screen readers from time to time, and status changes at once. */
 function useAnnouncements(task) {
   const before = useRef(task.status);
   const whole = Math.floor(task.progress?.percent ?? 0);
@@ -108,7 +108,7 @@ function useAnnouncements(task) {
   }, [task.status, whole]);
 }
 
-/** Where the task stands. */
+/** Header of the task. */
 export function Head({ task }) {
   useAnnouncements(task);
   return html`<section class="head" aria-label=${t('Progress')}>

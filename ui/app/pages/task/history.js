@@ -1,4 +1,4 @@
-/** @file The settings of a task, each to be changed where it may be, and who changed what. */
+/** @file Settings of a task, editable where possible, and its history. */
 import { html, useEffect, useState } from '../../../vendor/preact-htm.js';
 import { change } from '../../lib/actions.js';
 import { part, path } from '../../lib/api.js';
@@ -15,10 +15,10 @@ import { Pager } from '../../parts/table.js';
 const SETTINGS = [
   ['Pace', ['rate', 'burst', 'concurrency', 'max_concurrency', 'window', 'batch', 'batch_linger', 'timeout', 'ordered']],
   ['Failures', ['max_attempts', 'backoff', 'on_exhausted', 'error_budget', 'error_window', 'park_after', 'parked_max', 'straggler_after', 'outage_patience', 'judge_after']],
-  ['Keeping', ['results', 'checkpoint_interval', 'unsaved_max', 'reduce_timeout']],
+  ['Results and checkpoints', ['results', 'checkpoint_interval', 'unsaved_max', 'reduce_timeout']],
 ];
 
-/** What a person typed, as the API has it. */
+/** Converts typed text to the API's type. */
 function typedAs(before, text) {
   if (typeof before === 'boolean') return text === 'true';
   return /^\d+$/.test(text) ? Number(text) : text;
@@ -42,21 +42,21 @@ function Setting({ task, name }) {
 }
 
 function Facts({ task }) {
-  return html`<${Section} title=${t('Facts')}><${Pairs} of=${[
-    [t('Made'), html`<${Stamp} at=${task.created_at} />`],
+  return html`<${Section} title=${t('Details')}><${Pairs} of=${[
+    [t('Created at'), html`<${Stamp} at=${task.created_at} />`],
     [t('Source'), `${task.source.type}${task.source.upload ? ` ${task.source.upload}` : ''}${task.source.url ? ` ${task.source.url}` : ''}`],
     [t('Pool'), task.pool],
     [t('Priority'), task.priority],
     [t('Shards'), String(task.shards)],
     [t('Limits'), task.limits.join(', ') || null],
-    [t('Skipped at the head'), task.skip_first],
+    [t('Items skipped at the start'), task.skip_first],
     [t('Starts'), task.start],
     [t('Version'), task.version],
   ]} />
   ${task.params != null && html`<h3>${t('Parameters')}</h3><${Json} value=${task.params} label=${t('Parameters')} />`}<//>`;
 }
 
-/** The tab. */
+/** Settings and history tab. */
 export function History({ task, watched }) {
   const read = useResource(path(`/v1/tasks/${part(task.id)}/revisions`, { limit: 50, cursor: route.value.query.get('cursor') }), { every: 15_000, keep: true });
   useEffect(() => {

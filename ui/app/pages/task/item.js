@@ -1,4 +1,4 @@
-/** @file One item, beside its task: what it carries, what became of it, each failed attempt, its lines in the log. */
+/** @file One item in a drawer: data, state, failed attempts and log lines. */
 import { html, useEffect, useRef } from '../../../vendor/preact-htm.js';
 import { redrive } from '../../lib/actions.js';
 import { part } from '../../lib/api.js';
@@ -13,11 +13,11 @@ import { ItemStatus } from '../../parts/status.js';
 import { Table } from '../../parts/table.js';
 
 function Timeline({ item }) {
-  if (!item.timeline.length) return html`<p class="soft">${t('No attempt of it failed.')}</p>`;
+  if (!item.timeline.length) return html`<p class="soft">${t('No failed attempts.')}</p>`;
   const columns = [
     { head: t('Attempt'), cell: (one) => one.attempt },
-    { head: t('At'), cell: (one) => html`<span class="nowrap">${stamp(one.at_ms)}</span>` },
-    { head: t('Took'), class: 'num', cell: (one) => span(one.duration_ms / 1000) },
+    { head: t('Time'), cell: (one) => html`<span class="nowrap">${stamp(one.at_ms)}</span>` },
+    { head: t('Duration'), class: 'num', cell: (one) => span(one.duration_ms / 1000) },
     { head: t('Code'), cell: (one) => html`<code>${one.code}</code>` },
     { head: t('Run'), class: 'num', cell: (one) => one.run },
   ];
@@ -39,17 +39,17 @@ function Details({ task, item }) {
       [t('Attempts'), count(item.attempts)],
       failure && [t('Code'), html`<code>${failure.code}</code>`],
       failure && [t('Message'), failure.message],
-      item.state === 'failed' && [t('Judged'), judgement(failure)],
+      item.state === 'failed' && [t('Evidence'), judgement(failure)],
       failure?.origin_task && [t('Origin'), html`<a class="link" href=${`/tasks/${failure.origin_task}/items/${failure.origin_index}`}>${failure.origin_task} #${failure.origin_index}</a>`],
       item.due_at && [t('Next attempt'), html`<${Ago} at=${item.due_at} />`],
     ]} />
-    <${Section} title=${t('What it carries')}>${item.data != null ? html`<${Json} value=${item.data} label=${t('What it carries')} />` : html`<p class="soft">${item.data_missing ?? t('Nothing but its number.')}</p>`}<//>
-    ${(item.output ?? failure?.output) != null && html`<${Section} title=${t('What the handler answered')}><${Json} value=${item.output ?? failure.output} /><//>`}
+    <${Section} title=${t('Data')}>${item.data != null ? html`<${Json} value=${item.data} label=${t('Data')} />` : html`<p class="soft">${item.data_missing ?? t('No data, only an index.')}</p>`}<//>
+    ${(item.output ?? failure?.output) != null && html`<${Section} title=${t('Handler response')}><${Json} value=${item.output ?? failure.output} /><//>`}
     <${Section} title=${t('Failed attempts')}><${Timeline} item=${item} /><//>
     <${Lines} task=${task} index=${item.index} />`;
 }
 
-/** The item, in a drawer. */
+/** Drawer of an item. */
 export function Item({ task, index, back }) {
   const place = useRef(null);
   const read = useResource(`/v1/tasks/${part(task.id)}/items/${part(index)}`, { every: 2000 });
@@ -58,8 +58,8 @@ export function Item({ task, index, back }) {
   const turn = (by) => go(`/tasks/${task.id}/items/${Math.max(0, Math.min(task.total - 1, Number(index) + by))}${location.search}`, { replace: true });
   return html`<dialog class="is-drawer" ref=${place} onClose=${close} aria-label=${t('Item {index}', { index })}><div class="inside">
     <header class="row"><h2 class="grow">${t('Item {index}', { index: count(Number(index)) })} <span class="soft">${task.id}</span> <${Copy} text=${String(index)} /></h2>
-      <button type="button" class="button is-small" aria-label=${t('Item before')} onClick=${() => turn(-1)}>‹</button>
-      <button type="button" class="button is-small" aria-label=${t('Item after')} onClick=${() => turn(1)}>›</button>
+      <button type="button" class="button is-small" aria-label=${t('Previous item')} onClick=${() => turn(-1)}>‹</button>
+      <button type="button" class="button is-small" aria-label=${t('Next item')} onClick=${() => turn(1)}>›</button>
       ${read.data?.state === 'failed' && html`<${ActButton} class="is-small" action=${redrive(task, { indexes: String(index) }, 1)}>${t('Redrive')}<//>`}
       <button type="button" class="button is-small" autofocus onClick=${() => place.current.close()}>${t('Close')}</button></header>
     <${Whole} of=${read}>${(item) => html`<${Details} task=${task} item=${item} />`}<//>

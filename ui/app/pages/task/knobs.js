@@ -1,4 +1,4 @@
-/** @file What can be changed while a task runs: rate, concurrency, window. Shows what is asked for and what holds now. */
+/** @file Settings that can change while a task runs: rate, concurrency, window, error budget. Shows the setting and the current value. */
 import { html, useRef, useState } from '../../../vendor/preact-htm.js';
 import { change } from '../../lib/actions.js';
 import { count } from '../../lib/format.js';
@@ -6,7 +6,7 @@ import { t } from '../../lib/i18n.js';
 import { may } from '../../lib/session.js';
 import { ask } from '../../parts/ask.js';
 
-/** A rate that is faster or slower, as people would write it. */
+/** Scales a written rate. */
 function scaled(written, factor) {
   const found = /^([\d.]+)\s*(\/.*)$/.exec(written);
   return found ? `${Number((Number(found[1]) * factor).toPrecision(3))}${found[2]}` : written;
@@ -33,17 +33,17 @@ function Knob({ task, name, label, now, isRate }) {
   return html`<form class="knob" onSubmit=${apply}>
     <label><span class="soft">${label}</span>
       <input type="text" ref=${field} value=${value} onInput=${(event) => setTyped(event.target.value)} readonly=${!isAllowed}
-        title=${isAllowed ? undefined : t('needs the role {role}', { role: 'operator' })} spellcheck=${false}
+        title=${isAllowed ? undefined : t('requires the {role} role', { role: t('operator') })} spellcheck=${false}
         onKeyDown=${(event) => event.key === 'Escape' && setTyped(null)} /></label>
     ${isRate && /^\d/.test(written) && html`<span class="steps">
-      <button type="button" class="copy" aria-label=${`÷2 ${t('half the rate')}`} disabled=${!isAllowed} onClick=${() => step(0.5)}>÷2</button>
-      <button type="button" class="copy" aria-label=${`×2 ${t('twice the rate')}`} disabled=${!isAllowed} onClick=${() => step(2)}>×2</button></span>`}
+      <button type="button" class="copy" aria-label=${`÷2 ${t('halve the rate')}`} disabled=${!isAllowed} onClick=${() => step(0.5)}>÷2</button>
+      <button type="button" class="copy" aria-label=${`×2 ${t('double the rate')}`} disabled=${!isAllowed} onClick=${() => step(2)}>×2</button></span>`}
     ${now != null && written === 'auto' && html`<span class="soft">${t('now {n}', { n: count(now) })}</span>`}
     <button type="submit" class="button is-small is-main" style=${{ visibility: isChanged ? 'visible' : 'hidden' }} disabled=${!isChanged}>${t('Apply')}</button>
   </form>`;
 }
 
-/** The knobs of a task. */
+/** Knobs of a task. */
 export function Knobs({ task }) {
   return html`<div class="knobs">
     <${Knob} task=${task} name="rate" label=${t('Rate')} isRate=${true} />

@@ -1,4 +1,4 @@
-/** @file The task as it runs: window, throughput against target, times of calls, errors, and why it isn't faster. */
+/** @file Live tab of a task: window, throughput against target, call times, errors and bottlenecks. */
 import { html, useEffect, useMemo, useState } from '../../../vendor/preact-htm.js';
 import { get, part } from '../../lib/api.js';
 import { t } from '../../lib/i18n.js';
@@ -14,9 +14,9 @@ import { ErrorsPlot, LatencyPlot, ThroughputPlot } from './plots.js';
 import { Why } from './why.js';
 
 const WINDOW_MS = 500;
-/** So many shards are drawn. */
+/** Maximum number of shards drawn. */
 const STRIPS_MAX = 6;
-/** A plot has about two pixels a point. */
+/** About two pixels per point of a plot. */
 const POINTS_MAX = 180;
 
 function useWindow(id, isLive) {
@@ -44,14 +44,14 @@ function Windows({ task }) {
   if (!found) return html`<${Section} title=${t('In-flight window')}><div class="strip-room"></div><//>`;
   if (!isLive && found.shards.every((shard) => shard.high_water === shard.watermark)) return null;
   const shards = found.shards.slice(0, STRIPS_MAX);
-  return html`<${Section} title=${t('In-flight window')} aside=${isLive ? null : t('as it was saved')}
+  return html`<${Section} title=${t('In-flight window')} aside=${isLive ? null : t('as last saved')}
       end=${found.shards.length > STRIPS_MAX && html`<span class="soft">${t('{n} of {all} shards', { n: STRIPS_MAX, all: found.shards.length })}</span>`}>
     ${shards.map((shard) => html`<div key=${shard.shard}>
       ${found.shards.length > 1 && html`<p class="soft">${task.id}.${shard.shard} ${shard.node}</p>`}
       <${Strip} task=${task} shard=${shard} label=${t('Window of {shard}', { shard: `${task.id}.${shard.shard}` })} /></div>`)}<//>`;
 }
 
-/** Moments at which somebody changed something. */
+/** Times of changes to the task. */
 function useMarks(task, changed) {
   const read = useResource(`/v1/tasks/${part(task.id)}/revisions?limit=20&v=${changed}`.replace(/&v=\d+/, ''), { every: 10_000 });
   useEffect(() => {
@@ -66,12 +66,12 @@ function Spans({ present }) {
   }))} />`;
 }
 
-/** Now, or when the task ended: plots of what is over don't run away. */
+/** Right edge of the plots: now, or shortly after the end of an ended task, so that they stay in place. */
 function until(task) {
   return hasEnded(task) && task.finished_at ? Date.parse(task.finished_at) / 1000 + 5 : Date.now() / 1000;
 }
 
-/** The tab. */
+/** Live tab. */
 export function Live({ task, watched }) {
   const wish = route.value.query.get('span');
   const name = SPANS[wish] ? wish : '15m';
@@ -89,7 +89,7 @@ export function Live({ task, watched }) {
   return html`
     ${['created', 'stopped'].includes(task.status) && html`<${Preview} task=${task} />`}
     ${!hasEnded(task) && task.status !== 'created' && html`<${Windows} task=${task} />`}
-    ${task.status !== 'created' && html`<${Section} title=${t('Recent')} end=${html`<${Spans} present=${name} />`}>
+    ${task.status !== 'created' && html`<${Section} title=${t('Recent activity')} end=${html`<${Spans} present=${name} />`}>
       <div class="plots"><${ThroughputPlot} ...${common} /><${LatencyPlot} ...${common} /><${ErrorsPlot} ...${common} watched=${watched} /></div>
     <//>`}
     ${isLive && html`<${Why} task=${task} />`}`;

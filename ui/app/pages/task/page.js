@@ -1,4 +1,4 @@
-/** @file One task: where it stands, what can be done about it, and its tabs. */
+/** @file Page of a task: header, actions and tabs. */
 import { html } from '../../../vendor/preact-htm.js';
 import { count } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
@@ -11,7 +11,7 @@ import { Page } from '../../parts/shell.js';
 import { TaskStatus } from '../../parts/status.js';
 import { Acts, Head } from './head.js';
 
-/** The word in the address, the text, what its file exports, and what is counted beside it. */
+/** Tabs: path segment, text, export of the file, and count beside the text. */
 const TABS = [
   ['', 'Live', 'Live'],
   ['failures', 'Failures', 'Failures', (task) => task.counts.failed],
@@ -22,7 +22,7 @@ const TABS = [
 ];
 
 function TabLinks({ task, tab }) {
-  return html`<${Tabs} label=${t('Of this task')} items=${TABS.map(([name, text, , tally]) => ({
+  return html`<${Tabs} label=${t('Task sections')} items=${TABS.map(([name, text, , tally]) => ({
     href: `/tasks/${task.id}${name ? `/${name}` : ''}`,
     isCurrent: name === tab,
     text: t(text),
@@ -34,7 +34,7 @@ function Crumbs({ task }) {
   return html`<span class="row nowrap"><${Copy} text=${task.id} what=${t('Copy {id}', { id: task.id })} /><${TaskStatus} task=${task} /></span>`;
 }
 
-/** A task. Its parts in the address: the tab, or the item that is looked at. */
+/** Page of a task. The address has the tab, or the open item. */
 export function Task({ task: id, tab = '', index }) {
   const watched = useTask(id);
   const { task, error } = watched;

@@ -1,4 +1,4 @@
-/** @file The three plots of a task, with one pointer for all. */
+/** @file Three plots of a task with a shared pointer. */
 import { html, useMemo, useState } from '../../../vendor/preact-htm.js';
 import { count, perSecond, rate, share, span as length } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
@@ -19,13 +19,13 @@ function Figure({ title, children, end }) {
   return html`<div><h3 class="row"><span class="grow">${title}</span>${end}</h3>${children}</div>`;
 }
 
-/** Attempts sent per second against the rate that limits them. Where nothing ran there is no target; the task has its rate all the same. */
+/** Attempts sent per second against the target rate. There is no target while nothing runs; the legend then shows the task's rate. */
 export function ThroughputPlot({ task, series, span, marks }) {
   const data = useData(series, ['sent', 'target']);
   const isUnlimited = target(task) == null;
   const lines = [
     { name: t('sent'), color: 'run', fill: true, write: each },
-    { name: t('target'), color: 'soft', dashed: true, write: (value) => (value == null && isUnlimited ? t('no limit') : each(value)), idle: isUnlimited ? t('no limit') : each(target(task)) },
+    { name: t('target'), color: 'soft', dashed: true, write: (value) => (value == null && isUnlimited ? t('unlimited') : each(value)), idle: isUnlimited ? t('unlimited') : each(target(task)) },
   ];
   return html`<${Figure} title=${t('Throughput against target')}>
     <${Plot} label=${t('Throughput against target')} lines=${lines} data=${data} span=${span} marks=${marks} sync=${task.id} write=${rate} least=${target(task) ?? 1} /><//>`;
@@ -34,14 +34,14 @@ export function ThroughputPlot({ task, series, span, marks }) {
 function Spread({ latency }) {
   const buckets = latency?.buckets ?? [];
   const most = Math.max(1, ...buckets.map((bucket) => bucket.count));
-  if (!buckets.length) return html`<p class="soft">${t('No call ended yet.')}</p>`;
-  return html`<div class="spread" role="img" aria-label=${t('Calls by how long they took')}>
+  if (!buckets.length) return html`<p class="soft">${t('No calls completed yet.')}</p>`;
+  return html`<div class="spread" role="img" aria-label=${t('Distribution of call times')}>
     ${buckets.map((bucket) => html`<div key=${bucket.from_seconds} title=${`${count(bucket.count)}: ${length(bucket.from_seconds)} – ${length(bucket.to_seconds)}`}>
       <i style=${{ height: `${Math.max(1, (bucket.count / most) * 100)}%` }}></i><span>${length(bucket.to_seconds)}</span></div>`)}</div>
-    <p class="soft">${t('{n} calls', { n: count(latency.count) })}, p50 ${seconds(latency.p50)}, p95 ${seconds(latency.p95)}, p99 ${seconds(latency.p99)}</p>`;
+    <p class="soft">${t('{n:call|calls}', { n: count(latency.count) })}, p50 ${seconds(latency.p50)}, p95 ${seconds(latency.p95)}, p99 ${seconds(latency.p99)}</p>`;
 }
 
-/** How long calls take. */
+/** Call times, as percentiles or as a distribution. */
 export function LatencyPlot({ task, series, span, marks, latency }) {
   const [isSpread, setSpread] = useState(false);
   const data = useData(series, ['p50', 'p95', 'p99']);
@@ -50,23 +50,23 @@ export function LatencyPlot({ task, series, span, marks, latency }) {
     { name: 'p95', color: 'run', write: seconds },
     { name: 'p99', color: 'warn', write: seconds },
   ];
-  const end = html`<span class="segments"><button type="button" aria-pressed=${!isSpread} onClick=${() => setSpread(false)}>${t('lines')}</button>
-    <button type="button" aria-pressed=${isSpread} onClick=${() => setSpread(true)}>${t('spread')}</button></span>`;
+  const end = html`<span class="segments"><button type="button" aria-pressed=${!isSpread} onClick=${() => setSpread(false)}>${t('over time')}</button>
+    <button type="button" aria-pressed=${isSpread} onClick=${() => setSpread(true)}>${t('distribution')}</button></span>`;
   return html`<${Figure} title=${t('Call times')} end=${end}>${isSpread
     ? html`<${Spread} latency=${latency} />`
     : html`<${Plot} label=${t('Call times')} lines=${lines} data=${data} span=${span} marks=${marks} sync=${task.id} write=${(value) => length(value)} least=${0.01} />`}<//>`;
 }
 
-/** What the error budget says, against what was used of it. */
+/** Error budget and its use. */
 function Budget({ task }) {
   const written = task.error_budget;
   if (written === 'none') return html`<span class="soft">${t('no error budget')}</span>`;
   if (/\/|auto/.test(written)) return html`<span class="soft">${t('budget {budget}', { budget: written })}</span>`;
   const most = written.endsWith('%') ? (task.total * Number.parseFloat(written)) / 100 : Number.parseFloat(written);
-  return html`<span class="soft">${t('{n} failed, {share} of the budget of {budget}', { n: count(task.counts.failed), share: share(most ? task.counts.failed / most : 0), budget: written })}</span>`;
+  return html`<span class="soft">${t('{n} failed, {share} of the {budget} budget', { n: count(task.counts.failed), share: share(most ? task.counts.failed / most : 0), budget: written })}</span>`;
 }
 
-/** Failed attempts, and what they failed with. */
+/** Failed attempts, and the most frequent codes. */
 export function ErrorsPlot({ task, series, span, marks, watched }) {
   const data = useData(series, ['errors']);
   const budget = /\//.test(task.error_budget) ? perSecond(task.error_budget) : null;

@@ -1,4 +1,4 @@
-/** @file Trying a task before it runs: the handler is called with a few of its items, and nothing is recorded. */
+/** @file Preview of a task: calls the handler with a few of its items and records nothing. */
 import { html, useState } from '../../../vendor/preact-htm.js';
 import { call, part } from '../../lib/api.js';
 import { count, span } from '../../lib/format.js';
@@ -13,13 +13,13 @@ function columns() {
   return [
     { head: t('Item'), class: 'num', cell: (one) => `#${count(one.index)}` },
     { head: t('Result'), cell: (one) => html`<${ItemStatus} state=${one.result} />` },
-    { head: t('Took'), class: 'num', cell: (one) => span(one.latency_seconds) },
+    { head: t('Duration'), class: 'num', cell: (one) => span(one.latency_seconds) },
     { head: t('Code'), cell: (one) => one.code && html`<code>${one.code}</code>` },
     { head: t('Message'), class: 'fill main-cell', cell: (one) => one.message },
   ];
 }
 
-/** The section. */
+/** Preview section. */
 export function Preview({ task }) {
   const [indexes, setIndexes] = useState('0-2');
   const [state, setState] = useState({ isPending: false, reply: null, error: null });
@@ -34,9 +34,9 @@ export function Preview({ task }) {
       setState({ isPending: false, error, reply: null });
     }
   };
-  return html`<${Section} title=${t('Preview')} aside=${t('The handler is told that it is a preview; nothing is recorded.')}>
+  return html`<${Section} title=${t('Preview')} aside=${t('Calls the handler with a few items in preview mode; nothing is recorded.')}>
     <form class="filters" onSubmit=${submit}><label class="row"><span class="soft">${t('Indexes')}</span><input type="text" value=${indexes} required onInput=${(event) => setIndexes(event.target.value)} /></label>
-      <button type="submit" class="button" disabled=${state.isPending} aria-disabled=${!isAllowed} title=${isAllowed ? undefined : t('needs the role {role}', { role: 'operator' })}>${state.isPending ? t('Asking the handler…') : t('Call the handler with a few items')}</button>
+      <button type="submit" class="button" disabled=${state.isPending} aria-disabled=${!isAllowed} title=${isAllowed ? undefined : t('requires the {role} role', { role: t('operator') })}>${state.isPending ? t('Calling the handler…') : t('Run preview')}</button>
       <${Copy} text=${String(sh`windrow task preview ${task.id} --items ${indexes}`)}>${t('Copy as command')}<//></form>
     ${state.error && html`<${Problem} error=${state.error} />`}
     ${state.reply && html`<${Table} columns=${columns()} rows=${state.reply.items} id=${(one) => String(one.index)} label=${t('Preview')} />`}<//>`;

@@ -1,4 +1,4 @@
-/** @file What items came to, in index order; a page at a time, and all of it as a file. */
+/** @file Results of a task in index order: page by page, or all as a file. */
 import { html, useEffect, useState } from '../../../vendor/preact-htm.js';
 import { ApiError, part, path } from '../../lib/api.js';
 import { count } from '../../lib/format.js';
@@ -11,7 +11,7 @@ import { Table } from '../../parts/table.js';
 
 const ROWS = 50;
 
-/** Reads as many rows as a page shows, and one more where there is one. */
+/** Reads the rows of a page, plus one that shows if there is a next page. */
 async function firstRows(url, signal) {
   const reply = await fetch(url, { signal, headers: { accept: 'application/x-ndjson', 'windrow-client': 'ui' } });
   if (!reply.ok) throw new ApiError(await reply.json().catch(() => ({ title: `${reply.status}`, status: reply.status })));
@@ -46,15 +46,15 @@ function Shown({ task, after }) {
   const { rows, error } = useRows(path(`/v1/tasks/${part(task.id)}/results`, { after, limit: ROWS + 1 }));
   if (error) return html`<${Problem} error=${error} />`;
   if (!rows) return html`<${Loading} />`;
-  if (!rows.length) return html`<${Empty} say=${t('No result is kept from here on.')} />`;
+  if (!rows.length) return html`<${Empty} say=${t('No results from this item on.')} />`;
   return html`<${Rows} task=${task} rows=${rows} />`;
 }
 
-/** The tab. */
+/** Results tab. */
 export function Results({ task }) {
   if (task.results === 'off') {
     return html`<${Empty} say=${t('This task keeps no results.')} commands=${[sh`windrow task set ${task.id} --results keep`]}>
-      <p>${t('What handlers answer as "output" is kept where a task says results: keep.')}</p><//>`;
+      <p>${t('With results: keep, a task stores the "output" of each response.')}</p><//>`;
   }
   const after = route.value.query.get('after');
   const go = (event) => {

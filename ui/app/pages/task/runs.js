@@ -1,4 +1,4 @@
-/** @file Who owned which part when: a lane a shard, and each run in words. */
+/** @file Runs of a task: one lane per shard, and a table of runs. */
 import { html } from '../../../vendor/preact-htm.js';
 import { part, path } from '../../lib/api.js';
 import { count, span, stamp } from '../../lib/format.js';
@@ -33,27 +33,27 @@ function Lanes({ task, runs }) {
     <p class="legend"><span>${stamp(from)} – ${stamp(to)}</span>${nodes.map((node, at) => html`<span key=${node}><i class="key" style=${{ background: `var(--${FILLS[at % FILLS.length]})` }}></i>${node ?? t('unknown')}</span>`)}</p></div>`;
 }
 
-const ENDS = { released: 'handed over', done: 'done', stopped: 'stopped', recovering: 'broke, recovers', lost: 'lost with its node' };
+const ENDS = { released: 'handed over', done: 'done', stopped: 'stopped', recovering: 'failed, recovering', lost: 'node lost' };
 
 function columns(task) {
   return [
     { head: t('Run'), class: 'nowrap', cell: (run) => `${task.id}.${run.shard} ${t('run {n}', { n: run.run })}` },
     { head: t('Node'), cell: (run) => html`<a class="link" href=${`/nodes/${encodeURIComponent(run.node ?? '')}`}>${run.node}</a>` },
-    { head: t('Began'), cell: (run) => html`<${Stamp} at=${run.started_at} />` },
-    { head: t('Took'), class: 'num', cell: (run) => span((end(run) - begin(run)) / 1000) },
-    { head: t('End'), class: 'fill main-cell', cell: (run) => (run.ended_at ? html`${t(ENDS[run.end_reason] ?? run.end_reason ?? '')} <span class="soft">${run.end_text}</span>` : html`<span class="run">${t('runs')}</span>`) },
+    { head: t('Started'), cell: (run) => html`<${Stamp} at=${run.started_at} />` },
+    { head: t('Duration'), class: 'num', cell: (run) => span((end(run) - begin(run)) / 1000) },
+    { head: t('End'), class: 'fill main-cell', cell: (run) => (run.ended_at ? html`${t(ENDS[run.end_reason] ?? run.end_reason ?? '')} <span class="soft">${run.end_text}</span>` : html`<span class="run">${t('running')}</span>`) },
     { head: t('Watermark'), class: 'num', cell: (run) => count(run.watermark) },
     { head: t('Succeeded'), class: 'num', cell: (run) => count(run.counts.succeeded) },
     { head: t('Failed'), class: 'num', cell: (run) => count(run.counts.failed) },
   ];
 }
 
-/** The tab. */
+/** Runs tab. */
 export function Runs({ task, watched }) {
   const at = path(`/v1/tasks/${part(task.id)}/runs`, { limit: 100, cursor: route.value.query.get('cursor') });
   const read = useResource(at, { every: watched.moved ? 3000 : 8000, keep: true });
   return html`<${Whole} of=${read}>${({ items, next_cursor: next }) => (items.length
-    ? html`<${Section} title=${t('Who owned what when')}><${Lanes} task=${task} runs=${items} /><//>
+    ? html`<${Section} title=${t('Ownership timeline')}><${Lanes} task=${task} runs=${items} /><//>
       <${Section} title=${t('Runs')} aside=${count(items.length) + (next ? '+' : '')}><${Table} columns=${columns(task)} rows=${items} id=${(run) => `${run.shard} ${run.run}`} label=${t('Runs')} /><${Pager} next=${next} /><//>`
-    : html`<${Empty} say=${t('It has not run yet.')} commands=${[sh`windrow task start ${task.id}`]} />`)}<//>`;
+    : html`<${Empty} say=${t('No runs yet.')} commands=${[sh`windrow task start ${task.id}`]} />`)}<//>`;
 }

@@ -34,8 +34,8 @@ function isFast(found) {
 }
 
 function Found({ task, found }) {
-  if (waitsForItems(task)) return html`<p class="soft"><${Icon} name="clock" /> ${t('Every item that was added is sent. The task waits for more, or to be sealed.')}</p>`;
-  if (isFast(found) && found.advice.length === 0) return html`<p><${Icon} name="check" class="ok" /> ${t('It goes as fast as it is to.')}</p>`;
+  if (waitsForItems(task)) return html`<p class="soft"><${Icon} name="clock" /> ${t('All added items have been sent. The task waits for more, or to be sealed.')}</p>`;
+  if (isFast(found) && found.advice.length === 0) return html`<p><${Icon} name="check" class="ok" /> ${t('On target.')}</p>`;
   const causes = found.causes.filter((one) => one.rate > 0).slice(0, CAUSES_MAX);
   const waits = found.waits.map((one) => ({ ...one, text: '' }));
   return html`<p>${found.why}</p>
@@ -45,12 +45,12 @@ function Found({ task, found }) {
     </div>`;
 }
 
-const missing = (found) => (found.missing_rate > 0 && !isFast(found) ? t('{n} of {target} per second are missing', { n: rate(found.missing_rate), target: rate(found.target_rate) }) : t('over the last {n} s', { n: count(Math.round(found.span_seconds)) }));
+const missing = (found) => (found.missing_rate > 0 && !isFast(found) ? t('{n}/s below the target of {target}/s', { n: rate(found.missing_rate), target: rate(found.target_rate) }) : t('over the last {n}s', { n: count(Math.round(found.span_seconds)) }));
 
 /** The section. */
 export function Why({ task }) {
   const read = useResource(`/v1/tasks/${part(task.id)}/explain`, { every: task.status === 'running' ? 3000 : 6000 });
   return html`<div id="why" data-key="e" tabindex="-1" onClick=${(event) => { if (event.detail === 0) { event.currentTarget.scrollIntoView(); event.currentTarget.focus(); } }}>
-    <${Section} title=${t('Why not faster?')} aside=${read.data && task.status === 'running' && !waitsForItems(task) && missing(read.data)}>
+    <${Section} title=${t('Bottlenecks')} aside=${read.data && task.status === 'running' && !waitsForItems(task) && missing(read.data)}>
     <${Whole} of=${read}>${(found) => html`<${Found} task=${task} found=${found} />`}<//><//></div>`;
 }
