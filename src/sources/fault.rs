@@ -150,8 +150,7 @@ impl FaultKind {
             FaultKind::LikeJson(false) => "read it as NDJSON: --ndjson FILE",
             FaultKind::NotJson(_, Looks::Object) => "write one JSON value per line: jq -c . FILE",
             FaultKind::NotJson(_, Looks::Other) => {
-                "fix that line: each line must be one JSON value; for lines of plain text use --lines \
-                 FILE"
+                "fix that line: each line must be one JSON value; for lines of plain text use --lines FILE"
             }
             FaultKind::NotJson(_, Looks::Array) | FaultKind::LikeJson(true) => {
                 "write one JSON value per line and read it with --ndjson, for example: jq -c '.[]' FILE"

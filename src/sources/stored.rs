@@ -220,8 +220,7 @@ impl StoredSources {
         let origin = self.tasks.get(spec.origin).await.map_err(unavailable)?;
         let gone = || {
             StoredSourceError::Changed(format!(
-                "the task {}, whose failures these are, no longer \
-                 exists",
+                "the task {}, whose failures these are, no longer exists",
                 spec.origin
             ))
         };

@@ -79,12 +79,8 @@ impl UploadSource {
         id: UploadId,
         format: &Format,
     ) -> Result<UploadSource, OpenSourceError> {
-        let missing = || {
-            OpenSourceError::BadSpec(format!(
-                "the upload {id} does not exist or is not \
-             complete"
-            ))
-        };
+        let missing =
+            || OpenSourceError::BadSpec(format!("the upload {id} does not exist or is not complete"));
         let upload = uploads.upload(id).await?.ok_or_else(missing)?;
         let found = sources.find(&location(id), &format.to_text()).await?;
         let (source, indexed) = found.ok_or_else(missing)?;

@@ -168,8 +168,7 @@ impl Life<'_> {
             return None;
         }
         let message = format!(
-            "worker {} ({}) prints the lines it is sent; print ok, skip, retry or fail for each item \
-             instead",
+            "worker {} ({}) prints the lines it is sent; print ok, skip, retry or fail for each item instead",
             self.worker + 1,
             self.shared.program.describe(),
         );

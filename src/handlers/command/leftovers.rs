@@ -67,8 +67,11 @@ impl Leftovers {
 /// Logs a failure. The file is a safety net: a worker must not fail because it can't be written.
 fn report(result: io::Result<()>, file: &Path) {
     if let Err(why) = result {
-        tracing::warn!(file = %file.display(), %why, "can't record live workers; a crash may leave them \
-             running");
+        tracing::warn!(
+            file = %file.display(),
+            %why,
+            "can't record live workers; a crash may leave them running"
+        );
     }
 }
 

@@ -44,8 +44,11 @@ impl Records {
             let fresh = begin(file);
             if let Err(why) = &fresh {
                 // A safety net: no process must fail because it can't be written.
-                tracing::warn!(file = %file.display(), %why, "can't record live processes; a crash may \
-                     leave them running");
+                tracing::warn!(
+                    file = %file.display(),
+                    %why,
+                    "can't record live processes; a crash may leave them running"
+                );
             }
             fresh.ok()
         });
@@ -168,8 +171,11 @@ fn end_left(file: &Path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(why) => {
             if why.kind() != io::ErrorKind::NotFound {
-                tracing::warn!(file = %file.display(), %why, "can't read the processes recorded by an \
-                     earlier windrow");
+                tracing::warn!(
+                    file = %file.display(),
+                    %why,
+                    "can't read the processes recorded by an earlier windrow"
+                );
             }
             return;
         }

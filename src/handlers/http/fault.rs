@@ -231,8 +231,7 @@ fn trouble_words(trouble: &Trouble) -> String {
             format!("no secure connection: {trouble}; use http in the URL, or serve TLS there")
         }
         Trouble::Certificate(why) => format!(
-            "the handler's certificate is refused: {why}; {}; or on a test system trust any: \
-             {TRUST_ANY}",
+            "the handler's certificate is refused: {why}; {}; or on a test system trust any: {TRUST_ANY}",
             Trouble::mend_certificate(why, TRUST)
         ),
         Trouble::Handshake(why) => format!("no secure connection: {why}; check the URL's host and port"),

@@ -225,8 +225,7 @@ pub(crate) fn uri(url: &str) -> Result<(Uri, bool), String> {
             .split_once('@')
             .map_or(url, |_| "(hidden: it contains a password)");
         format!(
-            "the handler's url {shown:?} can't be used: {why}; an example is \
-             http://127.0.0.1:9000/windrow"
+            "the handler's url {shown:?} can't be used: {why}; an example is http://127.0.0.1:9000/windrow"
         )
     };
     let no_scheme = || match url.is_empty() || url.contains(['@', ' ']) {

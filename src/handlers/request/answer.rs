@@ -135,14 +135,11 @@ impl Reader {
             },
             502 | 503 => tried_again(
                 FailureClass::Unavailable,
-                "the API is unavailable; this may be \
-                 temporary",
+                "the API is unavailable; this may be temporary",
             ),
-            408 | 425 | 500 | 504..=599 => tried_again(
-                FailureClass::Unclear,
-                "the effect of the call is \
-                 unknown",
-            ),
+            408 | 425 | 500 | 504..=599 => {
+                tried_again(FailureClass::Unclear, "the effect of the call is unknown")
+            }
             401 | 403 => rejected("the API refused the credentials; check the request's headers and secrets"),
             407 => rejected("the proxy requires credentials"),
             404 if !self.has_succeeded.load(Ordering::Relaxed) => rejected(
