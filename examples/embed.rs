@@ -1,4 +1,4 @@
-//! Windrow in a program of one's own: greets a thousand people at 200 a second. Ctrl-C stops it; the same command goes on.
+//! Windrow embedded in a program: greets a thousand people at 200/s. Ctrl-C stops it; the same command resumes.
 //!
 //! cargo run --example embed
 
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Fails for one person in a hundred, who is failed after three attempts.
+/// Fails for one person in a hundred; that item fails after three attempts.
 async fn greet(item: windrow::Item) -> Result<(), String> {
     if item.index.0 % 100 == 99 {
         return Err(format!("{} doesn't want to be greeted", item.key));

@@ -1,5 +1,5 @@
-//! A node in a program of one's own: an HTTP API like that of `windrow serve`, and handlers that are closures. A business
-//! names one of them as its `command`; what it does is in this process. Ctrl-C drains; the same command goes on.
+//! A node embedded in a program: the HTTP API of `windrow serve`, with closures as handlers. A business names one of
+//! them as its `command`. Ctrl-C drains; the same command resumes.
 //!
 //! cargo run --example embed_node
 //! curl -d '{"name": "greetings", "command": "greet"}' -H 'content-type: application/json' 127.0.0.1:7700/v1/businesses

@@ -1,4 +1,4 @@
-# A node for scripts that judge its façade: sourced, with `windrow` the program. Sets `place`, `url`, `admin`, `node` and
+# Starts a node for scripts that test its API: sourced, with `windrow` set to the program. Sets `place`, `url`, `admin`, `node` and
 # `python`; the node ends with the script.
 python="target/python/bin"
 place="$(mktemp -d)"

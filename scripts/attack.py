@@ -242,15 +242,15 @@ def main():
     print(json.dumps(told, indent=2, default=str))
     wrong = []
     if told["kept"] < RATE_MIN:
-        wrong.append(f"the task kept {told['kept']:.1%} of its rate")
+        wrong.append(f"the task ran at {told['kept']:.1%} of its rate")
     if told["memory_mb"]["most"] * 1e6 > MEMORY_MAX:
-        wrong.append(f"the node took {told['memory_mb']['most']:.0f} MB")
+        wrong.append(f"the node used {told['memory_mb']['most']:.0f} MB")
     kept = told["memory_mb"]["30 s after"] - told["memory_mb"]["before"]
     if kept * 1e6 > MEMORY_KEPT:
-        wrong.append(f"the node kept {kept:.0f} MB for itself")
+        wrong.append(f"the node kept {kept:.0f} MB afterwards")
     if told["unhealthy"]:
         wrong.append(f"{len(told['unhealthy'])} health checks failed, first {told['unhealthy'][0]}")
-    print("; ".join(wrong) or "all was kept")
+    print("; ".join(wrong) or "all limits were kept")
     sys.exit(1 if wrong else 0)
 
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Windrow beside job queues on this machine: no-op items a second (enqueued, then drained) and bytes stored for each item.
+# Compares Windrow with job queues on this machine: no-op items/s (enqueued, then drained) and bytes stored per item.
 #
-# bench-peers.sh [PEER…]      these peers only; by default all: see the table below
-# ROUNDS=3                    each round runs every peer once, so that all meet the same moods of the machine
-# SMOKE=1                     one round of a few items, only to see that all of it works; the numbers mean nothing then
+# bench-peers.sh [PEER…]      only these peers; all by default: see the table below
+# ROUNDS=3                    rounds; each runs every peer once, under the same conditions
+# SMOKE=1                     one round of a few items, as a smoke test; ignore the numbers
 # ITEMS=100000000             Windrow's items; a peer's are in the table below
-# WINDROW_ROW="70 8192"       Windrow's million items a second and stored bytes, in place of measuring it; `none` leaves it out
+# WINDROW_ROW="70 8192"       use these million items/s and stored bytes instead of measuring; `none` skips Windrow
 #
-# The peers are installed into target/peers at pinned versions (Sidekiq: with apt-get), each with the settings that its file
-# in scripts/peers says. Redis keeps nothing on disk, PostgreSQL's commits are durable; both are private and stopped at the
-# end. Prints a table and writes it to target/peers/result.json. A peer that fails is named, the others go on, and the script
-# ends with 1.
+# The peers are installed into target/peers at pinned versions (Sidekiq: with apt-get), each with the settings in its
+# file in scripts/peers. Redis keeps nothing on disk, PostgreSQL's commits are durable; both are private and stopped at the
+# end. Prints a table and writes it to target/peers/result.json. If a peer fails, it is named, the others continue, and the
+# script exits with 1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,7 +30,7 @@ if [ "${SMOKE:-}" = 1 ]; then
     for peer in "${all[@]}"; do items[$peer]=200; done
 fi
 for peer in "$@"; do
-    [ -n "${items[$peer]:-}" ] || { echo "no peer is called $peer; there are: ${all[*]}" >&2; exit 2; }
+    [ -n "${items[$peer]:-}" ] || { echo "no peer named $peer; known peers: ${all[*]}" >&2; exit 2; }
 done
 
 cache=$PWD/target/peers
@@ -114,6 +114,6 @@ for ((round = 1; round <= rounds; round++)); do
     done
 done
 
-if [ ! -s "$place/lines" ]; then echo 'nothing was measured' >&2; exit 1; fi
+if [ ! -s "$place/lines" ]; then echo 'no measurements' >&2; exit 1; fi
 SHARED_BUFFERS=$shared_buffers node scripts/peers/table.mjs "$place/lines" "$cache/result.json"
 [ ${#failed[@]} -eq 0 ] || { echo "FAILED: ${!failed[*]}" >&2; exit 1; }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs every benchmark, and prints one table of what has an aim. What each said is in target/bench, with the plots that
-# docs/performance.md shows (`PLOTS=docs/plots` writes them there).
+# Runs every benchmark, and prints one table of those with a target. Each one's output is in target/bench, with the plots
+# of docs/performance.md (`PLOTS=docs/plots` writes them there).
 #
-# On a quiet machine it takes about half an hour on two cores. `BENCHES="executor pace"` runs some. Looks for `wrk` and `cc`;
-# what needs one that is missing is left out, and said.
+# On a quiet machine it takes about half an hour on two cores. `BENCHES="executor pace"` runs some. Uses `wrk` and `cc`;
+# benchmarks that need a missing one are skipped, with a message.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

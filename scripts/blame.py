@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which items a job gives up, against real handlers: last items that fail, bad items in batches, outages, mixtures of both.
+"""Shows which items a job fails, with real handlers: last items that fail, bad items in batches, outages, mixtures of both.
 
 usage: scripts/blame.py [PROGRAM] [PART]    PART: tails, batches, outages, mixtures, chance; all without it.
 Prints a line a case, and ends with 1 where one is not as it should be. 45 minutes for all.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What builds cost: an edit of one CLI verb and of one store file (`cargo check`, warm), lines and dependencies; with
+# Build times: an edit of one CLI verb and of one store file (`cargo check`, warm), lines and dependencies; with
 # --cold also a fresh `cargo install`, and the size of what it installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -17,9 +17,9 @@ scripts/chaos.sh --measure db-outage|path-outage|cpu [--seconds 60] …
 scripts/chaos.sh --measure limit [--minutes 3] …
 scripts/chaos.sh --measure rate [--rate 3000] [--shards 4] …
 
---release builds it as it is shipped: for figures.
-Without --scenario the dice choose one for each round; `all` plays one after the other; `random` mixes three.
-Round k has seed S + k; the line that plays one again is printed with what was found. --out gets a line of JSON a round.
+--release uses the release build: for measurements.
+Without --scenario each round picks one at random; `all` plays them in turn; `random` mixes three.
+Round k has seed S + k; findings come with the command that replays the round. --out gets one line of JSON per round.
 TEXT
 }
 
@@ -39,7 +39,7 @@ while [ $# -gt 0 ]; do
         shift 2
         ;;
     *)
-        printf 'unknown: %s\n' "$1" >&2
+        printf 'unknown option: %s\n' "$1" >&2
         usage >&2
         exit 2
         ;;

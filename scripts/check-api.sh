@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The OpenAPI document by itself: it validates, and a client that is generated from it without a warning calls a node.
+# Checks the OpenAPI document: it validates, and a client generated from it without warnings can call a node.
 #
 # usage: scripts/check-api.sh [path/to/windrow]
 set -euo pipefail

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# One process an item beside xargs -P and GNU parallel, in one run: prints processes a second and the ratios.
+# Compares one process per item with xargs -P and GNU parallel in one run: prints processes/s and the ratios.
 #
-# exec-race.sh [N] [JOBS]     N processes of `true` (default 100000), JOBS at once (default one a core)
+# exec-race.sh [N] [JOBS]     N processes of `true` (default 100000), JOBS at once (default: one per core)
 # WINDROW=PATH                the program; default target/release/windrow
-# ROUNDS=3                    each is run so often, taking turns; the best of each counts
-# SMOKE=1                     a few processes, only to see that it works; the ratios mean nothing then
-# INSTALL=1                   installs GNU parallel with apt-get where it is missing; else it is left out
+# ROUNDS=3                    runs of each, in turns; the best one counts
+# SMOKE=1                     a few processes, as a smoke test; ignore the ratios
+# INSTALL=1                   installs GNU parallel with apt-get if it is missing; otherwise it is skipped
 # RESULTS=0                   keeps no results; else what each process wrote goes to a file, in order
-# MIN_XARGS=0.8 MIN_PARALLEL=2  with them it fails where a ratio is below
+# MIN_XARGS=0.8 MIN_PARALLEL=2  fail if a ratio is below
 #
 # Windrow works with a rate, retries, results and a state that resumes; the others have none of these.
 set -euo pipefail
@@ -23,7 +23,7 @@ rounds=${ROUNDS:-3}
 windrow=${WINDROW:-target/release/windrow}
 
 if [ ! -x "$windrow" ]; then
-    echo "there is no program at $windrow: cargo build --release, or WINDROW=PATH" >&2
+    echo "no program at $windrow; run cargo build --release, or set WINDROW=PATH" >&2
     exit 2
 fi
 if ! command -v xargs > /dev/null; then
@@ -37,7 +37,7 @@ if command -v parallel > /dev/null; then
     has_parallel=1
 else
     has_parallel=0
-    echo "GNU parallel is left out: it is not installed (INSTALL=1 installs it)"
+    echo "skipped: GNU parallel is not installed (INSTALL=1 installs it)"
 fi
 
 place=$(mktemp -d)
@@ -91,6 +91,6 @@ if [ "$has_parallel" = 1 ]; then
     if is_below "$to_parallel" "${MIN_PARALLEL:-}"; then failed=1; fi
 fi
 if [ "$failed" = 1 ]; then
-    echo "FAILED: slower than asked for (MIN_XARGS=${MIN_XARGS:-none}, MIN_PARALLEL=${MIN_PARALLEL:-none})" >&2
+    echo "FAILED: slower than the minimum (MIN_XARGS=${MIN_XARGS:-none}, MIN_PARALLEL=${MIN_PARALLEL:-none})" >&2
     exit 1
 fi

@@ -2,7 +2,7 @@
 # Schemathesis against the OpenAPI document of a running node, once with every role and once with none: no 5xx, no
 # answer that the document doesn't have, nothing accepted that it forbids.
 #
-# usage: scripts/fuzz-api.sh [path/to/windrow]     EXAMPLES=25 SEED=1 ROLES="none admin" set how much and which
+# usage: scripts/fuzz-api.sh [path/to/windrow]     EXAMPLES=25 SEED=1 ROLES="none admin" set the number, seed and roles
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,7 @@ export HYPOTHESIS_STORAGE_DIRECTORY="$place/hypothesis"
 
 failed=()
 # The administrator is last: its run may revoke every token.
-printf 'fuzzing %s with seed %s, %s examples an operation\n' "$url" "$seed" "$examples"
+printf 'fuzzing %s with seed %s, %s examples per operation\n' "$url" "$seed" "$examples"
 for role in ${ROLES:-none viewer operator business admin}; do
     printf '\n-- role %s\n' "$role"
     token="$("$python/python" tests/api/prepare_fuzz.py "$url" "$admin" "$role")"
@@ -28,12 +28,12 @@ for role in ${ROLES:-none viewer operator business admin}; do
         --exclude-path /v1/events --exclude-path-regex '/drain$' --suppress-health-check all || failed+=("$role")
 done
 
-kill -0 "$node" || { cat "$place/log" >&2; printf 'the node died\n' >&2; exit 1; }
-if grep -nE 'panicked|request failed' "$place/log"; then
-    printf 'the node had a bug\n' >&2
+kill -0 "$node" || { cat "$place/log" >&2; printf 'the node crashed\n' >&2; exit 1; }
+if grep -nE 'panicked|a request failed' "$place/log"; then
+    printf 'the node reported a bug\n' >&2
     exit 1
 fi
 if [ "${#failed[@]}" -gt 0 ]; then
-    printf 'failed: %s; again with SEED=%s scripts/fuzz-api.sh\n' "${failed[*]}" "$seed" >&2
+    printf 'failed: %s; repeat with SEED=%s scripts/fuzz-api.sh\n' "${failed[*]}" "$seed" >&2
     exit 1
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the tests need and this machine lacks. Does nothing where all is there.
+# Installs the tools that the tests need, if they are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

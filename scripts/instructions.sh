@@ -2,11 +2,11 @@
 # Counts the instructions of an item, of an item in a batch and of an HTTP call with callgrind, and fails where they are more than
 # tests/instructions/bounds.txt allows: a time differs from run to run on shared machines, a count doesn't.
 #
-#   scripts/instructions.sh            # holds the counts against the bounds
-#   scripts/instructions.sh --write    # writes what was counted as the new bounds: say in the commit why they rose
+#   scripts/instructions.sh            # compares the counts with the bounds
+#   scripts/instructions.sh --write    # writes the counts as the new bounds: explain a rise in the commit
 #
 # A count is that of 2 N pieces of work less that of N, so that start and end of the process aren't in it. More than 3 % above a
-# bound is a failure; more than 3 % below it is told, since the bound should follow.
+# bound is a failure; more than 3 % below it is reported, since the bound should follow.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -72,6 +72,6 @@ judge call 500 call "$address"
 if [ "${1:-}" = "--write" ]; then
     cp "$place/bounds" "$bounds"
 elif [ "$failed" -ne 0 ]; then
-    printf '\nmore instructions than %s allows; look with callgrind_annotate, or run %s --write and say why\n' "$bounds" "$0" >&2
+    printf '\nmore instructions than %s allows; use callgrind_annotate, or run %s --write and explain the rise\n' "$bounds" "$0" >&2
     exit 1
 fi

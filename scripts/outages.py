@@ -230,7 +230,7 @@ async def main():
     options = parser.parse_args()
     kinds = options.kinds.split(",")
     if "name" in kinds and os.geteuid() != 0:
-        print("only root can take a name away: left out", file=sys.stderr)
+        print("skipped: only root can remove a name", file=sys.stderr)
         kinds.remove("name")
     rows = await asyncio.gather(*(outage(kind, options) for kind in kinds))
     names = list(rows[0][0])
@@ -238,7 +238,7 @@ async def main():
     for row, _ in rows:
         print("| " + " | ".join(str(row[name]) for name in names) + " |")
     wrong = [f"{row['outage']}: {text}" for row, texts in rows for text in texts]
-    print("\n".join(wrong) or "nothing was lost")
+    print("\n".join(wrong) or "no items were lost")
     return 1 if wrong else 0
 
 

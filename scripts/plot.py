@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what the growth bench printed as SVG, one picture for each thing that grew.
+"""Draws the output of the growth bench as SVG, one picture per dimension.
 
 Usage: plot.py growth.txt DIRECTORY. Lines are `what<TAB>how many<TAB>value<TAB>unit`; others are left out.
 """

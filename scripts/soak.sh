@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Kills, stops and starves real runs for as long as one likes: `scripts/soak.sh [ROUNDS]` (default 20).
+# Kills, stops and starves real runs, round after round: `scripts/soak.sh [ROUNDS]` (default 20).
 #
-# Each round has random moments of its own; one that fails prints the seed with which it can be played again.
+# Each round picks random moments; one that fails prints the seed that replays it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

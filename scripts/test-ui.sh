@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The dashboard in a real browser: every page in every look, watching, steering, signing in. Screenshots go to target/ui.
+# Tests the dashboard in a real browser: every page in every theme, watching, steering, signing in. Screenshots go to target/ui.
 #
-# scripts/test-ui.sh                 the program of target/debug, built if it is not there, with the pages that it carries
-# scripts/test-ui.sh --pages         the pages as they are in ui/ now, without compiling
+# scripts/test-ui.sh                 the program in target/debug, built if missing, with its embedded pages
+# scripts/test-ui.sh --pages         the current pages in ui/, without compiling
 # scripts/test-ui.sh parts.test.js   only some of the files in tests/browser
-# scripts/test-ui.sh --pictures      the pictures of docs/ instead, from ui/ as it is now; look at each before it is committed
+# scripts/test-ui.sh --pictures      takes the pictures of docs/ instead, from ui/; check each before you commit it
 # WINDROW=path                       another program; CHROMIUM=path another browser
-# WINDROW_BUDGETS=1                  with the budgets of a machine that does nothing else
+# WINDROW_BUDGETS=1                  with the time budgets of an idle machine
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

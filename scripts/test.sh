@@ -29,7 +29,7 @@ browser() {
     local -x WINDROW="${CARGO_TARGET_DIR:-target}/debug/windrow"
     if bash scripts/test-ui.sh; then return; fi
     bash scripts/test-ui.sh || return
-    printf '\nFLAKY: the browser was red once and then green\n'
+    printf '\nFLAKY: the browser tests failed once, then passed\n'
 }
 run browser browser
 run benches cargo test -p windrow --locked --benches
@@ -40,9 +40,9 @@ run client bash scripts/check-api.sh
 fuzz() {
     local seed="${SEED:-$RANDOM}"
     if env SEED="$seed" bash scripts/fuzz-api.sh; then return; fi
-    printf '\nred with seed %s; once more with the same\n' "$seed"
+    printf '\nfailed with seed %s; running it again\n' "$seed"
     env SEED="$seed" bash scripts/fuzz-api.sh || return
-    printf '\nFLAKY: seed %s was red once and then green\n' "$seed"
+    printf '\nFLAKY: seed %s failed once, then passed\n' "$seed"
 }
 run fuzz fuzz
 run doctests cargo test --workspace --locked --doc

@@ -13,7 +13,7 @@ use windrow_server::service::JobError;
 #[non_exhaustive]
 pub enum Error {
     /// The folder for progress can't be used; another program may hold it.
-    #[error("progress can't be kept in {}: {cause}", folder.display())]
+    #[error("progress can't be saved in {}: {cause}", folder.display())]
     Folder {
         /// Path of the folder.
         folder: PathBuf,
@@ -39,7 +39,7 @@ pub enum Error {
     #[error("{0}")]
     Setting(String),
     /// The job has no handler.
-    #[error("the job has no handler; give it one with Job::handler")]
+    #[error("the job has no handler; set one with Job::handler")]
     NoHandler,
     /// The items can't be read.
     #[error("{}: {}; {}", .0.what(), .0.because(), .0.hint())]
@@ -48,7 +48,7 @@ pub enum Error {
     #[error(transparent)]
     Job(#[from] JobError),
     /// The actors ended before the job was done.
-    #[error("windrow ended before the job did; what was saved is safe, run it again")]
+    #[error("windrow ended before the job; saved progress is safe, run it again")]
     Ended,
 }
 

@@ -115,8 +115,11 @@ impl NodeBuilder {
             (None, Some(_)) => {}
         }
         if let Some(listen) = &self.listen {
-            let unread =
-                || Error::Setting(format!("{listen} is no address and port, such as 127.0.0.1:7700"));
+            let unread = || {
+                Error::Setting(format!(
+                    "{listen} is not an address and port, such as 127.0.0.1:7700"
+                ))
+            };
             config.http.listen = listen.parse::<SocketAddr>().map_err(|_| unread())?;
         }
         if self.is_open {

@@ -7,7 +7,7 @@ for line in sys.stdin:
         continue
     user, answer = message["data"], {"result": "ok"}
     if not user["token"]:
-        answer = {"result": "skip"}                                # settled, and no error
+        answer = {"result": "skip"}                                # settled, not an error
     elif user["token"].startswith("expired-"):
         answer = {"result": "fail", "code": "TOKEN_EXPIRED", "message": "expired " + user["token"][8:]}
     elif user["time_zone"] == "Asia/Seoul":

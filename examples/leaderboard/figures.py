@@ -1,5 +1,5 @@
-# A worker that stands in for the team that knows what each driver did: it answers with the driver's figures in this round.
-# The round is the number of the task, so that a reader can tell whether an answer mixes two of them.
+# A worker that stands in for the team with the drivers' data: it returns the figures of a driver in this round. The round
+# is the number of the task, so that a reader can detect a mix of two rounds.
 import json, sys, zlib
 
 for line in sys.stdin:

@@ -1,4 +1,4 @@
-# A reduce: the figures of all drivers come as lines on standard input, the ranking of the teams is printed.
+# Reduce command: reads the figures of all drivers as lines from standard input, prints the ranking of the teams.
 import json, sys
 
 teams, rounds, drivers = {}, set(), 0
@@ -10,6 +10,6 @@ for line in sys.stdin:
     rounds.add(figures["round"])
     drivers += 1
 if len(rounds) != 1:
-    sys.exit(f"the results are of the rounds {sorted(rounds)}")
+    sys.exit(f"the results mix the rounds {sorted(rounds)}")
 ranking = sorted(teams.values(), key=lambda team: (-team["orders"], team["team"]))
 print(json.dumps({"round": rounds.pop(), "drivers": drivers, "teams": ranking}))

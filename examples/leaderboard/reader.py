@@ -1,5 +1,5 @@
-# Readers of the leaderboard: each polls for what is current and reads all of its results, and looks whether any answer
-# mixes two rounds. Ends after so many seconds and says how many answers were read.
+# Readers of the leaderboard: each polls for the current generation, reads all of its results and checks that no response
+# mixes two rounds. Runs for SECONDS, then prints the number of responses.
 #
 # python3 reader.py URL TOKEN SECONDS [READERS]
 import json, sys, threading, time, urllib.error, urllib.request
@@ -17,7 +17,7 @@ def get(path):
 
 
 def look(after):
-    """What is current beyond this publication, and all of its rows; none where nothing new came."""
+    """Returns the current generation after this publication and all of its rows, or None if nothing is new."""
     status, body = get(f"/v1/datasets/team-board/current?after={after}&wait=2s")
     if status == 204:
         return None
@@ -27,7 +27,7 @@ def look(after):
 
 
 def is_whole(current, rows):
-    """Whether the ranking is the one of exactly these rows, which are all of one round."""
+    """Returns True if the ranking was made from exactly these rows, and all are of one round."""
     orders = {}
     for row in rows:
         orders[row["team"]] = orders.get(row["team"], 0) + row["orders"]
@@ -42,17 +42,17 @@ def poll():
     while time.monotonic() < until:
         turn += 1
         try:
-            # Every third look waits for what is new; the others read what is there once more.
+            # Every third poll waits for a new publication; the others read the current one again.
             found = look(after if turn % 3 == 0 else 0)
         except (urllib.error.URLError, OSError) as why:
-            print(f"not read: {why}", file=sys.stderr)
+            print(f"read failed: {why}", file=sys.stderr)
             time.sleep(0.2)
             continue
         if found is None:
             continue
         current, rows = found
         if current["current_publication"] < after:
-            sys.exit("the pointer went back")
+            sys.exit("the current publication went backwards")
         after = current["current_publication"]
         with lock:
             answers += 1
@@ -67,5 +67,5 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-print(f"{answers} answers of {len(generations)} generations were read, {mixed} mixed")
+print(f"{answers} responses from {len(generations)} generations, {mixed} mixed")
 sys.exit(0 if answers > 0 and len(generations) > 1 and mixed == 0 else 1)

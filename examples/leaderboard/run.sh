@@ -1,11 +1,11 @@
 #!/bin/sh
-# A leaderboard: every few seconds the figures of all drivers are asked for afresh, a ranking of the teams is made of them
-# once all are there, and readers see one round or the next, never some of each.
+# A leaderboard: every few seconds a round fetches the figures of all drivers and publishes a ranking of the teams once all
+# are there. Readers see one round or the next, never a mix.
 #
 #   examples/leaderboard/run.sh            until Ctrl-C
-#   examples/leaderboard/run.sh --check    for a minute; the last line says how many answers were read, and that 0 were mixed
+#   examples/leaderboard/run.sh --check    for a minute; the last line counts the responses read, and how many mixed two rounds
 #
-# WINDROW is the program, if it isn't on the path; CHECK_SECONDS how long a check takes.
+# WINDROW: path of the program, if it isn't in PATH. CHECK_SECONDS: duration of a check.
 set -eu
 cd "$(dirname "$0")/../.."
 windrow=${WINDROW:-windrow}
@@ -37,7 +37,7 @@ done
 "$windrow" biz register drivers --command figures >/dev/null
 "$windrow" token create --role reader --business drivers --name board >"$place/reader.token"
 
-# A round every two seconds. One that is due while another runs waits for it.
+# A round every two seconds. A round that is due while another runs waits for it.
 "$windrow" schedule create drivers rounds --every 2s --overlap queue --items @examples/leaderboard/drivers.json \
     --rate 200/s --shards 2 --publish team-board --publish-key team --reduce command:rank >/dev/null
 
@@ -45,5 +45,5 @@ until "$windrow" dataset get team-board >"$place/first" 2>/dev/null; do
     kill -0 "$node" 2>/dev/null || { cat "$place/node.log" >&2; exit 1; }
     sleep 0.2
 done
-echo "the first ranking: $(cat "$place/first")"
+echo "first ranking: $(cat "$place/first")"
 python3 examples/leaderboard/reader.py "$url" "$(tail -n 1 "$place/reader.token")" "$seconds"

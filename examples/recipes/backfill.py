@@ -1,4 +1,4 @@
-# A backfill of shop.db. `make`: a shop with orders that lack their cents; `ids`: those that do; `work`: a worker for them.
+# A backfill of shop.db. `make` creates orders without cents, `ids` lists them, `work` is a worker that fills them in.
 import json, sqlite3, sys
 
 db = sqlite3.connect("shop.db", timeout=10)
@@ -14,7 +14,7 @@ def ids():
         print(json.dumps({"id": order}))
 
 def fill(order):
-    with db:                                        # done twice it does the same: nothing that was filled changes
+    with db:                                        # idempotent: values that are set stay as they are
         (price,) = db.execute("SELECT price FROM orders WHERE id = ?", [order]).fetchone()
         if price is None:
             return {"result": "fail", "code": "NO_PRICE"}

@@ -1,4 +1,4 @@
-# python3 examples/recipes/dedupe.py: each effect once, however often its item comes
+# python3 examples/recipes/dedupe.py: each effect once, however often its item is sent
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json, sqlite3
 

@@ -1,4 +1,4 @@
-# python3 examples/recipes/fencing.py: a run that was replaced has no effect any more
+# python3 examples/recipes/fencing.py: a replaced run has no effect
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json, sqlite3
 

@@ -1,10 +1,10 @@
-# A stand-in for the API of a language model: chat completions, a key, a limit a second, tokens that are counted.
+# A stand-in for a language model API: chat completions, an API key, a rate limit per second, token counts.
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json, os, threading, time
 
 KEY = os.environ.get("LLM_KEY", "sk-demo-0815")
 PER_SECOND = int(os.environ.get("PER_SECOND", 10))
-calls, lock = [], threading.Lock()                             # when the latest ones came
+calls, lock = [], threading.Lock()                             # times of the latest ones
 
 def is_too_fast():
     with lock:

@@ -1,10 +1,10 @@
-# An API as vendors have them: it wants a token, limits how fast it is called, and knows nothing of Windrow.
+# A stand-in for a vendor API: it requires a token, has a rate limit, and knows nothing about Windrow.
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json, os, re, time
 
 TOKEN = os.environ.get("API_TOKEN", "demo-token-4711")
 PER_SECOND = int(os.environ.get("PER_SECOND", 50))
-calls = []                                                     # when the latest ones came
+calls = []                                                     # times of the latest ones
 
 class Api(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"

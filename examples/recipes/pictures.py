@@ -1,4 +1,4 @@
-# python3 examples/recipes/pictures.py DIR: draws six small pictures, and one that is none
+# python3 examples/recipes/pictures.py DIR: draws six small pictures and one broken file
 import os, struct, sys, zlib
 
 def chunk(kind, data):

@@ -1,4 +1,4 @@
-# python3 examples/recipes/verify.py FILE: believes only calls that are signed with a secret of the file
+# python3 examples/recipes/verify.py FILE: accepts only calls signed with a secret of the file
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import base64, hashlib, hmac, json, sys, time
 
@@ -9,7 +9,7 @@ def is_signed(headers, body):
     sent_at = headers.get("webhook-timestamp", "")
     if not sent_at.isdigit() or abs(time.time() - int(sent_at)) > TOLERANCE:
         return False
-    signed = f'{headers.get("webhook-id")}.{sent_at}.'.encode() + body      # the body as it came, byte for byte
+    signed = f'{headers.get("webhook-id")}.{sent_at}.'.encode() + body      # the raw body, byte for byte
     right = ["v1," + base64.b64encode(hmac.digest(secret, signed, hashlib.sha256)).decode() for secret in SECRETS]
     sent = headers.get("webhook-signature", "").split()                    # two while a secret is rotated
     return any(hmac.compare_digest(one, other) for one in right for other in sent)

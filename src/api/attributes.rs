@@ -20,7 +20,7 @@ pub struct TaskAttributes;
 
 impl PartialSchema for TaskAttributes {
     fn schema() -> RefOr<Schema> {
-        let object = ObjectBuilder::new().description(Some("Attributes of a task, as they are written."));
+        let object = ObjectBuilder::new().description(Some("Attributes of a task, as the node writes them."));
         let all = ATTRIBUTES.iter().fold(object, |object, attribute| {
             object
                 .required(attribute.name)

@@ -35,7 +35,7 @@ pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::E
             "a reason has at most {REASON_MAX} characters"
         ))),
         Some(text) if text.contains('\0') => Err(D::Error::custom(
-            "a reason has no NUL, which databases don't store",
+            "a reason can't contain NUL, which databases don't store",
         )),
         text => Ok(text),
     }

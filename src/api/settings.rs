@@ -97,7 +97,7 @@ fn either(about: &str, text: ObjectBuilder, number: ObjectBuilder) -> RefOr<Sche
 
 /// Schema of the member that originally held the retry settings.
 pub fn retry(is_request: bool) -> RefOr<Schema> {
-    let about = "The same as `max_attempts`, `backoff` and `on_exhausted`, where they were at first.";
+    let about = "Older place of `max_attempts`, `backoff` and `on_exhausted`; the same values.";
     let mut retry = object(about, is_request, |name| OF_RETRIES.contains(&name));
     retry.schema_type = nullable(Type::Object, is_request);
     RefOr::T(retry.into())
@@ -124,14 +124,14 @@ pub struct TuningSettings;
 
 impl PartialSchema for TuningSettings {
     fn schema() -> RefOr<Schema> {
-        let about = "Some of the live settings of a task; what isn't named stays. Keys and defaults: `[task_defaults]`.";
+        let about = "Live settings of a task to change; omitted ones stay as they are. Keys and defaults: `[task_defaults]`.";
         RefOr::T(object(about, true, |_| true).into())
     }
 }
 
 impl PartialSchema for TaskSettings {
     fn schema() -> RefOr<Schema> {
-        let mut settings = object("The live settings of a task, as they are written.", false, |_| {
+        let mut settings = object("Live settings of a task, as the node writes them.", false, |_| {
             true
         });
         settings.properties.insert(RETRY.to_owned(), retry(false));

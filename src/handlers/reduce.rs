@@ -88,8 +88,9 @@ impl Reducer {
             );
             return Err(ReduceError::Failed(text));
         };
-        let (status, heard) = ended
-            .map_err(|why| ReduceError::Unavailable(format!("{name} can't be started or heard: {why}")))?;
+        let (status, heard) = ended.map_err(|why| {
+            ReduceError::Unavailable(format!("{name} can't be started or its output read: {why}"))
+        })?;
         judge(&name, status, heard, self.answer_bytes_max)
     }
 
@@ -207,7 +208,8 @@ fn judge(name: &str, status: ExitStatus, heard: Heard, most: usize) -> Result<Ve
         )));
     }
     if status.success() {
-        return printed.map_err(|why| ReduceError::Unavailable(format!("{name} can't be heard: {why}")));
+        return printed
+            .map_err(|why| ReduceError::Unavailable(format!("the output of {name} can't be read: {why}")));
     }
     let said = match heard.tail.as_str() {
         "" => "stderr was empty".to_owned(),

@@ -268,7 +268,7 @@ fn panicked(payload: &(dyn std::any::Any + Send)) -> Failure {
         PANIC,
         format!(
             "the handler panicked: {}",
-            text.unwrap_or("(a payload that is no text)")
+            text.unwrap_or("(the panic payload is not text)")
         ),
     )
 }

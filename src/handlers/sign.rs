@@ -20,11 +20,12 @@ const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 pub enum SecretError {
     /// The prefix, the base64 or the length is wrong.
     #[error(
-        "signing secret {0} is not `whsec_` followed by 24 to 64 bytes in base64; `openssl rand -base64 32` makes one"
+        "signing secret {0} is not `whsec_` followed by 24 to 64 bytes in base64; create one with \
+         `openssl rand -base64 32`"
     )]
     Malformed(usize),
     /// There are more than [`SECRETS_MAX`] secrets.
-    #[error("there are {0} signing secrets; at most 2 make sense, the new one and the one before it")]
+    #[error("there are {0} signing secrets; at most 2 are allowed, the new one and the previous one")]
     TooMany(usize),
 }
 

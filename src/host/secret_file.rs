@@ -58,7 +58,7 @@ impl fmt::Display for SecretFileError {
             SecretFault::Malformed => write!(f, "{path} {}", kind.form),
             SecretFault::Exposed => write!(
                 f,
-                "others than its owner may read or change the {what} {path}; chmod 600 {path}"
+                "other users can read or change the {what} {path}; run chmod 600 {path}"
             ),
         }
     }
@@ -79,7 +79,7 @@ impl SecretFile {
             return Err(self.error(path, SecretFault::Exposed));
         }
         if mode & 0o040 != 0 {
-            tracing::warn!(path = %path.display(), "the group of the {} may read it", self.what);
+            tracing::warn!(path = %path.display(), "the {} is readable by its group", self.what);
         }
         let mut text = String::new();
         file.take(BYTES_MAX).read_to_string(&mut text).map_err(fail)?;

@@ -217,7 +217,7 @@ fn refuse_unsafe(path: &Path) -> Result<(), LockError> {
     if found.uid() != me.as_raw() && found.uid() != ROOT {
         return unsafe_(
             path.to_owned(),
-            "belongs to another user, who could change all that is kept there",
+            "belongs to another user, who could change its content",
         );
     }
     // A volume that belongs to the system has the group that its users were given for it.
@@ -231,7 +231,7 @@ fn refuse_unsafe(path: &Path) -> Result<(), LockError> {
         let mode = above.metadata().map_err(|cause| refuse(above, cause))?.mode();
         // In a sticky directory such as /tmp, others can't rename what isn't theirs.
         if mode & 0o002 != 0 && mode & STICKY == 0 {
-            let why = "can be written by other users, who could put another directory in the place of what is below it";
+            let why = "can be written by other users, who could replace the directories below it";
             return unsafe_(above.to_owned(), why);
         }
     }
@@ -240,7 +240,7 @@ fn refuse_unsafe(path: &Path) -> Result<(), LockError> {
         if own.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
             return unsafe_(
                 own,
-                "is a link; what is kept in this directory is never read or written through one",
+                "is a symbolic link; state is never read or written through a link",
             );
         }
     }

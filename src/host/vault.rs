@@ -29,7 +29,7 @@ const KEY_FILE_DEFAULT: &str = "key";
 const KEY: SecretFile = SecretFile {
     what: "key",
     setting: "auth.key_file",
-    form: "is not 32 bytes in base64; a new key: openssl rand -base64 32 > FILE; chmod 600 FILE",
+    form: "is not 32 bytes in base64; to create a key: openssl rand -base64 32 > FILE; chmod 600 FILE",
     refused: 0o026,
 };
 

@@ -72,7 +72,7 @@ impl BlockIndex {
         if begins && grows && ends {
             Ok(BlockIndex { blocks, rows, bytes })
         } else {
-            Err(DamagedIndex("its blocks don't follow each other".to_owned()))
+            Err(DamagedIndex("its blocks are not contiguous".to_owned()))
         }
     }
 

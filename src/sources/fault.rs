@@ -90,27 +90,24 @@ impl fmt::Display for FaultKind {
                 write!(f, "{actual} field{plural}, expected {expected}")
             }
             FaultKind::NotUtf8 => write!(f, "not valid UTF-8"),
-            FaultKind::NotJson(reason, _) => write!(f, "not one JSON value: {reason}"),
-            FaultKind::Nul => write!(f, "a NUL byte, which no line of text has"),
+            FaultKind::NotJson(reason, _) => write!(f, "not a single JSON value: {reason}"),
+            FaultKind::Nul => write!(f, "a NUL byte, which text can't contain"),
             FaultKind::LikeJson(false) => {
-                write!(f, "this looks like NDJSON, not like the header of a CSV file")
+                write!(f, "this looks like NDJSON, not a CSV header")
             }
-            FaultKind::LikeJson(true) => write!(
-                f,
-                "this looks like a JSON array, not like the header of a CSV file"
-            ),
+            FaultKind::LikeJson(true) => write!(f, "this looks like a JSON array, not a CSV header"),
             FaultKind::TooLong => write!(f, "longer than {} KiB", ROW_BYTES_MAX / 1024),
             FaultKind::UnclosedQuote => write!(f, "a quote is opened and never closed"),
             FaultKind::QuoteInText { below } => {
                 write!(f, "a quote inside an unquoted field{}", Below(*below))
             }
             FaultKind::TextBehindQuote { below } => {
-                write!(f, "text behind the closing quote of a field{}", Below(*below))
+                write!(f, "text after the closing quote of a field{}", Below(*below))
             }
             FaultKind::SepLine(named) => {
                 write!(f, "\"sep={}\" names the delimiter", named.escape_debug())
             }
-            FaultKind::DuplicateColumn(name) => write!(f, "column {name:?} comes twice"),
+            FaultKind::DuplicateColumn(name) => write!(f, "duplicate column {name:?}"),
             FaultKind::RowCount { expected, actual } => write!(f, "{actual} rows, expected {expected}"),
         }
     }
@@ -135,40 +132,44 @@ impl FaultKind {
         match self {
             // A single column is usually several, split at the wrong character.
             FaultKind::Ragged { expected: 1, .. } => {
-                "name what stands between the fields, such as --delimiter ';' or --delimiter tab; quote fields with commas in them"
+                "set the delimiter, such as --delimiter ';' or --delimiter tab; quote fields that contain \
+                 commas"
             }
             FaultKind::Ragged { .. } => {
                 "check the delimiter (--delimiter) and that fields with commas or newlines are quoted"
             }
             FaultKind::NotUtf8 => {
-                "convert the file from what it was written in: iconv -f LATIN1 -t UTF-8 FILE (Western Europe), -f GB18030 (Chinese)"
+                "convert the file from its encoding to UTF-8: iconv -f LATIN1 -t UTF-8 FILE (Western \
+                 Europe), -f GB18030 (Chinese)"
             }
             FaultKind::Nul => {
-                "items that NULs end, as find -print0 writes them, are read with --lines FILE --null; names of files are found with --glob PATTERN"
+                "for NUL-terminated items (find -print0) use --lines FILE --null; for file names use \
+                 --glob PATTERN"
             }
-            FaultKind::NotJson(_, Looks::Csv) => "it looks like CSV: read it as such with --csv FILE",
+            FaultKind::NotJson(_, Looks::Csv) => "it looks like CSV: read it with --csv FILE",
             FaultKind::LikeJson(false) => "read it as NDJSON: --ndjson FILE",
             FaultKind::NotJson(_, Looks::Object) => "write one JSON value per line: jq -c . FILE",
             FaultKind::NotJson(_, Looks::Other) => {
-                "correct that line: each is one JSON value of its own; lines of plain text are read with --lines FILE"
+                "fix that line: each line must be one JSON value; for lines of plain text use --lines FILE"
             }
             FaultKind::NotJson(_, Looks::Array) | FaultKind::LikeJson(true) => {
                 "write one JSON value per line and read it with --ndjson, for example: jq -c '.[]' FILE"
             }
             FaultKind::TooLong => {
-                "put large data elsewhere and its address into the row; or look for an open quote"
+                "store large data elsewhere and put its URL into the row; or look for an unclosed quote"
             }
             FaultKind::UnclosedQuote => {
                 "double the quotes inside quoted fields; or read quotes as text with --no-quote"
             }
             FaultKind::QuoteInText { .. } | FaultKind::TextBehindQuote { .. } => {
-                "double the quotes inside quoted fields; --no-quote reads quotes as text, --lenient takes such rows as they come"
+                "double the quotes inside quoted fields; --no-quote reads quotes as text, --lenient \
+                 accepts such rows"
             }
-            FaultKind::SepLine(_) => "name it with --delimiter too; then the line is skipped",
+            FaultKind::SepLine(_) => "pass it with --delimiter too; the line is then skipped",
             FaultKind::DuplicateColumn(_) => {
-                "rename a column; or, if the first line is data, read it as such with --no-header"
+                "rename a column; or, if the first line is data, use --no-header"
             }
-            FaultKind::RowCount { .. } => "report it; this is a mistake of windrow",
+            FaultKind::RowCount { .. } => "please report this; it is a bug in windrow",
         }
     }
 }
@@ -200,7 +201,7 @@ pub enum IndexError {
     #[error("{0}")]
     BadFormat(String),
     /// The file was written to during the pass.
-    #[error("it was changed while it was being read")]
+    #[error("it changed while it was being read")]
     ChangedMeanwhile,
     /// The input can't be read.
     #[error("reading failed: {0}")]
@@ -225,21 +226,18 @@ impl IndexError {
     /// Returns a suggestion for people.
     pub fn hint(&self) -> &'static str {
         match self {
-            IndexError::BadRows { faults, .. } => {
-                faults.first().map_or("look at the file", |f| f.kind.hint())
-            }
-            IndexError::NoRows { header: true } => {
-                "add rows; or, if the only line is data, read it as such with --no-header"
-            }
+            IndexError::BadRows { faults, .. } => faults.first().map_or("check the file", |f| f.kind.hint()),
+            IndexError::NoRows { header: true } => "add rows; or, if the only line is data, use --no-header",
             IndexError::NoHeader => {
-                "check that whatever writes the file has run; a CSV without a header is read with --no-header"
+                "check that the program that writes the file has run; for a CSV without a header use \
+                 --no-header"
             }
-            IndexError::NoRows { header: false } => "check that whatever writes the file has run",
+            IndexError::NoRows { header: false } => "check that the program that writes the file has run",
             IndexError::NotText("a gzip file") => "unpack it: gunzip -c FILE | … -",
             IndexError::NotText("a zstd file") => "unpack it: zstd -dc FILE | … -",
             IndexError::NotText("a bzip2 file") => "unpack it: bzip2 -dc FILE | … -",
             IndexError::NotText("an xz file") => "unpack it: xz -dc FILE | … -",
-            IndexError::NotText("a tar archive") => "name a file in it: tar -xOf ARCHIVE FILE | … -",
+            IndexError::NotText("a tar archive") => "extract one file of it: tar -xOf ARCHIVE FILE | … -",
             IndexError::NotText("UTF-16") => "convert it: iconv -f UTF-16 -t UTF-8 FILE",
             IndexError::NotText(_) => "export it as CSV (UTF-8) or NDJSON",
             IndexError::BadFormat(_) => "use one ASCII character, for example , ; | or a tab",
@@ -260,8 +258,8 @@ fn list(faults: &[Fault], more: bool) -> String {
         .collect();
     match faults.len() - told.len() {
         0 => {}
-        1 => told.push("1 other line is no JSON either".to_owned()),
-        others => told.push(format!("{others} other lines are no JSON either")),
+        1 => told.push("1 other line is not JSON either".to_owned()),
+        others => told.push(format!("{others} other lines are not JSON either")),
     }
     let mut text = told.join("; ");
     let is_whole = faults

@@ -134,7 +134,7 @@ impl Inner {
     fn read(&self, at: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
         let Some(block) = self.index.locate(at) else {
             let text = format!(
-                "{} has {} rows, there is no item {}",
+                "{} has {} rows; there is no item {}",
                 self.name(),
                 self.rows,
                 at.0
@@ -170,7 +170,7 @@ impl Inner {
             }
             Ok(()) => Ok(bytes),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                Err(self.changed(block, "the file has become shorter"))
+                Err(self.changed(block, "the file is shorter than before"))
             }
             Err(error) => {
                 *self.file.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -208,21 +208,21 @@ impl Inner {
     fn changed(&self, block: &Located, because: &str) -> SourceError {
         if self.copy.is_some() {
             return SourceError::Changed(format!(
-                "{} can't be read: {because}; try: delete {} and start again, which unpacks the file anew",
+                "{} can't be read: {because}; try: delete {} and start again, to unpack the file again",
                 self.rows_named(block),
                 self.path.display()
             ));
         }
         SourceError::Changed(format!(
-            "{} have changed: {because}; try: put the old file back and start again, or make a new task \
-             from the file as it is now (run: --restart)",
+            "{} have changed: {because}; try: restore the old file and start again, or create a task from \
+             the current file (run: --restart)",
             self.rows_named(block)
         ))
     }
 
     fn unreadable(&self, block: &Located, error: &io::Error) -> SourceError {
         SourceError::Unreadable(format!(
-            "{} can't be read: {error}; try: check that the file and its disk are there",
+            "{} can't be read: {error}; try: check that the file exists and its disk is mounted",
             self.rows_named(block)
         ))
     }

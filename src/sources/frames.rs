@@ -162,7 +162,7 @@ impl Frames {
             Ok(())
         } else {
             Err(DamagedIndex(
-                "its blocks are not those of the unpacked copy".to_owned(),
+                "its blocks don't match the unpacked copy".to_owned(),
             ))
         }
     }

@@ -32,7 +32,7 @@ impl fmt::Display for Skipped {
             1 => write!(f, " and 1 other file")?,
             others => write!(f, " and {others} other files")?,
         }
-        f.write_str("; --strict refuses them")
+        f.write_str("; use --strict to fail instead")
     }
 }
 

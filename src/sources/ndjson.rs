@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_line_that_is_no_json_is_followed_by_what_helps_with_it() {
         for (row, helps) in [
-            ("{bad", "correct that line"),
+            ("{bad", "fix that line"),
             ("hello", "--lines FILE"),
             ("[", "jq -c '.[]' FILE"),
             ("{", "jq -c . FILE"),

@@ -123,7 +123,7 @@ pub async fn open_piped(
             }
         }
         SourceSpec::Appended => Err(OpenSourceError::BadSpec(
-            "items are appended to a task on a node; this has no file".to_owned(),
+            "appended items are kept on a node, not in a file".to_owned(),
         )),
         SourceSpec::Redrive(_) => Err(OpenSourceError::BadSpec(
             "it is a redrive; only a node can open it".to_owned(),
@@ -134,7 +134,7 @@ pub async fn open_piped(
 fn open_range(spec: &SourceSpec, total: ItemCount) -> Result<OpenedSource, OpenSourceError> {
     if total.0 > INDEX_MAX {
         return Err(OpenSourceError::BadSpec(format!(
-            "there can't be more than {INDEX_MAX} items"
+            "there are more than {INDEX_MAX} items"
         )));
     }
     finish_small(spec, Arc::new(RangeSource::new(total)), 0, total)

@@ -68,11 +68,11 @@ impl OpenSourceError {
     /// Returns what failed, for people.
     pub fn what(&self) -> String {
         match self {
-            OpenSourceError::BadSpec(_) => "the source's description can't be used".to_owned(),
+            OpenSourceError::BadSpec(_) => "the description of the source is invalid".to_owned(),
             OpenSourceError::NoItems => "there are no items".to_owned(),
             OpenSourceError::NoMatch(_) => "there are no files".to_owned(),
             OpenSourceError::Unlisted(skipped) => format!("{} can't be listed", skipped.first.display()),
-            OpenSourceError::BadPattern { pattern, .. } => format!("the pattern {pattern} can't be used"),
+            OpenSourceError::BadPattern { pattern, .. } => format!("the pattern {pattern} is invalid"),
             OpenSourceError::NotFound(path)
             | OpenSourceError::NotAFile(path)
             | OpenSourceError::OddPath(path)
@@ -81,9 +81,9 @@ impl OpenSourceError {
             OpenSourceError::InlineTooLong => "the inline list is too long".to_owned(),
             OpenSourceError::Index { name, .. } => format!("{name} can't be used as items"),
             OpenSourceError::Spool { name, path, .. } => {
-                format!("{name} can't be kept in {}", path.display())
+                format!("{name} can't be stored in {}", path.display())
             }
-            OpenSourceError::Store(_) => "the source can't be remembered".to_owned(),
+            OpenSourceError::Store(_) => "the source can't be saved".to_owned(),
         }
     }
 
@@ -91,7 +91,7 @@ impl OpenSourceError {
     pub fn because(&self) -> String {
         match self {
             OpenSourceError::BadSpec(reason) => reason.clone(),
-            OpenSourceError::NoItems => "the source counts 0 items".to_owned(),
+            OpenSourceError::NoItems => "the source has 0 items".to_owned(),
             OpenSourceError::NoMatch(pattern) => format!("no file matches {pattern}"),
             OpenSourceError::Unlisted(skipped) => skipped.why.clone(),
             OpenSourceError::BadPattern { why, .. } => why.clone(),
@@ -112,21 +112,22 @@ impl OpenSourceError {
     /// Returns a suggestion for people.
     pub fn hint(&self) -> &'static str {
         match self {
-            OpenSourceError::BadSpec(_) => "compare it with the documentation of sources",
+            OpenSourceError::BadSpec(_) => "see the documentation of sources",
             OpenSourceError::NoItems => "give at least one item",
             OpenSourceError::NoMatch(_) => {
-                "check the directory; ** goes into directories below; names that begin with a dot are matched by a dot"
+                "check the directory; ** also matches subdirectories; hidden files match only a pattern \
+                 with a leading dot"
             }
-            OpenSourceError::Unlisted(_) => "remove, rename or mend it, or narrow the pattern",
+            OpenSourceError::Unlisted(_) => "remove, rename or repair it, or narrow the pattern",
             OpenSourceError::BadPattern { .. } => {
-                "write it as shells do: 'in/*.png', 'in/**/*.{png,jpg}'; \\ before a character takes it as it is"
+                "use shell syntax: 'in/*.png', 'in/**/*.{png,jpg}'; \\ escapes a character"
             }
             OpenSourceError::NotFound(_) => "check the path",
-            OpenSourceError::NotAFile(path) if path.is_dir() => "name a file in it",
-            OpenSourceError::NotAFile(_) => "pipe it in: - instead of its path, and < or | before it",
+            OpenSourceError::NotAFile(path) if path.is_dir() => "pass a file in it",
+            OpenSourceError::NotAFile(_) => "pipe it in: pass - as the path, and use < or |",
             OpenSourceError::OddPath(_) => "rename the file",
             OpenSourceError::Unreadable { .. } => "check its permissions and its disk",
-            OpenSourceError::Terminal => "pipe items in, or name a file",
+            OpenSourceError::Terminal => "pipe items in, or pass a file",
             OpenSourceError::InlineTooLong => "put the list into an NDJSON file",
             OpenSourceError::Index { error, .. } => error.hint(),
             OpenSourceError::Spool { .. } => "check the free space and permissions of the state directory",

@@ -226,7 +226,7 @@ fn remove_other_copies(dir: &Path, kept: &str) {
             .to_str()
             .is_some_and(|name| name != kept && name.starts_with(&format!("{place}-")));
         if is_other && let Err(error) = fs::remove_file(dir.join(&name)) {
-            tracing::warn!(name = %name.display(), %error, "the copy of an older content stays behind");
+            tracing::warn!(name = %name.display(), %error, "can't delete the copy of older content");
         }
     }
 }

@@ -45,7 +45,7 @@ pub enum ReceiveError {
     #[error("unpacked, it is longer than {0} bytes (http.upload_limit)")]
     UnpacksTooLarge(u64),
     /// The sender has used up the storage quota.
-    #[error("the uploads of this business take {stored} bytes; it may store {quota} (http.upload_quota)")]
+    #[error("the uploads of this business take {stored} bytes; its quota is {quota} (http.upload_quota)")]
     OverQuota {
         /// Bytes stored by the sender.
         stored: u64,
@@ -53,7 +53,7 @@ pub enum ReceiveError {
         quota: u64,
     },
     /// The sender disconnected before the end.
-    #[error("it ended in the middle: {0}")]
+    #[error("it ended early: {0}")]
     Broken(String),
     /// The store can't be read or written.
     #[error(transparent)]
@@ -86,7 +86,7 @@ pub async fn receive(
     if outcome.is_err()
         && let Err(error) = uploads.discard(id).await
     {
-        tracing::warn!(%id, %error, "a refused upload stays until it is too old");
+        tracing::warn!(%id, %error, "can't delete a rejected upload; it stays until it expires");
     }
     outcome.map(|()| id)
 }

@@ -186,7 +186,7 @@ impl Read for Arrived<'_> {
                     self.chunk = chunk;
                 }
                 Some(Fed::End) => self.has_all = true,
-                None => return Err(io::Error::other("its sender went away")),
+                None => return Err(io::Error::other("the sender disconnected")),
             }
         }
         let read = self.chunk.len().min(buffer.len());
@@ -206,7 +206,7 @@ impl Write for Kept<'_> {
         if !bytes.is_empty() {
             let piece = Bytes::copy_from_slice(bytes);
             let sent = self.turn.pause(|| self.keep.blocking_send(piece));
-            sent.map_err(|_| io::Error::other("nobody keeps it"))?;
+            sent.map_err(|_| io::Error::other("the receiver is gone"))?;
         }
         Ok(bytes.len())
     }

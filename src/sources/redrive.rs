@@ -74,9 +74,7 @@ impl RedriveSource {
                 let found = self.failures.places(origin, code, first + skip, count).await;
                 let found = found.map_err(|error| SourceError::Unreadable(error.to_string()))?;
                 if found.len() != count as usize {
-                    let text = format!(
-                        "failures {code} of {origin} are gone: they are no longer kept; try: a new redrive"
-                    );
+                    let text = format!("failures {code} of {origin} are no longer kept; try: a new redrive");
                     return Err(SourceError::Changed(text));
                 }
                 items.extend(found);
@@ -87,7 +85,7 @@ impl RedriveSource {
 
     async fn read_block(&self, at: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
         if at.0 >= self.total {
-            let text = format!("the redrive has {} items, there is no item {}", self.total, at.0);
+            let text = format!("the redrive has {} items; there is no item {}", self.total, at.0);
             return Err(SourceError::BadRow(text));
         }
         let first = at.0 - at.0 % BLOCK;

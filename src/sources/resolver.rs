@@ -41,7 +41,7 @@ impl SourceResolver for Resolver {
             .uploads
             .upload(id)
             .await?
-            .ok_or_else(|| refused("isn't there; upload it (again)"))?;
+            .ok_or_else(|| refused("does not exist; upload it again"))?;
         if upload.state != UploadState::Ready {
             return Err(refused("is not complete; send the rest of it"));
         }
@@ -138,7 +138,7 @@ impl SourceResolver for Resolver {
             Ok(SourceSpec::Redrive(spec)) => Ok(Some(spec)),
             Ok(_) => Ok(None),
             Err(why) => Err(ResolveError::Refused(format!(
-                "the stored source can't be understood: {why}"
+                "the stored source can't be parsed: {why}"
             ))),
         }
     }
@@ -152,7 +152,7 @@ impl Resolver {
     }
 
     async fn open(&self, upload: &Upload) -> Result<(Format, Option<String>, UploadSource), ResolveError> {
-        let damaged = || ResolveError::Refused(format!("the format of {} can't be understood", upload.id));
+        let damaged = || ResolveError::Refused(format!("the format of {} can't be parsed", upload.id));
         let (format, packing) = stored_format(upload).ok_or_else(damaged)?;
         let opened =
             UploadSource::open(self.uploads.clone(), self.sources.as_ref(), upload.id, &format).await;
@@ -201,10 +201,7 @@ fn of_list(items: Box<RawValue>) -> Result<ResolvedSource, ResolveError> {
 
 fn finish(spec: &SourceSpec, checksum: u64, total: ItemCount) -> Result<ResolvedSource, ResolveError> {
     if total.0 > INDEX_MAX {
-        let text = format!(
-            "the source counts {} items; a task has at most {INDEX_MAX}",
-            total.0
-        );
+        let text = format!("the source has {} items; a task has at most {INDEX_MAX}", total.0);
         return Err(ResolveError::Refused(text));
     }
     Ok(ResolvedSource {

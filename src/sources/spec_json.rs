@@ -81,7 +81,7 @@ impl TryFrom<RawSpec> for SourceSpec {
         };
         if let Some(member) = raw.members().into_iter().find(|member| !allowed.contains(member)) {
             return Err(format!(
-                "the source's member {member:?} doesn't belong to the kind {:?}",
+                "the source's member {member:?} is not allowed for the type {:?}",
                 raw.kind
             ));
         }
@@ -103,7 +103,7 @@ impl TryFrom<RawSpec> for SourceSpec {
                 });
             }
         }
-        .ok_or_else(|| format!("the source of kind {:?} lacks its {:?}", raw.kind, allowed[0]))
+        .ok_or_else(|| format!("the source of type {:?} requires {:?}", raw.kind, allowed[0]))
     }
 }
 
@@ -124,7 +124,7 @@ fn redrive(raw: RawSpec) -> Result<RedriveSpec, String> {
         let (RedrivePart::Places { first, count, .. } | RedrivePart::Indexes { first, count }) = part;
         sum = sum.saturating_add(*count);
         if *count == 0 || first.saturating_add(*count) > INDEX_MAX {
-            return Err(format!("{count} failures from {first} on are none"));
+            return Err(format!("{count} failures from {first} on is not a valid range"));
         }
     }
     if parts.is_empty() || sum > INDEX_MAX {
@@ -147,7 +147,7 @@ fn input(path: Option<String>, spooled: Option<String>, upload: Option<i64>) -> 
         {
             Ok(Input::Spooled(name))
         }
-        (None, Some(name), None) => Err(format!("{name:?} is no spooled file's name")),
+        (None, Some(name), None) => Err(format!("{name:?} is not the name of a spooled file")),
         (None, None, None) => Err("the source has neither path nor spooled nor upload".to_owned()),
         _ => Err("the source has more than one of path, spooled and upload".to_owned()),
     }
@@ -161,7 +161,7 @@ fn file_format(kind: &str, format: Option<CsvFormat>) -> Result<Format, String> 
         ("nul", None) => Ok(Format::Nul),
         ("ndjson" | "lines" | "nul", Some(_)) => Err(format!("{kind} has no format options")),
         _ => Err(format!(
-            "{kind:?} is no kind of source; there are range, inline, csv, ndjson, lines, nul and redrive"
+            "{kind:?} is not a type of source; use range, inline, csv, ndjson, lines, nul or redrive"
         )),
     }
 }

@@ -132,7 +132,7 @@ impl Drop for Incoming {
         if !self.kept
             && let Err(error) = fs::remove_file(&self.path)
         {
-            tracing::warn!(path = %self.path.display(), %error, "half a spooled input stays behind");
+            tracing::warn!(path = %self.path.display(), %error, "can't delete a partly spooled input");
         }
     }
 }

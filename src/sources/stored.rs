@@ -171,7 +171,7 @@ impl StoredSources {
                 // An empty list, while files must have items.
                 SourceSpec::Inline { items } if task.total == ItemCount(0) => {
                     let source = InlineSource::new(&items);
-                    Arc::new(source.ok_or_else(|| damaged(task, "it is no list"))?)
+                    Arc::new(source.ok_or_else(|| damaged(task, "it is not a list"))?)
                 }
                 SourceSpec::Redrive(spec) => self.redrive(task, spec, depth).await?,
                 spec => self.file(task, &spec).await?,
@@ -204,10 +204,7 @@ impl StoredSources {
         if opened.meaning == task.meaning {
             return Ok(opened.source);
         }
-        let text = format!(
-            "the source of {} holds other items than when the task was made",
-            task.id
-        );
+        let text = format!("the source of {} has changed since the task was created", task.id);
         Err(StoredSourceError::Changed(text))
     }
 
@@ -221,8 +218,12 @@ impl StoredSources {
             .checked_sub(1)
             .ok_or_else(|| damaged(task, "too many redrives of redrives"))?;
         let origin = self.tasks.get(spec.origin).await.map_err(unavailable)?;
-        let gone =
-            || StoredSourceError::Changed(format!("{}, whose failures these are, is gone", spec.origin));
+        let gone = || {
+            StoredSourceError::Changed(format!(
+                "the task {}, whose failures these are, no longer exists",
+                spec.origin
+            ))
+        };
         let source = self.open_within(&origin.ok_or_else(gone)?, next).await?;
         Ok(Arc::new(RedriveSource::new(spec, self.failures.clone(), source)))
     }
@@ -256,7 +257,7 @@ fn unavailable(error: StoreError) -> StoredSourceError {
 }
 
 fn damaged(task: &TaskView, why: &str) -> StoredSourceError {
-    StoredSourceError::Changed(format!("the source of {} can't be understood: {why}", task.id))
+    StoredSourceError::Changed(format!("the source of {} can't be parsed: {why}", task.id))
 }
 
 /// Classifies an error: only an unresponsive store or a failing disk is worth a retry.

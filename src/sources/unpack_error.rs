@@ -70,11 +70,11 @@ impl fmt::Display for UnpackError {
             ..
         } = self;
         match &self.kind {
-            UnpackFault::Truncated => write!(f, "its {packing} data end in the middle, after {read} bytes"),
+            UnpackFault::Truncated => write!(f, "its {packing} data is truncated after {read} bytes"),
             UnpackFault::Corrupt(why) => {
                 write!(
                     f,
-                    "its {packing} data are damaged within the first {read} bytes ({why})"
+                    "its {packing} data is damaged within the first {read} bytes ({why})"
                 )
             }
             UnpackFault::Memory(mib) => write!(
@@ -83,13 +83,13 @@ impl fmt::Display for UnpackError {
             ),
             UnpackFault::Expansion(allowed) => write!(
                 f,
-                "its {packing} data unpack to more than {} times their size: {read} bytes to over {unpacked}; such \
-                 files are made to fill disks",
+                "its {packing} data unpacks to more than {} times its size: {read} bytes to over \
+                 {unpacked}; it may be a decompression bomb",
                 allowed.ratio
             ),
         }?;
         if *rows > 0 {
-            write!(f, "; {rows} rows before that were sound")?;
+            write!(f, "; {rows} rows before that were valid")?;
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ impl UnpackError {
     pub(super) fn hint(&self) -> &'static str {
         match (&self.kind, self.packing) {
             (UnpackFault::Truncated, _) => {
-                "wait until whatever writes it has ended, or copy it again from where it came from"
+                "wait until the program that writes it has finished, or copy it again"
             }
             (UnpackFault::Corrupt(_), Packing::Gzip) => "check it with gzip -t FILE, and copy it again",
             (UnpackFault::Corrupt(_), Packing::Zstd) => "check it with zstd -t FILE, and copy it again",
@@ -125,13 +125,13 @@ impl UnpackError {
                 "compress it with zstd -19 or less and without --long, or send it unpacked"
             }
             (UnpackFault::Memory(_), Packing::Xz) => {
-                "compress it with xz -9 or less, or unpack it in front: xz -dc FILE | … -"
+                "compress it with xz -9 or less, or unpack it first: xz -dc FILE | … -"
             }
             (UnpackFault::Memory(_), _) => {
-                "compress it with --long=27 or less, or unpack it in front: zstd -dc --long=31 FILE | … -"
+                "compress it with --long=27 or less, or unpack it first: zstd -dc --long=31 FILE | … -"
             }
             (UnpackFault::Expansion(_), _) => {
-                "if it is meant to be so, unpack it in front, such as: gzip -dc FILE | … -"
+                "if this is intended, unpack it first, for example: gzip -dc FILE | … -"
             }
         }
     }

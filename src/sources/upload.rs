@@ -79,7 +79,8 @@ impl UploadSource {
         id: UploadId,
         format: &Format,
     ) -> Result<UploadSource, OpenSourceError> {
-        let missing = || OpenSourceError::BadSpec(format!("there is no upload {id} that is ready"));
+        let missing =
+            || OpenSourceError::BadSpec(format!("the upload {id} does not exist or is not complete"));
         let upload = uploads.upload(id).await?.ok_or_else(missing)?;
         let found = sources.find(&location(id), &format.to_text()).await?;
         let (source, indexed) = found.ok_or_else(missing)?;
@@ -118,7 +119,7 @@ impl UploadSource {
         };
         let read = self.bytes.read(place).await;
         let bytes = read.map_err(|error| SourceError::Unreadable(self.said(block, &error.to_string())))?;
-        bytes.ok_or_else(|| self.changed(block, "a part of it is gone"))
+        bytes.ok_or_else(|| self.changed(block, "part of it is missing"))
     }
 
     fn said(&self, block: &Located, what: &str) -> String {
@@ -131,14 +132,14 @@ impl UploadSource {
     }
 
     fn changed(&self, block: &Located, because: &str) -> SourceError {
-        let text = format!("they are not as they were sent: {because}; try: upload it again");
+        let text = format!("they differ from what was uploaded: {because}; try: upload the file again");
         SourceError::Changed(self.said(block, &text))
     }
 
     async fn read_rows(&self, at: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
         let Some(block) = self.index.locate(at) else {
             let text = format!(
-                "{} has {} rows, there is no item {}",
+                "{} has {} rows; there is no item {}",
                 self.bytes.id, self.indexed.rows, at.0
             );
             return Err(SourceError::BadRow(text));
@@ -186,12 +187,7 @@ impl Stored {
     /// Reads the frame table at the end of a compressed upload with `len` bytes.
     async fn frames(&self, len: u64) -> Result<Frames, OpenSourceError> {
         let last = |most: u64| len.saturating_sub(most)..len;
-        let gone = || {
-            damaged(
-                self.id,
-                DamagedIndex("the table of its blocks is missing".to_owned()),
-            )
-        };
+        let gone = || damaged(self.id, DamagedIndex("its block table is missing".to_owned()));
         let foot = self.read(last(FOOT_BYTES as u64)).await?.ok_or_else(gone)?;
         let place = last(Frames::tail_bytes(&foot).ok_or_else(gone)?);
         let tail = self.read(place.clone()).await?.ok_or_else(gone)?;

@@ -418,7 +418,7 @@ fn the_tree_of_actors_is_an_event_of_the_log_whenever_it_changes() {
         let found = events.iter().find(is_it);
         found.unwrap_or_else(|| panic!("{message:?} was not said:\n{said}"))
     };
-    for message in ["node up", "run began", "node drains", "node down"] {
+    for message in ["node up", "run began", "node draining", "node down"] {
         assert!(event(message)["ts"].as_str().unwrap().ends_with('Z'), "{said}");
     }
     assert_eq!(event("run began")["actor"], "dev/t1.0");

@@ -96,7 +96,7 @@ fn a_signal_while_a_worker_does_not_end_costs_nothing_of_a_job_that_is_done() {
         stubborn,
     ]);
     let mut job = place.start(&words);
-    job.wait_for("was told to end and is still there");
+    job.wait_for("still running after it was told to exit");
     job.signal(Signal::INT);
     let done = job.end().expect(0);
     assert_eq!(done.json()["status"], "finished");

@@ -241,7 +241,7 @@ fn a_file_that_is_no_source_is_refused_by_name_and_line() {
         .refused(7, &["--delimiter ';'"]);
     place
         .windrow(&csv_job(".", &[]))
-        .refused(7, &["it is a directory", "name a file in it"]);
+        .refused(7, &["it is a directory", "pass a file in it"]);
     place
         .windrow(&csv_job("/dev/null", &[]))
         .refused(7, &["without even a header"]);

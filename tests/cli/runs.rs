@@ -181,7 +181,7 @@ fn a_worker_that_takes_long_to_end_is_named_while_it_is_waited_for() {
     let words = ["run", "--total", "1", "--", "sh", "-c", stubborn];
     let grace = [("WINDROW_HANDLER__COMMAND__KILL_GRACE", "2500ms")];
     let said = place.windrow_with(&words, "", &grace).expect(0).stderr;
-    let told = "a worker was told to end and is still there (handler.command.kill_grace) worker=1";
+    let told = "worker still running after it was told to exit (handler.command.kill_grace) worker=1";
     assert!(said.contains(told) && said.contains("killed_in=500ms"), "{said}");
 }
 

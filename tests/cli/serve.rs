@@ -451,7 +451,7 @@ fn a_node_that_waits_for_its_database_says_so_and_ends_when_it_is_told_to() {
         "--listen",
         &address,
     ]);
-    live.wait_for("it is tried for");
+    live.wait_for("yet; trying for");
     let node = Node {
         live,
         address,

@@ -190,7 +190,7 @@ fn a_worker_that_prints_what_is_no_answer_is_not_called_slow() {
         done.stdout
     );
     assert!(
-        done.stderr.contains("which is no answer") && !done.stderr.contains("long after its time"),
+        done.stderr.contains("which is not an answer") && !done.stderr.contains("long after its time"),
         "{}",
         done.stderr
     );

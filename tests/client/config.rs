@@ -120,7 +120,7 @@ fn unusable(person: &Person) -> Vec<(&'static str, String, &'static str)> {
         (
             "auth.key_file",
             of("auth", "key_file", "open.key"),
-            "others than its owner may read",
+            "other users can read or change",
         ),
         (
             "auth.key_file",
@@ -140,7 +140,7 @@ fn unusable(person: &Person) -> Vec<(&'static str, String, &'static str)> {
         (
             "store.password_file",
             password("open.password"),
-            "others than its owner may read",
+            "other users can read or change",
         ),
         (
             "store.password_file",

@@ -70,7 +70,7 @@ async fn a_row_that_was_changed_under_the_job_never_leaves() {
     let said = end.stderr.join("\n");
     for part in [
         "have changed",
-        "try: put the old file back",
+        "try: restore the old file",
         "--restart",
         "rows.csv",
     ] {

@@ -215,6 +215,6 @@ async fn what_is_wrong_is_said_before_anything_runs() {
         .await
         .expect_err("it is held")
         .to_string();
-    assert!(held.contains("progress can't be kept"), "{held}");
+    assert!(held.contains("progress can't be saved"), "{held}");
     windrow.close().await;
 }

@@ -182,7 +182,7 @@ async fn a_poison_item_is_run_alone_in_the_end_while_the_others_complete() {
     let failure = charged(&poison);
     assert_eq!(failure.code, "WORKER_CRASH");
     assert!(
-        failure.message.contains("alone in its worker"),
+        failure.message.contains("crashed its worker again, alone in it"),
         "{}",
         failure.message
     );

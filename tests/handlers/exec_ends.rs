@@ -35,7 +35,7 @@ async fn exit_codes_say_what_becomes_of_an_item() {
     let end = async |code: u32| rig.item(1, json!({"code": code})).await;
     assert_eq!(end(0).await, Reply::AllOk);
     let (exited, unavailable) = (FailureClass::Exited, FailureClass::Unavailable);
-    let passes = " (it says that this may pass)";
+    let passes = " (reported as temporary)";
     for (code, class, hint) in [
         (1, exited, ""),
         (255, exited, ""),

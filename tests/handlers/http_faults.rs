@@ -233,7 +233,7 @@ async fn a_peer_that_speaks_something_else_is_a_bad_reply() {
         "{\"result\":\"ok\"}\n\n",
     ] {
         let said = is(reply_of(garbage).await, "bad reply", "BAD_REPLY");
-        assert!(said.contains("is it an HTTP server"), "{said}");
+        assert!(said.contains("is an HTTP server listening there?"), "{said}");
     }
 }
 

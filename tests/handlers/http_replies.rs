@@ -275,7 +275,7 @@ async fn a_login_page_is_no_success() {
 #[tokio::test]
 async fn a_reply_that_is_packed_in_another_way_than_gzip_or_is_no_gzip_is_refused() {
     for (encoding, said) in [
-        ("br", "asks for identity and reads gzip"),
+        ("br", "send it uncompressed or as gzip"),
         ("gzip", "can't be unpacked"),
     ] {
         let headers = vec![("content-encoding", encoding.to_owned())];

@@ -361,7 +361,7 @@ async fn what_can_never_work_is_refused_at_once_with_a_reason() {
             url("localhost:9000/x"),
             "did you mean \"http://localhost:9000/x\"?",
         ),
-        (url("user:geheim@host/x"), "not shown"),
+        (url("user:geheim@host/x"), "hidden"),
         (url("/windrow"), "neither http://"),
         (url("ftp://host/"), "neither http nor https"),
         (url("file:///etc/passwd"), "can't be used"),
@@ -398,7 +398,7 @@ async fn what_can_never_work_is_refused_at_once_with_a_reason() {
         (header("Webhook-Id", "x"), "windrow sets it"),
         (header("windrow-task", "x"), "windrow sets it"),
         (header("transfer-encoding", "chunked"), "windrow sets it"),
-        (header("x y", "x"), "name of a header"),
+        (header("x y", "x"), "not a valid header name"),
         (header("x", "geheim\r\ny: z"), "characters"),
         (
             url("https://host/").through(Outbound {

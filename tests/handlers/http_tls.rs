@@ -249,11 +249,9 @@ async fn where_a_server_never_answers_plain_http_tls_is_guessed() {
         call.timeout = std::time::Duration::from_millis(300);
         let (_, failure) = failure(handler.process(call).await);
         assert_eq!(failure.code, code, "{}", failure.message);
-        let has_guess = failure.message.contains("the server may speak TLS: try https://");
+        let has_guess = failure.message.contains("It may expect TLS: try https://");
         assert_eq!(has_guess, guessed, "{}", failure.message);
-        let may_be_another = failure
-            .message
-            .contains("is it an HTTP server that listens there?");
+        let may_be_another = failure.message.contains("is an HTTP server listening there?");
         assert_eq!(may_be_another, guessed, "{}", failure.message);
     }
 }
@@ -295,7 +293,7 @@ async fn a_tls_server_behind_http_is_told_by_name_and_gets_no_item() {
         "{}",
         failure.message
     );
-    assert_eq!(failure.message, "the server speaks TLS: use https in the url");
+    assert_eq!(failure.message, "the server speaks TLS: use https in the URL");
     assert_eq!(server.seen().len(), 0);
 }
 
@@ -330,7 +328,7 @@ async fn a_tls_server_that_only_closes_plain_connections_is_told_by_name_too() {
     for _ in 0..3 {
         let (kind, failure) = failure(handler.process(single()).await);
         assert_eq!((kind, failure.code.as_ref()), ("unreachable", "TLS"));
-        assert_eq!(failure.message, "the server speaks TLS: use https in the url");
+        assert_eq!(failure.message, "the server speaks TLS: use https in the URL");
     }
     assert_eq!((server.seen().len(), asked.load(Ordering::Relaxed)), (0, 1));
 }

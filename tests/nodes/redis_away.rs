@@ -58,7 +58,7 @@ async fn widowed(more: &str) -> (Cluster, Redis, String, Node) {
     assert_eq!(ready["degraded"][0]["reason"], "redis", "{ready:#}");
     let numbers = stays.admin.get("/metrics").await.text();
     assert!(numbers.contains("windrow_redis_up 0"), "the alert asks for it");
-    says(&dies, "lease not renewed; trust decays").await;
+    says(&dies, "lease not renewed; it will expire").await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     let said = dies.said();
     assert_eq!(
@@ -111,9 +111,9 @@ async fn without_redis_no_takeover_is_promised_that_waits_for_it() {
     })
     .await;
     redis.kill();
-    says(&node, "lease not renewed; trust decays").await;
+    says(&node, "lease not renewed; it will expire").await;
     redis.restart();
-    says(&node, "the lease is renewed again").await;
+    says(&node, "lease renewed again").await;
 }
 
 #[tokio::test]

@@ -226,7 +226,7 @@ async fn damage_behind_sound_rows_says_how_many_there_were() {
     };
     assert!(told.rows > 20_000 && told.unpacked > 500_000, "{told:?}");
     assert!(
-        error.to_string().contains("rows before that were sound"),
+        error.to_string().contains("rows before that were valid"),
         "{error}"
     );
     assert!(error.hint().contains("gzip -t"), "{error}");

@@ -84,8 +84,8 @@ fn json_is_not_taken_for_a_table_and_loses_no_first_item() {
 fn a_table_that_is_read_as_json_is_told_once() {
     let error = index(b"user_id,name\n1,Ann\n2,Bob\n", &Format::Ndjson, TINY).expect_err("it is CSV");
     let text = error.to_string();
-    assert_eq!(text.matches("not one JSON value").count(), 1, "{text}");
-    assert!(text.ends_with("; 2 other lines are no JSON either"), "{text}");
+    assert_eq!(text.matches("not a single JSON value").count(), 1, "{text}");
+    assert!(text.ends_with("; 2 other lines are not JSON either"), "{text}");
     assert!(error.hint().contains("--csv FILE"), "{}", error.hint());
 }
 

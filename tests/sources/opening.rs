@@ -273,7 +273,7 @@ async fn what_is_no_file_is_refused_at_once() {
     let error = opened(&place, &csv_at(place.dir.path())).await;
     let error = error.expect_err("it is no file");
     assert!(matches!(error, OpenSourceError::NotAFile(_)), "{error}");
-    assert!(error.hint().contains("name a file in it"), "{error}");
+    assert!(error.hint().contains("pass a file in it"), "{error}");
     assert!(place.store.saved.lock().expect("nobody panicked").is_empty());
 }
 

@@ -66,23 +66,27 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
         200..=299 => on_success(answer, asked).unwrap_or_else(|why| failed(CallFailure::BadReply(why))),
         429 => failed(overloaded(answer, after())),
         502 | 503 => {
-            let hint = "what stands before it says that it is not there, which may pass";
+            let hint = "the handler or a proxy in front of it is unavailable; this may be temporary";
             tried_again(FailureClass::Unavailable, hint)
         }
         409 if is_stale_epoch(answer) => failed(CallFailure::Fenced),
         400 | 422 => on_unprocessable(answer, asked).unwrap_or_else(failed),
         410 => {
-            let failure = refusal(answer, "it is gone for good; give the task another url to go on");
+            let failure = refusal(
+                answer,
+                "it is gone for good; to continue, give the task another URL",
+            );
             failed(CallFailure::Gone(failure))
         }
         401 | 403 => {
-            let hint = "it wants other credentials; set `authorization` in the handler's headers (`windrow run`: --header 'authorization: Bearer …')";
+            let hint = "it refused the credentials; set `authorization` in the handler's headers \
+                 (`windrow run`: --header 'authorization: Bearer …')";
             rejected(hint)
         }
-        404 => rejected("nothing is there; check the path of the url"),
-        405 => rejected("it must accept the method POST at this url"),
-        501 => rejected("it doesn't know what it was asked; check the url"),
-        415 => rejected("it must accept content-type application/json"),
+        404 => rejected("nothing at this path; check the URL"),
+        405 => rejected("the handler must accept POST at this URL"),
+        501 => rejected("the handler doesn't implement this request; check the URL"),
+        415 => rejected("the handler must accept content-type application/json"),
         300..=399 => failed(CallFailure::Rejected(redirected(answer))),
         status => {
             // 4xx blames the request; 408, 425 and 5xx say nothing about what was done.
@@ -92,13 +96,13 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
             } else {
                 FailureClass::Unclear
             };
-            tried_again(class, "the attempt failed; its own log may say why")
+            tried_again(class, "the attempt failed; see the handler's log")
         }
     }
 }
 
 fn overloaded(answer: &Answer, after: Option<Duration>) -> CallFailure {
-    let failure = refusal(answer, "it is overloaded; the whole task pauses");
+    let failure = refusal(answer, "the handler is overloaded; the whole task pauses");
     CallFailure::BackPressure { after, failure }
 }
 
@@ -107,15 +111,13 @@ fn on_success(answer: &Answer, asked: Asked<'_>) -> Result<Reply, Failure> {
         return Ok(Reply::AllOk);
     }
     if let Some(encoding) = encoding(answer) {
-        let why = format!(
-            "the reply has content-encoding {encoding:?}; windrow asks for identity and reads gzip: send it plainly"
-        );
+        let why = format!("the reply has content-encoding {encoding:?}; send it uncompressed or as gzip");
         return Err(Failure::new(BAD_REPLY, why));
     }
     if is_page(answer) {
         let why = format!(
-            "the reply {} is a web page, not a result; check the url, and whether it shows a login: \
-             then set `authorization` in the handler's headers",
+            "the reply {} is a web page, not a result; check the URL. If it is a login page, set \
+             `authorization` in the handler's headers",
             quote(&answer.body)
         );
         return Err(Failure::new(BAD_REPLY, why));
@@ -141,13 +143,13 @@ fn on_unprocessable(answer: &Answer, asked: Asked<'_>) -> Result<Reply, CallFail
         return read(answer, asked).map_err(CallFailure::BadReply);
     }
     if answer.status == StatusCode::UNPROCESSABLE_ENTITY {
-        let hint = "no more attempts; a body with `result` could say otherwise";
+        let hint = "not retried; to change that, answer with a body that has `result`";
         return Err(CallFailure::Final(refusal(answer, hint)));
     }
     let after = retry_after(&answer.headers, asked.now);
     Err(CallFailure::Failed {
         class: FailureClass::Faulty,
-        failure: refusal(answer, "the attempt failed; its own log may say why"),
+        failure: refusal(answer, "the attempt failed; see the handler's log"),
         after,
     })
 }
@@ -214,10 +216,10 @@ fn redirected(answer: &Answer) -> Failure {
             let target: String = target.chars().take(200).collect();
             refusal(
                 answer,
-                &format!("redirects are not followed; if {target} is the handler, use it as url"),
+                &format!("redirects are not followed; if {target} is the handler, use it as the URL"),
             )
         }
-        None => refusal(answer, "redirects are not followed; use the final url"),
+        None => refusal(answer, "redirects are not followed; use the final URL"),
     }
 }
 

@@ -14,7 +14,7 @@ pub struct Pointer {
 
 /// Error for a text that is not a JSON pointer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a JSON pointer (RFC 6901); one looks like /data or /reply/0/result")]
+#[error("{0:?} is not a JSON pointer (RFC 6901), such as /data or /reply/0/result")]
 pub struct NotAPointer(pub String);
 
 impl Pointer {
@@ -58,7 +58,7 @@ impl Pointer {
             .iter()
             .map(|token| format!("/{token}"))
             .collect();
-        format!("it has no {path}, where the result is looked for")
+        format!("it has no {path}, where the result should be")
     }
 }
 

@@ -325,7 +325,7 @@ fn messages_quote_the_answer_and_say_what_to_try() {
     let page = format!("\n<!DOCTYPE html><title>Login</title>{}", "x".repeat(9000));
     let said = message(reply(200, &[("content-type", "text/html")], &page, "", 1));
     assert!(
-        said.contains("`Login` (the title of a page)") && said.contains("check the url"),
+        said.contains("`Login` (the title of a page)") && said.contains("check the URL"),
         "{said}"
     );
     assert!(said.len() < 400, "{said}");

@@ -126,7 +126,7 @@ fn as_verdict(judged: Judged) -> ItemVerdict {
         | Judged::Unstarted(failure) => failure,
         Judged::NotSent => Failure::new(
             "NOT_SENT",
-            "no worker was free for this item of the batch in time",
+            "no worker became free in time for this item of the batch",
         ),
     };
     ItemVerdict::Failed {

@@ -80,7 +80,7 @@ impl Life<'_> {
                 worker,
                 %program,
                 killed_in = ?grace,
-                "a worker was told to end and is still there (handler.command.kill_grace)"
+                "worker still running after it was told to exit (handler.command.kill_grace)"
             );
         }
         self.ends_within(grace).await
@@ -186,7 +186,7 @@ fn is_success(status: &io::Result<ExitStatus>) -> bool {
 fn describe(status: &io::Result<ExitStatus>, program: &program::Program) -> String {
     let status = match status {
         Ok(status) => status,
-        Err(why) => return format!("ended in an unknown way ({why})"),
+        Err(why) => return format!("ended with an unknown status ({why})"),
     };
     match (status.code(), status.signal()) {
         (Some(127), _) => {
@@ -196,7 +196,7 @@ fn describe(status: &io::Result<ExitStatus>, program: &program::Program) -> Stri
             )
         }
         (Some(126), _) => "exited with code 126 (found, but not executable; try chmod +x)".to_owned(),
-        (Some(0), _) => "exited with code 0 (a worker reads lines until its stdin ends)".to_owned(),
+        (Some(0), _) => "exited with code 0 (a worker must read lines until its stdin closes)".to_owned(),
         (Some(code), _) => format!("exited with code {code}"),
         (None, Some(9)) => "was killed by signal 9 (SIGKILL; out of memory?)".to_owned(),
         (None, signal) => format!("was killed by signal {}", signal.unwrap_or_default()),

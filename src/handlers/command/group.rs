@@ -44,7 +44,7 @@ impl ProcessGroup {
     pub(crate) fn sweep(&self) {
         match kill_process_group(self.leader, Signal::KILL) {
             Ok(()) | Err(Errno::SRCH | Errno::PERM) => {}
-            Err(why) => tracing::debug!(pgid = self.pid(), %why, "what a process left could not be ended"),
+            Err(why) => tracing::debug!(pgid = self.pid(), %why, "leftover child processes not killed"),
         }
     }
 

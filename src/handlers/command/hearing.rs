@@ -122,7 +122,7 @@ impl Life<'_> {
         if before == Some(None) {
             let line = self.line_no;
             self.notes.warn(&format!(
-                "line {line} answers id {id}, which no item has; copy the id of the item into its answer"
+                "line {line} answers the unknown id {id}; copy the item's id into its answer"
             ));
         }
     }
@@ -133,7 +133,8 @@ impl Life<'_> {
         self.handshake.on_surplus_answer();
         self.shared.learn(self.handshake.kind());
         let message = format!(
-            "worker {} answered (line {}) though no item was outstanding; answer each line exactly once, or name the id",
+            "worker {} answered (line {}) though no item was outstanding; answer each line exactly once, \
+             or include the id",
             self.worker + 1,
             self.line_no
         );
@@ -163,11 +164,11 @@ impl Life<'_> {
     /// never report a result.
     fn on_echo(&mut self, line: &[u8]) -> Option<Fate> {
         if self.handshake.has_begun() {
-            self.on_garbage("it is what the worker was sent", line);
+            self.on_garbage("it repeats what the worker was sent", line);
             return None;
         }
         let message = format!(
-            "worker {} ({}) prints the lines that it is sent; print ok, skip, retry or fail for each item instead",
+            "worker {} ({}) prints the lines it is sent; print ok, skip, retry or fail for each item instead",
             self.worker + 1,
             self.shared.program.describe(),
         );
@@ -185,8 +186,8 @@ impl Life<'_> {
 
     fn on_garbage(&mut self, why: &str, line: &[u8]) {
         let message = format!(
-            "line {} of the worker's stdout is no protocol line: {} ({why}); stdout is for the protocol only, print \
-             everything else to stderr",
+            "line {} of the worker's stdout is not a protocol line: {} ({why}); stdout is for the \
+             protocol only, print everything else to stderr",
             self.line_no,
             wire::quote(line)
         );

@@ -28,7 +28,7 @@ impl Leftovers {
             for mut group in recorded(file) {
                 tracing::info!(
                     pgid = group.pid(),
-                    "ended a worker that an earlier windrow left behind"
+                    "killed a worker left behind by an earlier process"
                 );
                 group.kill();
                 group.disarm();
@@ -67,7 +67,11 @@ impl Leftovers {
 /// Logs a failure. The file is a safety net: a worker must not fail because it can't be written.
 fn report(result: io::Result<()>, file: &Path) {
     if let Err(why) = result {
-        tracing::warn!(file = %file.display(), %why, "live workers can't be written down; after a crash they may linger");
+        tracing::warn!(
+            file = %file.display(),
+            %why,
+            "can't record live workers; a crash may leave them running"
+        );
     }
 }
 

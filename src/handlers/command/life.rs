@@ -261,8 +261,8 @@ impl<'a> Life<'a> {
         self.shared.pool.on_late_start();
         let settings = &self.shared.settings;
         let message = format!(
-            "worker {} ({}) {what} within {}; a loop over the lines of stdin is what is expected, a slow start needs a \
-             longer handler.command.startup_timeout (for `windrow run`: \
+            "worker {} ({}) {what} within {}; read stdin line by line, or raise \
+             handler.command.startup_timeout for a slow start (for `windrow run`: \
              WINDROW_HANDLER__COMMAND__STARTUP_TIMEOUT=2m); {}",
             self.worker + 1,
             self.shared.program.describe(),
@@ -277,7 +277,7 @@ impl<'a> Life<'a> {
         let now = self.now();
         if self.eof_at.is_some_and(|at| at <= now) {
             let message = format!(
-                "worker {} closed its stdout and lives on; it could never answer",
+                "worker {} closed its stdout but keeps running, so it can't answer",
                 self.worker + 1
             );
             return Some(Fate::Kill(Failure::new(WORKER_CRASH, message), true));
@@ -300,9 +300,10 @@ impl<'a> Life<'a> {
         let worker = self.worker + 1;
         match self.garbage {
             Some(line) => format!(
-                "worker {worker} printed line {line}, which is no answer, and no other for that item; it is started anew"
+                "worker {worker} printed line {line}, which is not an answer, and no answer for that \
+                 item; restarting it"
             ),
-            None => format!("worker {worker} kept an item long after its time was over"),
+            None => format!("worker {worker} held an item long after its timeout"),
         }
     }
 
@@ -344,9 +345,9 @@ fn spawn(shared: &Shared) -> io::Result<Child> {
 
 fn not_started(shared: &Shared, why: &io::Error) -> Failure {
     let hint = match why.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        Some(rustix::io::Errno::NOEXEC) => "; does the script begin with #!/bin/sh or the like?",
+        Some(rustix::io::Errno::NOEXEC) => "; does the script start with a line such as #!/bin/sh?",
         Some(rustix::io::Errno::NOENT) => {
-            "; was it removed, or is the interpreter of its first line missing?"
+            "; was it removed, or is the interpreter in its first line missing?"
         }
         Some(rustix::io::Errno::ACCESS) => "; try chmod +x",
         _ => "",

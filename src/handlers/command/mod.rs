@@ -214,7 +214,7 @@ impl Handler for CommandHandler {
             let mut supervisors = self.supervisors.lock().await;
             while let Some(ended) = supervisors.join_next().await {
                 if let Err(why) = ended {
-                    tracing::error!(%why, "a worker's supervisor died; its processes were killed");
+                    tracing::error!(%why, "a worker's supervisor failed; its processes were killed");
                 }
             }
         })
@@ -335,7 +335,7 @@ impl Waiting<'_> {
                 self.is_over = true;
                 Judged::Lost(Failure::new(
                     WORKER_CRASH,
-                    "the worker's supervisor ended before it was answered",
+                    "the worker's supervisor ended before the item was answered",
                 ))
                 .into()
             }
@@ -353,11 +353,12 @@ impl Waiting<'_> {
         let message = match oddity {
             Oddity::None => format!("no answer within {timeout}"),
             Oddity::Silent => format!(
-                "no answer within {timeout}, and not a line since the worker began; did you flush stdout? (python3 -u)"
+                "no answer within {timeout}, and no output since the worker started; did you flush \
+                 stdout? (python3 -u)"
             ),
             Oddity::StrangeId(id) => format!(
-                "the worker answers with id {id}, which no item has, and so gave none to this one within {timeout}; copy \
-                 the id of the item into its answer"
+                "the worker answered the unknown id {id}, but not this item within {timeout}; copy the \
+                 item's id into its answer"
             ),
         };
         Judged::Lost(Failure::new(TIMEOUT, message)).into()

@@ -216,7 +216,7 @@ fn not_found(name: &OsStr, search_path: &OsStr) -> OpenError {
 /// Suggests a fix if a whole command line was quoted as one word.
 fn unquoted(name: &str) -> Option<String> {
     name.contains(char::is_whitespace)
-        .then(|| format!("it as words of their own, not quoted as one: -- {name}"))
+        .then(|| format!("the command as separate words, not quoted as one: -- {name}"))
 }
 
 fn not_executable(file: &Path) -> OpenError {

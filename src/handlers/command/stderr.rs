@@ -129,7 +129,7 @@ impl Notes {
 
     fn report(&self, left_out: u64) {
         if left_out > 0 {
-            self.say(None, LogLevel::Warn, &format!("{left_out} lines were left out"));
+            self.say(None, LogLevel::Warn, &format!("lines omitted: {left_out}"));
         }
     }
 

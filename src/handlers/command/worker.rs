@@ -89,7 +89,7 @@ fn report(worker: usize, end: &End) {
     // People count workers from 1.
     let worker = worker + 1;
     match end {
-        End::Left => tracing::debug!(worker, "worker left"),
+        End::Left => tracing::debug!(worker, "worker exited"),
         End::Ended(Failure { message, .. }) => tracing::warn!(worker, "{message}"),
         // The items that it fails tell whoever follows the job.
         End::Crashed(Failure { message, .. }) => tracing::info!(worker, "{message}"),

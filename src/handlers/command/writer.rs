@@ -82,7 +82,7 @@ impl Writer {
     async fn put(&mut self, text: &[u8]) -> bool {
         let written = self.stdin.write_all(text).await;
         if let Err(why) = &written {
-            tracing::debug!(%why, "a worker's stdin is closed");
+            tracing::debug!(%why, "worker closed its stdin");
         }
         written.is_ok()
     }

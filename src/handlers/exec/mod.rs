@@ -106,7 +106,7 @@ impl ExecHandlerFactory {
         let settings = &self.settings;
         match &settings.cwd {
             Some(cwd) if !cwd.is_dir() => {
-                let message = format!("there is no directory {} to start processes in", cwd.display());
+                let message = format!("the working directory {} does not exist", cwd.display());
                 Err(Failure::new(COMMAND_NOT_STARTED, message).into())
             }
             _ => Program::check(
@@ -221,7 +221,7 @@ impl ExecHandler {
         drop(guard);
         match ended {
             Some(Ok(judged)) => judged,
-            Some(Err(_)) => Judged::Lost(Failure::new(TIMEOUT, "the thread that tended the process ended")),
+            Some(Err(_)) => Judged::Lost(Failure::new(TIMEOUT, "the thread supervising the process ended")),
             None => Judged::Lost(verdict::timeout(call.timeout, None)),
         }
     }

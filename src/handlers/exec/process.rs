@@ -118,7 +118,7 @@ fn tend(shared: &Shared, job: &Job, child: &mut Child, record: &mut Record) -> J
     let status: io::Result<ExitStatus> = child.wait();
     record.ended();
     if let Err(why) = heard {
-        tracing::warn!(%why, "what a process printed could not be read");
+        tracing::warn!(%why, "can't read the output of a process");
     }
     let tail = life.said.finish();
     match status {

@@ -44,7 +44,11 @@ impl Records {
             let fresh = begin(file);
             if let Err(why) = &fresh {
                 // A safety net: no process must fail because it can't be written.
-                tracing::warn!(file = %file.display(), %why, "live processes can't be written down; after a crash they may linger");
+                tracing::warn!(
+                    file = %file.display(),
+                    %why,
+                    "can't record live processes; a crash may leave them running"
+                );
             }
             fresh.ok()
         });
@@ -101,7 +105,7 @@ impl Record {
         let Some(file) = &self.records.file else { return };
         let line = format!("{text:<width$.width$}\n", width = PLACE_BYTES - 1);
         if let Err(why) = file.write_all_at(line.as_bytes(), self.place * PLACE_BYTES as u64) {
-            tracing::debug!(%why, "a live process was not written down");
+            tracing::debug!(%why, "can't record a live process");
         }
     }
 }
@@ -167,7 +171,11 @@ fn end_left(file: &Path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(why) => {
             if why.kind() != io::ErrorKind::NotFound {
-                tracing::warn!(file = %file.display(), %why, "what an earlier windrow left can't be read");
+                tracing::warn!(
+                    file = %file.display(),
+                    %why,
+                    "can't read the processes recorded by an earlier windrow"
+                );
             }
             return;
         }
@@ -190,7 +198,7 @@ fn end_left(file: &Path) {
         };
         tracing::warn!(
             pgid = group.pid(),
-            "ended a process that an earlier windrow left behind"
+            "killed a process left behind by an earlier windrow"
         );
         group.kill();
         group.disarm();

@@ -45,7 +45,7 @@ pub(super) fn judge(
     match status.code() {
         Some(0) => Judged::Said(success(stdout)),
         Some(code) if code == EXIT_TEMPORARY || unavailable.iter().any(|one| i32::from(*one) == code) => {
-            Judged::Unavailable(exited(code, " (it says that this may pass)", tail))
+            Judged::Unavailable(exited(code, " (reported as temporary)", tail))
         }
         Some(EXIT_DATA) => Judged::Said(ItemVerdict::Failed {
             failure: exited(EXIT_DATA, "", tail),
@@ -109,12 +109,12 @@ pub(super) fn timeout(timeout: Duration, tail: Option<&Tail>) -> Failure {
 
 /// Returns the failure of a process that ended in an unknown way.
 pub(super) fn unknown(why: &io::Error) -> Failure {
-    Failure::new("EXIT_UNKNOWN", format!("ended in an unknown way ({why})"))
+    Failure::new("EXIT_UNKNOWN", format!("ended with an unknown status ({why})"))
 }
 
 /// Returns the outcome for a machine without room for another process, which is no item's fault.
 pub(super) fn no_room(why: &io::Error) -> Judged {
-    let message = format!("no process can be started now: {why}; fewer at once may help");
+    let message = format!("can't start another process now: {why}; try a lower concurrency");
     Judged::Unreached(Failure::new(NOT_STARTED_NOW, message))
 }
 
@@ -123,7 +123,7 @@ pub(super) fn not_started(why: &io::Error, program: &Program) -> Judged {
     let hint = match why.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::TOOBIG) => {
             let message = format!(
-                "{} can't be given this item: {why}; its row is on stdin too",
+                "{} can't take this item as arguments: {why}; read the row from stdin instead",
                 program.describe()
             );
             return Judged::Said(ItemVerdict::Failed {
@@ -132,8 +132,8 @@ pub(super) fn not_started(why: &io::Error, program: &Program) -> Judged {
             });
         }
         Some(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => return no_room(why),
-        Some(Errno::NOEXEC) => "; does the script begin with #!/bin/sh or the like?",
-        Some(Errno::NOENT) => "; was it removed, or is the interpreter of its first line missing?",
+        Some(Errno::NOEXEC) => "; does the script start with a line such as #!/bin/sh?",
+        Some(Errno::NOENT) => "; was it removed, or is the interpreter in its first line missing?",
         Some(Errno::ACCESS) => "; try chmod +x",
         _ => "",
     };

@@ -58,8 +58,8 @@ pub(super) fn faults(spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<Hand
 /// Explains that a url is called as it stands: a placeholder in it suggests a request.
 fn filled_elsewhere(name: &str) -> String {
     format!(
-        "{name} would be sent as it stands: items go in the body of its calls; a `request` fills their values in, --request \
-         'POST https://…'. Braces that are meant are %7B and %7D"
+        "{name} would be sent literally: items go in the body. To fill values in, use a `request` \
+         (--request 'POST https://…'); write literal braces as %7B and %7D"
     )
 }
 
@@ -133,7 +133,7 @@ fn check_connections(proxy: &Option<String>, ca_pem: &Option<String>, trusts_any
         if trusts_any {
             found.add(
                 "/insecure_skip_verify",
-                "with `ca_pem` certificates are verified: leave one of them out",
+                "conflicts with `ca_pem`, which verifies certificates; remove one of them",
             );
         }
     }

@@ -52,7 +52,7 @@ pub(crate) fn leaves_until(
     }
     let until = call.gate_time.plus(call.timeout);
     if until <= now {
-        let stage = "no time was left when it was to be sent";
+        let stage = "no time was left to send the request";
         return Err(Fault::late(call.timeout, stage));
     }
     Ok(until)
@@ -127,7 +127,7 @@ impl CallbackClient {
         };
         let answered = answered.ok_or_else(|| {
             if has_begun() {
-                let late = Fault::late(timeout, "the handler did not begin to answer");
+                let late = Fault::late(timeout, "no response began");
                 if plain.is_some() {
                     late.guessing_tls()
                 } else {
@@ -167,7 +167,8 @@ impl CallbackClient {
         if reads_whole {
             let whole = exchange.read(read_all(body, self.reply_bytes_max));
             let read = deadline.cut_short(whole).await;
-            let body = read.ok_or_else(|| Fault::late(timeout, "the reply began but did not end"))??;
+            let body =
+                read.ok_or_else(|| Fault::late(timeout, "the response began but did not finish"))??;
             exchange.end();
             let body = packed::unpacked(&mut parts, body, self.reply_bytes_max)?;
             return Ok(answer(parts, body));
@@ -283,7 +284,7 @@ async fn read_into(mut body: Incoming, bytes_max: usize, whole: &mut BytesMut) -
 
 /// Error for a dispatch gate that shut after a connection was made and before the body was sent.
 #[derive(Debug, thiserror::Error)]
-#[error("the gate is shut")]
+#[error("the dispatch gate is closed")]
 pub(crate) struct GateShut;
 
 /// Body of a request, which checks the dispatch gate at the moment when the client takes it: only then is there a

@@ -53,7 +53,7 @@ impl HandlerChecker for HookClient {
             tracing::error!(
                 business = business.slug,
                 why,
-                "its runs go on with the secrets that they have"
+                "secrets not refreshed; its runs continue with the old ones"
             );
         }
     }
@@ -64,7 +64,7 @@ impl HandlerChecker for HookClient {
             HandlerSpec::Command(name) => report.push(self.command(name)),
             HandlerSpec::Request(own) => report.push(request(own)),
             HandlerSpec::Http(http) => match self.alone(business, &http.url) {
-                Err(why) => report.push(fail("reachable", why, "mend the business's settings")),
+                Err(why) => report.push(fail("reachable", why, "fix the business's settings")),
                 Ok(caller) => {
                     let probe = Probe {
                         client: self,
@@ -99,16 +99,13 @@ impl HookClient {
 
     fn command(&self, name: &str) -> CheckLine {
         if self.in_process.contains_key(name) {
-            return ok(
-                "command",
-                format!("{name} is a handler in the node's own program"),
-            );
+            return ok("command", format!("{name} is built into the node's program"));
         }
         let Some(command) = self.commands.commands.get(name).filter(|_| self.commands.enabled) else {
-            let hint = "handler.command in the node's config.toml";
+            let hint = "check handler.command in the node's config.toml";
             return fail(
                 "command",
-                format!("this node has no command {name}, or starts none"),
+                format!("this node has no command {name}, or commands are disabled on it"),
                 hint,
             );
         };
@@ -117,12 +114,12 @@ impl HookClient {
         match check_program(&argv, &environment) {
             Ok(()) => ok(
                 "command",
-                format!("{} is there and can be started", command.program()),
+                format!("{} exists and can be started", command.program()),
             ),
             Err(why) => fail(
                 "command",
                 why.to_string(),
-                "handler.command in the node's config.toml",
+                "check handler.command in the node's config.toml",
             ),
         }
     }
@@ -130,7 +127,7 @@ impl HookClient {
     async fn hook(&self, business: &Business, kind: HookKind, url: &str) -> CheckLine {
         let caller = match self.alone(business, url) {
             Ok(caller) => caller,
-            Err(why) => return fail("hook", format!("{}: {why}", kind.as_str()), "mend the hook's url"),
+            Err(why) => return fail("hook", format!("{}: {why}", kind.as_str()), "fix the hook's URL"),
         };
         let probe = Probe {
             client: self,
@@ -142,13 +139,13 @@ impl HookClient {
                 ok("hook", format!("{} answers ping", kind.as_str()))
             }
             Ok((answer, _)) => {
-                let hint = "answer 2xx to a body of type ping, and 204 to any type that you don't know";
+                let hint = "answer 2xx to type ping, and 204 to any unknown type";
                 fail("hook", format!("{}: {}", kind.as_str(), described(&answer)), hint)
             }
             Err(fault) => fail(
                 "hook",
                 format!("{}: {}", kind.as_str(), sentence(fault)),
-                "mend the hook's url",
+                "fix the hook's URL",
             ),
         }
     }
@@ -167,7 +164,7 @@ impl Probe<'_> {
             return;
         };
         if http.insecure_skip_verify {
-            let hint = "name the certificate's authority in `ca_pem`";
+            let hint = "put the CA's certificate into `ca_pem`";
             report.push(warn("certificate", "any certificate is trusted".to_owned(), hint));
         }
         let ping = answers_ping(&first, &http.response_pointer);
@@ -234,7 +231,7 @@ impl Probe<'_> {
     }
 
     async fn unknown_member(&self) -> CheckLine {
-        let hint = "ignore JSON members that you don't know: protocol 1 adds some over time";
+        let hint = "ignore unknown JSON members: protocol 1 adds some over time";
         match self.ping(json!({"x-probe": {"any": [1, null]}})).await {
             Ok((answer, _)) if answer.status.is_success() => {
                 ok("unknown_member", "an unknown member was ignored".to_owned())
@@ -271,8 +268,7 @@ impl Probe<'_> {
             Ok(answer) => format!("with a bad signature {}", described(&answer)),
             Err(fault) => format!("with a bad signature: {}", sentence(fault)),
         };
-        let hint =
-            "verify `webhook-signature` with a Standard Webhooks library, and answer 401 when it is wrong";
+        let hint = "verify `webhook-signature` with a Standard Webhooks library; answer 401 if it is wrong";
         if is_required {
             fail("signature", seen, hint)
         } else {
@@ -287,7 +283,7 @@ impl Probe<'_> {
             match self.ping(json!({})).await {
                 Ok((_, took)) => slowest = slowest.max(took),
                 Err(fault) => {
-                    let hint = "it must answer the same ping each time";
+                    let hint = "answer each ping the same way";
                     report.push(fail("ping", sentence(fault), hint));
                     return;
                 }
@@ -296,11 +292,11 @@ impl Probe<'_> {
         // One is allowed: the refusal of a bad signature may have closed the one before.
         let made = self.caller.client.connections() - before;
         report.push(match made {
-            0 | 1 => ok("keep_alive", "connections are kept".to_owned()),
+            0 | 1 => ok("keep_alive", "connections are reused".to_owned()),
             _ => warn(
                 "keep_alive",
-                format!("{PINGS} calls made {made} connections"),
-                "keep connections open between requests (HTTP/1.1 keep-alive): each call pays for a new one",
+                format!("{PINGS} calls opened {made} connections"),
+                "keep connections open between requests (HTTP/1.1 keep-alive); a new one per call is slow",
             ),
         });
         let shown = format!("the slowest of {PINGS} pings took {} ms", slowest.as_millis());
@@ -316,12 +312,12 @@ impl Probe<'_> {
 /// Reports on an API that knows nothing of Windrow, and so has nothing that could be called for a test.
 fn request(own: &RequestHandlerSpec) -> CheckLine {
     let what = own.request.call.split('{').next().unwrap_or_default();
-    let hint = "preview some items of a task: they are real calls";
+    let hint = "preview a few items of a task; those are real calls";
     CheckLine {
         advice: Some(hint.to_owned()),
         ..ok(
             "request",
-            format!("{}… can be made; it isn't called for a check", cut(what, 200)),
+            format!("{}… is valid; a check doesn't call it", cut(what, 200)),
         )
     }
 }
@@ -330,16 +326,12 @@ fn request(own: &RequestHandlerSpec) -> CheckLine {
 /// results.
 fn answers_ping(answer: &Answer, pointer: &str) -> CheckLine {
     if !answer.status.is_success() {
-        let hint = "answer 2xx to a body of type ping, and 204 to any type that you don't know";
+        let hint = "answer 2xx to type ping, and 204 to any unknown type";
         return fail("ping", described(answer), hint);
     }
     if is_page(answer) {
         let seen = format!("a web page, {}", quote(&answer.body));
-        return fail(
-            "ping",
-            seen,
-            "check the url, and whether it shows a login: what it answers is no result",
-        );
+        return fail("ping", seen, "check the URL, and whether it is a login page");
     }
     let part = Pointer::new(pointer).map(|pointer| pointer.find(&answer.body));
     let part = part.ok().and_then(Result::ok).unwrap_or(&answer.body);
@@ -351,10 +343,10 @@ fn answers_ping(answer: &Answer, pointer: &str) -> CheckLine {
         None => warn(
             "ping",
             format!(
-                "answered with {}, which is no answer to a ping",
+                "answered with {}, which is not an answer to a ping",
                 quote(&answer.body)
             ),
-            "look at the body's `type`; answer a ping with 204 and no body, or with {\"name\":\"push 1.2\"}",
+            "check the body's `type`; answer a ping with 204 and no body, or with {\"name\":\"push 1.2\"}",
         ),
     }
 }

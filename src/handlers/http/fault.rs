@@ -16,8 +16,7 @@ use windrow_net::line::LastRequest;
 use windrow_tls::{Trouble, causes, deepest};
 
 /// Guess for plain HTTP that never got a response.
-const MAY_SPEAK_TLS: &str =
-    "is it an HTTP server that listens there? If so, the server may speak TLS: try https://";
+const MAY_SPEAK_TLS: &str = "is an HTTP server listening there? It may expect TLS: try https://";
 
 /// Reason why a request has no usable response.
 #[derive(Debug)]
@@ -45,7 +44,7 @@ pub(crate) enum Fault {
 /// Reason why no response to a request began.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
-    #[error("its url names no host")]
+    #[error("the URL has no host")]
     NoHost,
     #[error("no connection")]
     Unconnected(#[source] Box<dyn Error + Send + Sync>),
@@ -55,9 +54,9 @@ pub(crate) enum RequestError {
     #[error("the kept connection was closed")]
     Unheard(#[source] hyper::Error),
     /// The same for a client that negotiates the protocol, or a server said over HTTP/2 that it did nothing.
-    #[error("the request was not taken")]
+    #[error("the server did not process the request")]
     NotTaken(#[source] legacy::Error),
-    #[error("no answer")]
+    #[error("no response")]
     Negotiated(#[source] legacy::Error),
 }
 
@@ -120,7 +119,7 @@ impl Fault {
     pub(crate) fn late(timeout: Duration, stage: &str) -> Fault {
         let timeout = humantime::format_duration(timeout);
         Fault::Late(format!(
-            "no complete reply within {timeout}: {stage}; speed the handler up or raise `timeout`"
+            "no complete response within {timeout}: {stage}; raise `timeout` or make the handler faster"
         ))
     }
 
@@ -135,8 +134,8 @@ impl Fault {
     pub(crate) fn unsent(timeout: Duration) -> Fault {
         let timeout = humantime::format_duration(timeout);
         Fault::Unsent(format!(
-            "no connection stood within {timeout}, so nothing was sent; does a handler listen there, and with TLS if \
-             the url says https?"
+            "no connection within {timeout}, so nothing was sent; is a handler listening there, with TLS \
+             if the URL is https?"
         ))
     }
 
@@ -160,7 +159,7 @@ impl Fault {
                 "it has more than {HEADERS_MAX} headers, or more than {HEADER_BYTES_MAX} bytes of them"
             )),
             Some(why) if why.is_parse() => {
-                Fault::Garbled(format!("{why}; is it an HTTP server that listens there?"))
+                Fault::Garbled(format!("{why}; is an HTTP server listening there?"))
             }
             _ => Fault::Reset(deepest(error)),
         }
@@ -195,13 +194,13 @@ impl From<Fault> for CallFailure {
             Fault::Tls(trouble) => unreached("TLS", trouble_words(&trouble)),
             Fault::NoSession(why) => unreached(
                 "TLS",
-                format!("no secure connection: {why}; check the url's host and port"),
+                format!("no secure connection: {why}; check the URL's host and port"),
             ),
             Fault::Reset(why) => {
                 // Questions first: a line that is cut keeps its beginning.
                 let message = format!(
-                    "the connection broke before the reply was complete; did the handler crash, or close a connection \
-                     that it promised to keep? ({why})"
+                    "the connection broke before the reply was complete; did the handler crash, or close \
+                     a keep-alive connection? ({why})"
                 );
                 failed(FailureClass::Unclear, "RESET", message)
             }
@@ -227,14 +226,14 @@ const TRUST_ANY: &str = "`insecure_skip_verify` there (or --insecure-skip-verify
 /// Describes a TLS problem, and what to try.
 fn trouble_words(trouble: &Trouble) -> String {
     match trouble {
-        Trouble::WantsHttps => format!("{trouble}: use https in the url"),
+        Trouble::WantsHttps => format!("{trouble}: use https in the URL"),
         Trouble::WantsHttp => {
-            format!("no secure connection: {trouble}; use http in the url, or serve TLS there")
+            format!("no secure connection: {trouble}; use http in the URL, or serve TLS there")
         }
         Trouble::Certificate(why) => format!(
             "the handler's certificate is refused: {why}; {}; or on a test system trust any: {TRUST_ANY}",
             Trouble::mend_certificate(why, TRUST)
         ),
-        Trouble::Handshake(why) => format!("no secure connection: {why}; check the url's host and port"),
+        Trouble::Handshake(why) => format!("no secure connection: {why}; check the URL's host and port"),
     }
 }

@@ -65,7 +65,7 @@ impl HookClient {
             Some(sealed) => {
                 let place = BusinessSecrets::place(&business.slug);
                 let opened = self.vault.open(&place, sealed).map_err(|why| why.to_string())?;
-                BusinessSecrets::from_bytes(&opened).ok_or("the stored secrets are not ours")?
+                BusinessSecrets::from_bytes(&opened).ok_or("the stored secrets are not readable")?
             }
         };
         let now = self.clock.wall();
@@ -213,7 +213,7 @@ fn reply(answer: &Answer, checked: &Checked) -> HookReply {
         408 | 425 | 429 => HookReply::Failed(described(answer)),
         400..=499 => HookReply::Refused(words(body().as_ref()).unwrap_or_else(|| described(answer))),
         300..=399 => HookReply::Failed(format!(
-            "{}; redirects are not followed: use the final url",
+            "{}; redirects are not followed: use the final URL",
             described(answer)
         )),
         _ => HookReply::Failed(described(answer)),

@@ -223,9 +223,9 @@ pub(crate) fn uri(url: &str) -> Result<(Uri, bool), String> {
     let bad = |why: &str| {
         let shown = url
             .split_once('@')
-            .map_or(url, |_| "(not shown: it has a password)");
+            .map_or(url, |_| "(hidden: it contains a password)");
         format!(
-            "the handler's url {shown:?} can't be used: {why}; one looks like http://127.0.0.1:9000/windrow"
+            "the handler's url {shown:?} can't be used: {why}; an example is http://127.0.0.1:9000/windrow"
         )
     };
     let no_scheme = || match url.is_empty() || url.contains(['@', ' ']) {
@@ -256,12 +256,13 @@ pub(crate) fn uri(url: &str) -> Result<(Uri, bool), String> {
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     if authority.contains('@') {
         return Err(bad(
-            "it has a user or password in it; send them in a header instead, --header 'authorization: Basic …'",
+            "it contains a user or password; send them in a header instead, --header 'authorization: \
+             Basic …'",
         ));
     }
     let host = uri.host().unwrap_or_default();
     if host.is_empty() || !authority.strip_prefix(host).is_some_and(is_port) {
-        return Err(bad("it names no host, or a port that is not 1 to 65535"));
+        return Err(bad("it has no host, or its port is not 1 to 65535"));
     }
     Ok((uri, is_https))
 }
@@ -272,7 +273,7 @@ pub(crate) fn uri(url: &str) -> Result<(Uri, bool), String> {
 /// A sentence for people, without the value.
 pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     let parsed = HeaderName::from_bytes(name.as_bytes());
-    let name = parsed.map_err(|_| format!("{name:?} is not the name of a header"))?;
+    let name = parsed.map_err(|_| format!("{name:?} is not a valid header name"))?;
     let is_ours = RESERVED_HEADERS.contains(&name.as_str())
         || RESERVED_PREFIXES
             .iter()
@@ -283,7 +284,7 @@ pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue
         ));
     }
     let mut value = HeaderValue::from_str(value)
-        .map_err(|_| format!("the value of header {name} has characters that no header may have"))?;
+        .map_err(|_| format!("the value of header {name} has characters that headers can't contain"))?;
     value.set_sensitive(true);
     Ok((name, value))
 }

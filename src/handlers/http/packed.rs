@@ -18,7 +18,7 @@ pub(super) fn unpacked(parts: &mut Parts, body: Bytes, bytes_max: usize) -> Resu
         return Ok(body);
     }
     let (plain, read) = unpack(&body, bytes_max.saturating_add(1));
-    read.map_err(|why| Fault::Garbled(format!("it says that it is gzip, and can't be unpacked ({why})")))?;
+    read.map_err(|why| Fault::Garbled(format!("it claims to be gzip but can't be unpacked ({why})")))?;
     if plain.len() > bytes_max {
         return Err(Fault::TooBig(bytes_max));
     }

@@ -141,7 +141,7 @@ struct OriginHandler {
 impl Handler for OriginHandler {
     fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
         let Some(mapping) = Mapping::of(&call) else {
-            let text = "the item's index in the first task is not known; please report it";
+            let text = "the item's index in the first task is unknown; please report this";
             let reply = Reply::failed(FailureClass::Faulty, Failure::new(NO_ORIGIN, text));
             return Box::pin(std::future::ready(reply));
         };

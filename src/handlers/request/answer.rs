@@ -64,7 +64,7 @@ impl Reader {
                 one(index, ItemVerdict::Settled(Outcome::Skipped))
             }
             Some(Meaning::Retry) => {
-                let failure = refusal.failure("its status is one that may pass");
+                let failure = refusal.failure("this status is set to be retried");
                 let advice = RetryAdvice::Retry { after };
                 one(index, ItemVerdict::Failed { failure, advice })
             }
@@ -99,7 +99,8 @@ impl Reader {
     fn output(&self, refusal: Refusal<'_>) -> Result<Output, String> {
         if let Some(encoding) = refusal.encoding() {
             return Err(format!(
-                "the answer has content-encoding {encoding:?}, where identity was asked for: its output can't be read; gzip can"
+                "the response has content-encoding {encoding:?}, so its output can't be read; only gzip \
+                 and identity can"
             ));
         }
         let body = &refusal.answer.body;
@@ -108,7 +109,7 @@ impl Reader {
         }
         let part = self.pointer.find(body).map_err(|why| {
             format!(
-                "the answer {} has no output: {why}",
+                "the response {} has no output: {why}",
                 quote_most(body, HEAD_CHARS_MAX)
             )
         })?;
@@ -130,28 +131,30 @@ impl Reader {
         match refusal.answer.status.as_u16() {
             429 => CallFailure::BackPressure {
                 after,
-                failure: refusal.failure("it wants fewer calls"),
+                failure: refusal.failure("the API asks for fewer calls"),
             },
-            502 | 503 => tried_again(FailureClass::Unavailable, "it is not there, which may pass"),
-            408 | 425 | 500 | 504..=599 => tried_again(FailureClass::Unclear, "what it did is not known"),
-            401 | 403 => {
-                rejected("it wants other credentials; look at the headers and secrets of the request")
-            }
-            407 => rejected("the proxy wants credentials"),
-            404 if !self.has_succeeded.load(Ordering::Relaxed) => rejected(
-                "nothing is there; check the path of the URL, or say what 404 means: --skip 404 where an item that isn't \
-                 there needs nothing done",
+            502 | 503 => tried_again(
+                FailureClass::Unavailable,
+                "the API is unavailable; this may be temporary",
             ),
-            405 => rejected("it takes no such method at this URL"),
-            415 => rejected("it takes no such body; set `content-type` with a header"),
-            501 => rejected("it doesn't know what it was asked; check method and URL"),
+            408 | 425 | 500 | 504..=599 => {
+                tried_again(FailureClass::Unclear, "the effect of the call is unknown")
+            }
+            401 | 403 => rejected("the API refused the credentials; check the request's headers and secrets"),
+            407 => rejected("the proxy requires credentials"),
+            404 if !self.has_succeeded.load(Ordering::Relaxed) => rejected(
+                "nothing at this path; check the URL. If a missing item needs no work, use --skip 404",
+            ),
+            405 => rejected("the API doesn't accept this method at this URL"),
+            415 => rejected("the API doesn't accept this type of body; set `content-type` with a header"),
+            501 => rejected("the API doesn't implement this request; check method and URL"),
             200..=399 => CallFailure::Rejected(refusal.redirected()),
             // The request itself may be wrong, for all items: ten of these before a success stop the task.
             _ if !self.has_succeeded.load(Ordering::Relaxed) => tried_again(
                 FailureClass::Faulty,
-                "it finds fault with this item, or with the request as such: nothing has succeeded yet",
+                "the API rejected this item, or every request is wrong: nothing has succeeded yet",
             ),
-            _ => CallFailure::Final(refusal.failure("it finds fault with this item")),
+            _ => CallFailure::Final(refusal.failure("the API rejected this item")),
         }
     }
 }
@@ -193,7 +196,7 @@ impl Refusal<'_> {
             Some(target) => {
                 let target: String = shown(target.as_bytes()).chars().take(200).collect();
                 self.failure(&format!(
-                    "redirects are not followed; if {target} is meant, use it as URL"
+                    "redirects are not followed; if {target} is correct, use it as the URL"
                 ))
             }
             None => self.failure("redirects are not followed; use the final URL"),

@@ -102,7 +102,7 @@ impl Requests {
             true => rendered.url,
             false => with_ascii_host(&rendered.url).into_owned(),
         };
-        let uri = Uri::try_from(url).map_err(|why| ValueFault(format!("it makes no URL: {why}")))?;
+        let uri = Uri::try_from(url).map_err(|why| ValueFault(format!("it is not a valid URL: {why}")))?;
         let mut headers = self.fixed.clone();
         for (name, value) in self.names.iter().zip(&rendered.headers) {
             headers.insert(name.clone(), header_value(name.as_str(), value)?);
@@ -138,14 +138,14 @@ fn usual_headers(node: &str) -> HeaderMap {
 
 fn header_name(name: &str) -> Result<HeaderName, ValueFault> {
     HeaderName::from_bytes(name.as_bytes())
-        .map_err(|_| ValueFault(format!("{name:?} is not the name of a header")))
+        .map_err(|_| ValueFault(format!("{name:?} is not a valid header name")))
 }
 
 fn header_value(name: &str, text: &str) -> Result<HeaderValue, ValueFault> {
     let value = HeaderValue::from_bytes(text.as_bytes());
     let mut value = value.map_err(|_| {
         ValueFault(format!(
-            "header {name}: it has a character that no header may have"
+            "header {name}: it has a character that headers can't contain"
         ))
     })?;
     value.set_sensitive(true);

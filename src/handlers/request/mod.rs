@@ -40,7 +40,7 @@ pub(crate) use options::faults;
 /// Code of a call with several items.
 const ONE_ITEM: &str = "ONE_ITEM";
 /// Advice for a call with several items.
-const ONE_ITEM_WHY: &str = "a templated request is made for one item: set `batch` to 1";
+const ONE_ITEM_WHY: &str = "a templated request carries one item; set `batch` to 1";
 
 /// Factory of `request` handlers, one for each run.
 pub struct RequestHandlerFactory {

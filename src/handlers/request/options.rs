@@ -102,9 +102,8 @@ impl RequestOptions {
             .check_secrets(&self.secrets)
             .map_err(|why| refuse(&why))?;
         if let Some(name) = short(&self.secrets) {
-            let why = format!(
-                "the secret {name:?} is shorter than {SECRET_BYTES_MIN} bytes: is that the right one?"
-            );
+            let why =
+                format!("the secret {name:?} is shorter than {SECRET_BYTES_MIN} bytes; is it the right one?");
             return Err(refuse(&why));
         }
         self.outbound.proxies().map_err(|why| refuse(&why))?;

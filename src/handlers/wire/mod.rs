@@ -71,7 +71,7 @@ pub fn parse_single(bytes: &[u8], index: ItemIndex) -> Result<Reply, Failure> {
 pub fn item_result(bytes: &[u8], index: ItemIndex) -> Result<ItemReplies, Failure> {
     let body: SingleBody<'_> = parse_object(bytes)?;
     if body.is_silent() {
-        return Err(bad_reply("it has no member that windrow knows", bytes));
+        return Err(bad_reply("it has no known member", bytes));
     }
     let mut logs = Logs::default();
     logs.add_all(body.logs, Some(index))
@@ -115,7 +115,10 @@ pub fn bad_reply(why: impl fmt::Display, bytes: &[u8]) -> Failure {
     let example = r#"{"result":"ok"}, {"result":"retry","code":"BUSY"} or nothing at all"#;
     Failure::new(
         BAD_REPLY,
-        format!("the reply {} is no result: {why}; answer {example}", quote(bytes)),
+        format!(
+            "the reply {} is not a result: {why}; answer {example}",
+            quote(bytes)
+        ),
     )
 }
 
@@ -254,7 +257,7 @@ impl About<'_> {
                 "the handler asked for another attempt",
                 RetryAdvice::Retry { after },
             ),
-            Word::Fail => self.failed(FAILED, "the handler gave the item up", RetryAdvice::Fail),
+            Word::Fail => self.failed(FAILED, "the handler failed the item", RetryAdvice::Fail),
         }
     }
 
@@ -393,7 +396,7 @@ impl Logs {
 
     fn finish(mut self) -> Vec<LogLine> {
         if self.left_out > 0 {
-            let message = format!("{} more log lines of this reply were left out", self.left_out);
+            let message = format!("further log lines in this reply, omitted: {}", self.left_out);
             self.lines.push(LogLine {
                 index: None,
                 level: LogLevel::Warn,
@@ -436,8 +439,8 @@ fn kept_json(value: Option<&RawValue>, member: &'static str) -> Result<Option<St
 fn check_depth(value: &RawValue, member: &str) -> Result<(), &'static str> {
     match (is_deeper_than(value.get(), DEPTH_MAX), member) {
         (false, _) => Ok(()),
-        (true, "output") => Err("`output` is nested too deep"),
-        (true, _) => Err("`extra` is nested too deep"),
+        (true, "output") => Err("`output` is nested too deeply"),
+        (true, _) => Err("`extra` is nested too deeply"),
     }
 }
 

@@ -68,7 +68,7 @@ fn each_word_of_result_has_its_verdict() {
         ),
         (
             r#"{"result":"fail"}"#,
-            failed("FAILED", "the handler gave the item up", RetryAdvice::Fail),
+            failed("FAILED", "the handler failed the item", RetryAdvice::Fail),
         ),
         (
             r#"{"result":"fail","code":"NO_USER","message":"gone","unknown":[1,{"a":2}]}"#,
@@ -80,7 +80,7 @@ fn each_word_of_result_has_its_verdict() {
         ),
         (
             r#"{"result":"fail","code":" ","message":null}"#,
-            failed("FAILED", "the handler gave the item up", RetryAdvice::Fail),
+            failed("FAILED", "the handler failed the item", RetryAdvice::Fail),
         ),
     ];
     for (json, verdict) in table {
@@ -243,7 +243,7 @@ fn a_flood_of_log_lines_is_bounded_and_said() {
     assert_eq!(lines.len(), LOG_LINES_MAX + 1);
     assert_eq!(
         lines[LOG_LINES_MAX].message,
-        "5 more log lines of this reply were left out"
+        "further log lines in this reply, omitted: 5"
     );
 }
 

@@ -68,7 +68,7 @@ fn a_directory_below_one_that_others_may_write_is_refused() {
         match is_safe {
             true => drop(StateDir::lock(&path).expect("safe")),
             false => assert!(
-                unsafe_of(&path).contains("another directory in the place"),
+                unsafe_of(&path).contains("replace the directories below it"),
                 "{mode:o}"
             ),
         }
@@ -93,7 +93,10 @@ fn a_link_in_the_place_of_what_is_kept_there_is_not_followed() {
         let elsewhere = place.path().join("elsewhere");
         std::os::unix::fs::symlink(&elsewhere, place.path().join(name)).expect("planted");
         let told = unsafe_of(place.path());
-        assert!(told.contains(name) && told.contains("is a link"), "{told}");
+        assert!(
+            told.contains(name) && told.contains("is a symbolic link"),
+            "{told}"
+        );
         assert!(!elsewhere.exists(), "nothing was made through it");
     }
 }

@@ -168,7 +168,7 @@ async fn listen(servers: Arc<Servers>, ear: Arc<Ear>) {
         let fault = match subscribe(&servers, &ear).await {
             Ok((sink, stream)) => {
                 if std::mem::take(&mut is_told) {
-                    tracing::info!("hints of other nodes are heard again");
+                    tracing::info!("receiving hints of other nodes again");
                 }
                 failures = 0;
                 hear(sink, stream, &ear).await
@@ -180,9 +180,12 @@ async fn listen(servers: Arc<Servers>, ear: Arc<Ear>) {
         };
         let is_lost = matches!(ear.meters.redis(), Some(Err(_)));
         if failures >= FAILURES_TOLD && !is_lost && !std::mem::replace(&mut is_told, true) {
-            tracing::warn!(error = %fault, "hints of other nodes are not heard; polling finds the same, later");
+            tracing::warn!(
+                error = %fault,
+                "not receiving hints of other nodes; polling finds the same, later"
+            );
         }
-        tracing::debug!(error = %fault, failures, "listening ended");
+        tracing::debug!(error = %fault, failures, "hint subscription ended");
         tokio::time::sleep(RETRY_FIRST.saturating_mul(1 << failures.min(8)).min(RETRY_MAX)).await;
         failures = failures.saturating_add(1);
     }

@@ -293,7 +293,7 @@ impl Link {
         let state = outcome.as_ref().map(|_| ()).map_err(ToString::to_string);
         if self.meters.redis_is(state) {
             match outcome {
-                Ok(_) => tracing::info!("Redis answers: leases and hints are in use"),
+                Ok(_) => tracing::info!("Redis is up: leases and hints are in use"),
                 Err(error) => {
                     tracing::warn!(%error, "Redis is lost: {}", self.servers.when_lost())
                 }

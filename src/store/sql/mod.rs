@@ -157,8 +157,8 @@ impl Store {
             let setting = durability.setting;
             tracing::warn!(
                 setting,
-                "the database acknowledges commits before they are on its disk: a power cut of its \
-                machine can take back progress and claims"
+                "the database acknowledges commits before they are on disk: a power cut can lose progress \
+                 and claims"
             );
         }
         Ok(store)

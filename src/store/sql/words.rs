@@ -48,7 +48,7 @@ pub(super) fn uuid(text: &str) -> Result<Uuid, StoreError> {
 /// Returns what can be read. Logs anything else and leaves it out, so that one row of a newer program doesn't hide
 /// all others.
 pub(super) fn readable<T>(what: &str, read: Result<T, StoreError>) -> Option<T> {
-    read.inspect_err(|error| tracing::warn!(what, %error, "a row can't be read; it is left alone"))
+    read.inspect_err(|error| tracing::warn!(what, %error, "row can't be read; skipping it"))
         .ok()
 }
 

@@ -248,7 +248,7 @@ impl WindowExecutor {
             let places = || cell.peek(row_feed::Places::of);
             let on_ready = |upto| {
                 if cell.tell(Event::SourceReady(upto), &mut fx).is_err() {
-                    tracing::error!(shard = %cell.shard, "rows were read for a run whose core broke");
+                    tracing::error!(shard = %cell.shard, "rows read for a run that failed");
                 }
             };
             if let Err(error) = feed.read_ahead(places, on_ready).await {

@@ -44,7 +44,7 @@ impl Launcher {
             Ok(Opened::Run(claimed)) if !self.is_booked(&claimed) => {
                 tracing::info!(
                     actor = self.me.leaf.path(),
-                    "its rate was changed meanwhile; it is offered anew"
+                    "rate changed in the meantime; offering the shard again"
                 );
                 opening::give_lease_back(claimed.key, &self.arguments.routes.lease_keeper);
                 self.release(claimed.shard.epoch, claimed.shard.claim, RunClose::Released);
@@ -58,7 +58,7 @@ impl Launcher {
             Err(NotClaimed::Unfit(unfit)) => {
                 let (shard, close) = *unfit;
                 if close == RunClose::Released {
-                    tracing::info!(actor = self.me.leaf.path(), "claimed to commit its end");
+                    tracing::info!(actor = self.me.leaf.path(), "shard claimed to commit its end");
                 } else {
                     tracing::error!(actor = self.me.leaf.path(), %close, "shard can't run");
                 }

@@ -154,9 +154,13 @@ impl LeaseRenewer {
         match answer {
             LeaseAnswer::Unknown(error) if was => tracing::debug!(actor = path, %error, "lease not renewed"),
             LeaseAnswer::Unknown(error) => {
-                tracing::warn!(actor = path, %error, "lease not renewed; trust decays until it is");
+                tracing::warn!(
+                    actor = path,
+                    %error,
+                    "lease not renewed; it will expire unless renewed in time"
+                );
             }
-            _ if was => tracing::info!(actor = path, "the lease is renewed again"),
+            _ if was => tracing::info!(actor = path, "lease renewed again"),
             _ => {}
         }
     }

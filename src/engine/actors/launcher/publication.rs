@@ -56,7 +56,7 @@ impl Launcher {
             epoch: claimed.shard.epoch,
             claim: claimed.shard.claim,
         };
-        tracing::info!(actor = self.me.leaf.path(), "publishing the results of its task");
+        tracing::info!(actor = self.me.leaf.path(), "publishing the results of the task");
         self.me
             .leaf
             .say(Activity::Ok, "publishes the results of its task");
@@ -134,7 +134,7 @@ async fn conclude(
             let end = end_of(known.await, RunClose::Done);
             if matches!(end, LauncherEnd::Closed(_)) {
                 node.meters.published(PublicationFate::Done);
-                tracing::info!(shard = %own.shard, "its results are published");
+                tracing::info!(shard = %own.shard, "results published");
             }
             return end;
         }

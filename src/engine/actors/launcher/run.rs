@@ -299,7 +299,10 @@ impl Run {
     /// Drains and gives the shard to another node; aborts if it takes too long. A repeat does nothing.
     pub(crate) fn leave(&mut self, state: &Launcher) {
         if !std::mem::replace(&mut self.leaves, true) {
-            tracing::info!(shard = %self.cell.shard, "its run drains and gives the shard back: it is to be run elsewhere, or anew");
+            tracing::info!(
+                shard = %self.cell.shard,
+                "draining the run and releasing its shard, to run elsewhere or again"
+            );
             self.steer(Command::Stop(RunEnd::HandedOver));
             state
                 .me
@@ -315,7 +318,7 @@ impl Run {
             .cell
             .tell(windrow_core::execution::Event::Command(command), &mut fx);
         if told.is_err() {
-            tracing::error!(shard = %self.cell.shard, "the core broke; the run will be restored");
+            tracing::error!(shard = %self.cell.shard, "run failed; it will be restored");
         }
     }
 
@@ -375,8 +378,8 @@ impl Run {
             let closing = AssertUnwindSafe(async { self.cell.handler.close().await }).catch_unwind();
             match tokio::time::timeout(CLOSE_PATIENCE, closing).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) => tracing::error!(shard = %self.cell.shard, "the handler panicked while closing"),
-                Err(_) => tracing::warn!(shard = %self.cell.shard, "the handler did not close in time"),
+                Ok(Err(_)) => tracing::error!(shard = %self.cell.shard, "handler panicked while closing"),
+                Err(_) => tracing::warn!(shard = %self.cell.shard, "handler did not close in time"),
             }
             node.directory.leave(&self.cell);
         }

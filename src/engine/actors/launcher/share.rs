@@ -150,7 +150,11 @@ impl Run {
                 self.cell
                     .hold_back(self.in_force.part.limit(), part.limit(), refusal.to_string());
                 let text = format!("at its old part of the rate: {refusal}");
-                tracing::info!(actor = state.me.leaf.path(), %refusal, "a larger part of the rate doesn't fit");
+                tracing::info!(
+                    actor = state.me.leaf.path(),
+                    %refusal,
+                    "no room for a larger share of the rate"
+                );
                 state.me.leaf.say(Activity::Ok, text);
                 state.me.tell_after(BOOK_AGAIN, Msg::BookAgain);
             }

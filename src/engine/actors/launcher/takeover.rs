@@ -102,7 +102,7 @@ async fn ask(key: LeaseKey, keeper: &Route<lease_keeper::Msg>) -> Option<LeaseAn
     let (sender, answer) = tokio::sync::oneshot::channel();
     let tell = Box::new(move |answer| {
         if sender.send(answer).is_err() {
-            tracing::debug!("a lease was taken for a launcher that is gone; it runs out");
+            tracing::debug!("lease acquired for a launcher that is gone; it will expire");
         }
     });
     keeper.tell(lease_keeper::Msg::Ask(Question {
@@ -157,7 +157,7 @@ pub(crate) async fn claim(
         outcome = node.runs.claim(request).await;
         match &outcome {
             Err(error @ StoreError::Unavailable(_)) if tries < STEP_TRIES => {
-                tracing::debug!(%error, tries, "claim not answered; claiming again under the same id");
+                tracing::debug!(%error, tries, "no response to the claim; claiming again under the same id");
                 tokio::time::sleep(STEP_RETRY).await;
             }
             _ => return outcome,

@@ -87,7 +87,7 @@ impl Dealer<'_> {
         if let Err(error) = &dealt
             && !self.fails
         {
-            tracing::warn!(%error, "shared limits not dealt; parts stay as they are");
+            tracing::warn!(%error, "shared limits not allocated; shares stay as they are");
         }
         self.fails = failed;
         dealt.unwrap_or(false)

@@ -234,12 +234,12 @@ impl NodeContext {
         let is_fenced = self.sessions.fence(id, heartbeat, self.clock.wall()).await?;
         if is_fenced {
             if let Some(node) = self.heartbeats.was_fenced(id) {
-                tracing::warn!(node, %session, "silent session fenced: what the node ran may be taken");
+                tracing::warn!(node, %session, "silent session fenced; its shards can be taken over");
             }
             self.hint(Hint::Session(id));
         } else {
             let node = self.heartbeats.node_of(id);
-            tracing::info!(node, %session, "a session that was silent is back; its shards stay with it");
+            tracing::info!(node, %session, "silent session is back; it keeps its shards");
             self.heartbeats.forget(id);
         }
         Ok(is_fenced)

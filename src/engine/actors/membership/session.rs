@@ -121,7 +121,11 @@ impl TreeActor for Session {
         if let Some(life) = self.life.take()
             && let Err(error) = end(&self.node, life.id).await
         {
-            tracing::warn!(actor = self.me.leaf.path(), %error, "session row stays; it will be fenced");
+            tracing::warn!(
+                actor = self.me.leaf.path(),
+                %error,
+                "session row not deleted; the session will be fenced"
+            );
         }
     }
 }
@@ -137,7 +141,7 @@ impl Session {
                 .describe(life.id, &node.session_face(draining))
                 .await
             {
-                tracing::warn!(%error, "what this node takes was not told to others");
+                tracing::warn!(%error, "advertised state of this node not published");
             }
         }));
     }
@@ -156,7 +160,7 @@ impl Session {
 
     fn on_begun(&mut self, life: Life, outcome: Result<(), StoreError>) {
         if let Err(error) = outcome {
-            tracing::warn!(actor = self.me.leaf.path(), %error, "session not begun; trying again");
+            tracing::warn!(actor = self.me.leaf.path(), %error, "session not started; trying again");
             return self.me.tell_after(self.node.times.heartbeat, Msg::Begin);
         }
         self.node.heartbeats.i_am(life.id);
@@ -197,7 +201,7 @@ impl Session {
                 };
                 tracing::error!(
                     actor = self.me.leaf.path(),
-                    "session fenced: {why}; a new one begins"
+                    "session fenced: {why}; starting a new one"
                 );
                 self.life = None;
                 self.end_beating();
@@ -210,7 +214,11 @@ impl Session {
                 self.me
                     .leaf
                     .say(Activity::Backoff, "heartbeat not written; trust decays");
-                tracing::warn!(actor = self.me.leaf.path(), %error, "heartbeat not written; trust decays");
+                tracing::warn!(
+                    actor = self.me.leaf.path(),
+                    %error,
+                    "heartbeat not written; lease validity is running out"
+                );
             }
         }
     }

@@ -31,7 +31,7 @@ pub(crate) async fn await_name(node: &NodeContext) -> Result<(), NotStarted> {
     if !before.is_empty() {
         tracing::info!(
             node = node.node,
-            "a session of this name is there already; waiting for its heartbeat"
+            "a session of this name already exists; waiting for its heartbeat"
         );
     }
     while !before.is_empty() && node.clock.now() < until {

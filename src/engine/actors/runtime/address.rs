@@ -68,7 +68,7 @@ impl<M: Message> Address<M> {
             if AssertUnwindSafe(work).catch_unwind().await.is_err() {
                 tracing::error!(
                     actor = leaf.path(),
-                    "work of the actor panicked; the actor ends with it"
+                    "work of the actor panicked; stopping the actor"
                 );
                 actor.kill();
             }

@@ -46,7 +46,7 @@ impl Asking {
         if self.end.is_none() {
             tracing::warn!(
                 %error,
-                "the database stopped answering while the node starts; it is asked again for {seconds} s"
+                "database stopped responding during the start; retrying for {seconds} s"
             );
         }
         if Instant::now() >= *self.end.get_or_insert_with(|| Instant::now() + PATIENCE) {

@@ -66,7 +66,7 @@ impl SupervisorHandle {
         let (sender, over) = watch::channel(false);
         tokio::spawn(async move {
             if let Err(error) = ended.await {
-                tracing::error!(%error, "the supervisor ended by a panic");
+                tracing::error!(%error, "supervisor panicked");
             }
             sender.send_replace(true);
         });
@@ -243,7 +243,7 @@ impl SupervisorHandle {
     /// Drains the node in the same way, for a handle that is shared.
     pub async fn drain_now(&self, patience: Duration) -> bool {
         let shown = self.node.tree.for_log("", |printed| printed.stop);
-        tracing::info!(target: tree::LOG, node = self.node.node, tree = %shown, "node drains");
+        tracing::info!(target: tree::LOG, node = self.node.node, tree = %shown, "node draining");
         let (sender, drained) = oneshot::channel();
         self.address.tell(Msg::Drain(sender));
         let mut over = self.over.clone();
@@ -271,7 +271,7 @@ impl SupervisorHandle {
             }
             None => {
                 let tree = self.node.tree.for_log("", |printed| printed.stop);
-                tracing::error!(node, %tree, "actors are still alive after the drain");
+                tracing::error!(node, %tree, "actors still alive after the drain");
                 return false;
             }
         }

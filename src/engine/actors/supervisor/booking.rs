@@ -94,6 +94,6 @@ impl Booking {
 
 fn send(task: TaskId, answer: Answer, outcome: Result<(), Refusal>) {
     if answer.send(outcome).is_err() {
-        tracing::debug!(%task, "nobody waits for the answer to a change of the booking");
+        tracing::debug!(%task, "booking changed; no one waits for the answer");
     }
 }

@@ -211,7 +211,11 @@ impl Supervisor {
                 .release(row.shard, row.epoch, row.claim, &close, now)
                 .await
             {
-                tracing::warn!(shard = %row.shard, %error, "not released; trying again at the next heartbeat");
+                tracing::warn!(
+                    shard = %row.shard,
+                    %error,
+                    "shard not released; trying again at the next heartbeat"
+                );
             }
             tokio::time::sleep(wait).await;
             routes.restorer.tell(restorer::Msg::Wake);

@@ -274,7 +274,7 @@ impl Supervisor {
         match end {
             Some(end) => {
                 if matches!(end, LauncherEnd::NotOwned | LauncherEnd::Unclaimable(_)) {
-                    tracing::debug!(actor = path, %end, "shard not had");
+                    tracing::debug!(actor = path, %end, "shard not acquired");
                 } else {
                     tracing::info!(target: tree::LOG, actor = path, %end, "run ended");
                 }

@@ -55,11 +55,11 @@ impl Supervisor {
         if requested {
             tracing::info!(
                 node = self.node.node,
-                "the node is to be drained: it hands over and takes nothing new"
+                "draining the node: it hands its tasks over and accepts no new ones"
             );
             self.hand_everything_over();
         } else {
-            tracing::info!(node = self.node.node, "the node takes work again");
+            tracing::info!(node = self.node.node, "node accepts work again");
             self.drains.count += 1;
             self.show_face();
             self.look_for_work();
@@ -118,7 +118,7 @@ impl Supervisor {
         self.drains.gave_up = true;
         for done in waiting.drain(..) {
             if done.send(left.clone()).is_err() {
-                tracing::debug!("nobody waits for the end of the drain");
+                tracing::debug!("drain ended; no one waits for it");
             }
         }
         self.runs.tell_all(|| launcher::Msg::GiveUp);

@@ -172,7 +172,10 @@ impl Supervisor {
                     .filter(|(task, _)| taken.contains(task))
                     .collect(),
                 Err(error) => {
-                    tracing::warn!(%error, "reasons for waiting were not stored; again after the next scan");
+                    tracing::warn!(
+                        %error,
+                        "reasons for waiting not stored; trying again after the next scan"
+                    );
                     Vec::new()
                 }
             };

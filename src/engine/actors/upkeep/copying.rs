@@ -26,9 +26,13 @@ pub(crate) async fn copy(node: &NodeContext, parts: &SinkParts, job: SinkJob) {
     });
     match parts.store.end_sink(&job, &end).await {
         Ok(true) => tell(node, &job, &end),
-        Ok(false) => tracing::debug!(dataset = job.name, epoch = job.epoch, "another node copies it"),
+        Ok(false) => tracing::debug!(
+            dataset = job.name,
+            epoch = job.epoch,
+            "another node copies the dataset"
+        ),
         Err(error) => {
-            tracing::warn!(dataset = job.name, %error, "what became of a copy was not noted; it is looked at again")
+            tracing::warn!(dataset = job.name, %error, "outcome of a copy not stored; checking it again")
         }
     }
 }
@@ -41,7 +45,7 @@ async fn keep(parts: &SinkParts, job: &SinkJob) {
             Ok(true) => {}
             Ok(false) => return,
             // A node that takes it meanwhile has a newer claim, which is the only one that counts then.
-            Err(error) => tracing::debug!(%error, "a claim on a copy was not kept"),
+            Err(error) => tracing::debug!(%error, "claim on a copy not extended"),
         }
     }
 }
@@ -59,7 +63,7 @@ fn tell(node: &NodeContext, job: &SinkJob, end: &SinkEnd) {
         }
         SinkEnd::Removed => {
             node.meters.copied(CopyFate::Removed);
-            tracing::info!(dataset, "dataset taken away from its sink");
+            tracing::info!(dataset, "dataset removed from its sink");
         }
         SinkEnd::Failed { text, again } => {
             node.meters.copied(CopyFate::Failed);
@@ -90,14 +94,14 @@ pub(crate) async fn check(node: &NodeContext, parts: &SinkParts) {
     loop {
         let copied = match parts.store.sinks_copied(after, CHECKED_AT_ONCE).await {
             Ok(copied) => copied,
-            Err(error) => return tracing::debug!(%error, "copies not looked at"),
+            Err(error) => return tracing::debug!(%error, "copies not checked"),
         };
         for one in &copied {
             match parts.copier.is_there(one).await {
                 Ok(true) => {}
                 Ok(false) => lose(node, parts, one).await,
                 // An unreachable sink is logged where copies are made.
-                Err(error) => return tracing::debug!(%error, "copies not looked at"),
+                Err(error) => return tracing::debug!(%error, "copies not checked"),
             }
         }
         match copied.last() {
@@ -115,9 +119,9 @@ async fn lose(node: &NodeContext, parts: &SinkParts, lost: &Copied) {
             tracing::warn!(
                 dataset = lost.name,
                 publication,
-                "a copy is gone from its sink; it is made again"
+                "copy missing from its sink; copying again"
             );
         }
-        Err(error) => tracing::debug!(dataset = lost.name, %error, "a lost copy was not noted"),
+        Err(error) => tracing::debug!(dataset = lost.name, %error, "missing copy not recorded"),
     }
 }

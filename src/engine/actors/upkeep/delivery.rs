@@ -57,12 +57,13 @@ impl Delivering {
         };
         match self.hooks.outbox.settle(&delivery, &settlement).await {
             Ok(true) => self.tell_death(&delivery, &settlement),
-            Ok(false) => tracing::debug!(
-                delivery = delivery.delivery_id,
-                "a hook call was taken by another"
-            ),
+            Ok(false) => tracing::debug!(delivery = delivery.delivery_id, "hook call taken by another node"),
             Err(error) => {
-                tracing::warn!(delivery = delivery.delivery_id, %error, "a hook call is made again");
+                tracing::warn!(
+                    delivery = delivery.delivery_id,
+                    %error,
+                    "hook call not settled; calling again"
+                );
             }
         }
     }
@@ -178,7 +179,7 @@ impl Delivering {
             Ok(()) => Ok(Settlement::Done),
             Err(CommandError::Store(error)) => Err(error),
             Err(error) => {
-                tracing::debug!(task = %delivery.task, %error, "the start is over");
+                tracing::debug!(task = %delivery.task, %error, "start already over");
                 Ok(Settlement::Done)
             }
         }
@@ -199,7 +200,7 @@ impl Delivering {
             return;
         };
         let (kind, attempts) = (delivery.kind.as_str(), delivery.attempts);
-        tracing::warn!(task = %delivery.task, kind, attempts, error, "a hook call was given up");
+        tracing::warn!(task = %delivery.task, kind, attempts, error, "hook call failed; no attempts left");
         let message = format!("the hook {kind} was given up after {attempts} attempts: {error}");
         (self.logs)(DataLogLine {
             shard: ShardId {

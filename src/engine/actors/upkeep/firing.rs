@@ -41,16 +41,21 @@ pub(crate) async fn make(node: &NodeContext, parts: &ScheduleParts, fire: TakenF
             tracing::info!(%schedule, at, %task, "schedule fired");
             node.meters.fired(FireOutcome::Made, 1);
         }
-        Err(FireFault::Over) => tracing::debug!(%schedule, at, "the fire was settled by another node"),
+        Err(FireFault::Over) => tracing::debug!(%schedule, at, "fire settled by another node"),
         Err(FireFault::Store(error)) => {
-            tracing::warn!(%schedule, at, %error, "the task of a fire was not made; it is tried again after its lease");
+            tracing::warn!(
+                %schedule,
+                at,
+                %error,
+                "task of the fire not created; trying again after the lease"
+            );
             if let Err(error) = parts.store.put_back_fire(schedule, fire.time).await {
-                tracing::debug!(%error, "a fire was not put back; the try counts");
+                tracing::debug!(%error, "fire not put back; the attempt counts");
             }
         }
         Err(FireFault::Refused(text)) => fail(node, parts, &fire, (&text, again(&fire))).await,
         Err(FireFault::Bug(cause)) => {
-            tracing::error!(%schedule, at, cause, "the task of a fire was not made by a bug");
+            tracing::error!(%schedule, at, cause, "task of the fire not created because of a bug");
             fail(node, parts, &fire, (BUG, again(&fire))).await;
         }
         Err(FireFault::NameTaken(text)) => fail(node, parts, &fire, (&text, None)).await,
@@ -84,7 +89,7 @@ async fn keep(parts: &ScheduleParts, fire: &TakenFire) {
             Ok(true) => {}
             Ok(false) => return,
             // A node that takes it meanwhile makes the same task, and one of the two settles it.
-            Err(error) => tracing::debug!(%error, "a fire was not kept"),
+            Err(error) => tracing::debug!(%error, "claim on a fire not extended"),
         }
     }
 }
@@ -97,15 +102,21 @@ async fn fail(
 ) {
     let (schedule, at) = (fire.schedule.id, fire.time.to_rfc3339());
     if let Err(error) = parts.store.fail_fire(schedule, fire.time, text, again).await {
-        tracing::warn!(%schedule, at, %error, "a failed fire was not noted; it is tried again after its lease");
+        tracing::warn!(%schedule, at, %error, "failure of the fire not stored; trying again after the lease");
         return;
     }
     match again {
         Some(wait) => {
-            tracing::warn!(%schedule, at, error = text, wait_s = wait.as_secs(), "no task of a fire; trying again");
+            tracing::warn!(
+                %schedule,
+                at,
+                error = text,
+                wait_s = wait.as_secs(),
+                "task of the fire not created; trying again"
+            );
         }
         None => {
-            tracing::error!(%schedule, at, error = text, "a fire failed: no task was made of it");
+            tracing::error!(%schedule, at, error = text, "fire failed: no task created");
             node.meters.fired(FireOutcome::Failed, 1);
         }
     }
@@ -122,12 +133,12 @@ pub(crate) async fn cancel(node: &NodeContext, task: TaskId) -> bool {
     {
         Ok(_) => true,
         Err(CommandError::Store(error)) => {
-            tracing::warn!(%task, %error, "a task in the way of a fire was not cancelled; trying again");
+            tracing::warn!(%task, %error, "blocking task not cancelled; trying again");
             false
         }
         // The task ended on its own, or another cancel was first.
         Err(error) => {
-            tracing::debug!(%task, %error, "a task in the way of a fire needs no cancel");
+            tracing::debug!(%task, %error, "blocking task needs no cancel");
             false
         }
     }

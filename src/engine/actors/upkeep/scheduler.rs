@@ -136,7 +136,11 @@ impl Scheduler {
             }
             Err(error) => {
                 if !self.fails {
-                    tracing::warn!(actor = self.me.leaf.path(), %error, "schedules not looked at; trying again");
+                    tracing::warn!(
+                        actor = self.me.leaf.path(),
+                        %error,
+                        "schedules not checked; trying again"
+                    );
                 }
                 self.fails = true;
                 LOOK_EVERY
@@ -178,7 +182,7 @@ impl Scheduler {
             .spawn(async move { firing::make(&node, &parts, fire).await });
         tokio::spawn(self.me.guard(async move {
             if let Err(error) = making.await {
-                tracing::error!(%error, "the task of a fire was not made; it is tried again after its lease");
+                tracing::error!(%error, "task of a fire not created; trying again after the lease");
             }
             me.tell(Msg::Made);
         }));
@@ -219,7 +223,7 @@ async fn look(
     };
     for fire in &taken.given_up {
         let (schedule, at, why) = (fire.schedule, fire.time.to_rfc3339(), fire.text.as_deref());
-        tracing::error!(%schedule, at, why, "a fire failed: no task was made of it");
+        tracing::error!(%schedule, at, why, "fire failed: no task created");
         node.meters.fired(FireOutcome::Failed, 1);
     }
     Ok(Look { agenda, fired, taken })
@@ -245,6 +249,6 @@ fn note(node: &NodeContext, fired: &Fired) {
         node.meters.fired_late(late);
     }
     if fired.is_mended {
-        tracing::warn!("a next fire had been set by a database clock that was ahead; it was computed anew");
+        tracing::warn!("next fire was set by a database clock that was ahead; recomputed");
     }
 }

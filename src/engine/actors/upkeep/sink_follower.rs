@@ -120,7 +120,7 @@ impl SinkFollower {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.fails, true) {
-                    tracing::warn!(actor = self.me.leaf.path(), %error, "copies not looked at; trying again");
+                    tracing::warn!(actor = self.me.leaf.path(), %error, "copies not checked; trying again");
                 }
             }
         }
@@ -137,7 +137,7 @@ impl SinkFollower {
             .spawn(async move { copying::copy(&node, &parts, job).await });
         tokio::spawn(self.me.guard(async move {
             if let Err(error) = copying.await {
-                tracing::error!(dataset = name, %error, "a copy was not made; it is made again after its lease");
+                tracing::error!(dataset = name, %error, "dataset not copied; trying again after the lease");
             }
             me.tell(Msg::Copied);
         }));

@@ -99,7 +99,7 @@ pub(crate) async fn work(node: &NodeContext, round: Round) -> Done {
 
 fn tell(what: &str, outcome: Result<(), StoreError>) {
     if let Err(error) = outcome {
-        tracing::warn!(what, %error, "not looked after; trying again");
+        tracing::warn!(what, %error, "upkeep failed; trying again");
     }
 }
 
@@ -132,7 +132,7 @@ async fn obey(
     match node.tasks.command(task, command, &system(None), now).await {
         Ok(_) => done.commanded.push(task),
         Err(CommandError::Store(error)) => return Err(error),
-        Err(error) => tracing::debug!(%task, %error, "somebody was first"),
+        Err(error) => tracing::debug!(%task, %error, "already done by another node or a person"),
     }
     Ok(())
 }
@@ -153,7 +153,7 @@ async fn one_sided(node: &NodeContext, done: &mut Done) -> Result<(), StoreError
             tracing::warn!(
                 business,
                 shards = shards.len(),
-                "handler down for this node only: its shards are left to others"
+                "handler down for this node only; leaving its shards to other nodes"
             );
             done.left.extend(shards);
         }
@@ -294,7 +294,7 @@ async fn ended(node: &NodeContext, before: WallMs, now: WallMs, done: &mut Done)
             // The others can't be archived either.
             Err(CommandError::Store(error) | CommandError::NotArchived(error)) => return Err(error),
             // A redrive of it has not ended: the task is kept until then.
-            Err(error) => tracing::debug!(%task, %error, "an old task is kept"),
+            Err(error) => tracing::debug!(%task, %error, "old task not deleted"),
         }
     }
     Ok(())

@@ -163,7 +163,7 @@ async fn commit(node: &NodeContext, jobs: Vec<Job>) -> Result<(), ()> {
             Ok(())
         }
         Err(error) => {
-            tracing::error!(%error, shards = checkpoints.len(), "checkpoint refused");
+            tracing::error!(%error, shards = checkpoints.len(), "checkpoint rejected");
             sinks
                 .into_iter()
                 .for_each(|sink| sink(Written::Refused(error.clone())));

@@ -36,7 +36,7 @@ impl DroppedLines {
         let waiting = std::mem::take(&mut *self.lock());
         for (task, lines) in waiting {
             if let Err(error) = log.count_dropped(task, DropReason::Queue, lines).await {
-                tracing::debug!(%task, %error, "dropped lines were not counted yet");
+                tracing::debug!(%task, %error, "dropped lines not counted yet");
                 self.keep(task, lines);
             }
         }

@@ -413,15 +413,12 @@ impl State {
         match end {
             End::Left => Judged::Lost(Failure::new(
                 "WORKER_CLOSED",
-                "the workers were closed before it was answered",
+                "the workers were closed before the item was answered",
             )),
             End::Ended(why) => Judged::Lost(why.clone()),
             End::Crashed(_) if item.is_held() => Judged::NotSent,
             End::Crashed(why) if item.alone => {
-                let message = format!(
-                    "the item was alone in its worker and ended it again: {}",
-                    why.message
-                );
+                let message = format!("the item crashed its worker again, alone in it: {}", why.message);
                 let mut failure = Failure::new(why.code.clone(), message);
                 failure.output.clone_from(&why.output);
                 Judged::Lost(failure)

@@ -189,12 +189,12 @@ pub(super) fn read(line: &[u8]) -> Said {
         b"fail" => Said::Word(r#"{"result":"fail"}"#),
         object @ [b'{', ..] => match serde_json::from_slice(object) {
             Ok(head) => of_head(&head),
-            Err(why) => Said::Garbage(format!("it is not valid: {why}")),
+            Err(why) => Said::Garbage(format!("invalid JSON: {why}")),
         },
         other => Said::Garbage(match (mark_of(other), word_with_more(other)) {
             (Some(mark), _) => format!("it begins with {mark}; write UTF-8 without one"),
             (None, Some(word)) => format!(
-                "{word} stands alone; with a reason it is \
+                "{word} takes nothing after it; to give a reason, print \
                  {{\"type\":\"result\",\"id\":…,\"result\":\"{word}\",\"code\":\"…\",\"message\":\"…\"}}"
             ),
             (None, None) => "it is neither a JSON object nor one of ok, skip, retry, fail".to_owned(),
@@ -214,7 +214,7 @@ fn of_head(head: &Head) -> Said {
         Some("result") => Said::Result { id: head.id },
         Some("ready") => match head.protocol {
             Some(other) if other != PROTOCOL => Said::Garbage(format!(
-                "protocol {other} is asked for, but this windrow speaks {PROTOCOL}"
+                "the worker asks for protocol {other}, but this windrow speaks {PROTOCOL}"
             )),
             _ => Said::Ready {
                 concurrency: head.concurrency.unwrap_or(1).max(1),

@@ -152,14 +152,14 @@ fn delivery(store: &Store, row: outbox::Model, owners: &Owners) -> Option<Delive
         tracing::warn!(
             delivery = row.id,
             kind = row.kind,
-            "a hook call that can't be delivered here"
+            "hook call can't be delivered by this node"
         );
         return None;
     };
     let task = TaskId(row.task_id);
     let body = match kind {
         HookKind::Prepare => opened(store, task, &row.payload)
-            .inspect_err(|why| tracing::error!(%task, %why, "a hook call that can't be delivered here"))
+            .inspect_err(|why| tracing::error!(%task, %why, "hook call can't be delivered by this node"))
             .ok()?,
         _ => row.payload,
     };

@@ -57,7 +57,7 @@ impl Anchor {
         let text = format!("{FILE_GONE}: {}", path.display());
         if !was_told {
             tracing::error!(
-                "{text}; nothing is acknowledged any more. Put the file back, or stop the node and restore a backup"
+                "{text}; nothing is saved any more. Put the file back, or stop the node and restore a backup"
             );
         }
         Err(DbErr::Custom(text))

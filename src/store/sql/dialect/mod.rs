@@ -100,7 +100,7 @@ where
     for _ in 1..CONFLICT_TRIES {
         match work().await {
             Err(error) if error.store_error().is_some_and(is_conflict) => {
-                tracing::debug!("a transaction met another writer; it is begun again");
+                tracing::debug!("transaction met another writer; restarting it");
                 tokio::time::sleep(wait + wait.mul_f64(chance())).await;
                 wait *= 2;
             }

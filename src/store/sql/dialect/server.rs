@@ -132,7 +132,7 @@ where
     loop {
         match work(end.saturating_duration_since(Instant::now())).await {
             Err(StoreError::Unavailable(why)) if Instant::now() < end => {
-                tracing::warn!(why, "the database went away in between; it is tried again");
+                tracing::warn!(why, "lost the database in between; trying again");
                 tokio::time::sleep(KNOCK_EVERY).await;
             }
             Err(StoreError::Unavailable(why)) => {
@@ -180,7 +180,7 @@ async fn reach(address: &ServerAddress, patience: Duration) -> Result<(), StoreE
             let url = &address.url;
             tracing::warn!(
                 why,
-                "can't connect to {url} yet; it is tried for {} s",
+                "can't connect to {url} yet; trying for {} s",
                 patience.as_secs()
             );
             is_told = true;
@@ -267,7 +267,7 @@ async fn answered(asked: BoxFuture<'_, Result<bool, sqlx::Error>>) -> Result<boo
         .await
         .unwrap_or_else(|_| Err(late()))?;
     if !is_whole {
-        tracing::debug!("a connection was left in the middle of something; it is closed");
+        tracing::debug!("connection left in the middle of a request; closing it");
     }
     Ok(is_whole)
 }

@@ -154,7 +154,7 @@ pub(crate) async fn look(path: &Path) -> Result<DatabaseConnection, StoreError> 
 async fn is_whole(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
     let is_whole = !connection.is_in_transaction();
     if !is_whole {
-        tracing::debug!("a connection was left inside a transaction; it is replaced");
+        tracing::debug!("connection left inside a transaction; replacing it");
     }
     Ok(is_whole)
 }

@@ -243,7 +243,7 @@ impl Inspection {
         // After a success the file has its final name.
         match fs::remove_file(&part) {
             Err(cause) if cause.kind() != ErrorKind::NotFound => {
-                tracing::warn!(%cause, file = %part.display(), "a part of a backup is left");
+                tracing::warn!(%cause, file = %part.display(), "partial backup not deleted");
             }
             _ => {}
         }

@@ -64,7 +64,7 @@ pub(super) fn refusal(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> 
         tracing::error!(
             shard = %checkpoint.shard, seq = checkpoint.seq.0, stored_seq = row.ckpt_seq,
             watermark = checkpoint.watermark.0, stored_watermark = row.watermark,
-            "a run's own checkpoint goes backwards; it is refused"
+            "a run's own checkpoint goes backwards; rejecting it"
         );
     }
     CheckpointAck::Fenced
