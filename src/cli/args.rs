@@ -40,8 +40,7 @@ pub struct Cli {
 /// Commands of the program, one variant each.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a job in this process: call a command or a URL for each row of a file or pipe, or for each number up to a
-    /// count
+    /// Run a job in this process: call a command or URL for each row of a file or pipe, or a number of times
     #[command(after_help = run::args::EXAMPLES, override_usage = run::args::USAGE)]
     Run(Box<RunArgs>),
     /// Inspect and control jobs of `windrow run` on this machine; lists them by default
@@ -322,6 +321,6 @@ mod tests {
             .expect("there")
             .render_long_help()
             .to_string();
-        assert!(help.contains("is called over HTTP as any other"), "{help}");
+        assert!(help.contains("called over HTTP like any other"), "{help}");
     }
 }
