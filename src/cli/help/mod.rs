@@ -28,7 +28,41 @@ pub(super) const EXIT_CODES: &str = "exit-codes";
 pub(super) const TEMPLATES: &str = "templates";
 
 /// Text of the topic on `--request` and the flags that go with it.
-const TEMPLATES_TEXT: &str = r#"internal error; see the panic message above"#;
+const TEMPLATES_TEXT: &str = r#"Templates: build a request from an item's data
+
+  windrow run --csv orders.csv \
+    --request 'POST https://api.example/v1/orders/{order_id}/ship' \
+    --header 'authorization: Bearer {secret.vendor}' \
+    --secret vendor=@vendor.token \
+    --json '{"qty": {qty:number}, "note": {note}}'
+
+Placeholders:
+  {order_id}         a CSV column or JSON member
+  {/a/b}             a nested member (JSON pointer)
+  {index} {key}      item number; item key, the same for every attempt
+  {attempt}          1, 2 …
+  {param.x}          a task parameter
+  {secret.x}         a secret: --secret x=@FILE
+  {/key}             a column with one of these names
+Conversions, because CSV values are text:
+  {qty:number} {on:boolean} {tags:json} {n:text}
+
+Encoding by position:
+  path, query, form  percent-encoded
+  header             unchanged; line breaks are rejected, in quotes also a quote
+  cookie             unchanged; ; and other invalid characters are rejected
+  JSON               a JSON value; inside quotes, part of the string
+  XML                escaped (--body-file x.xml, or content-type names XML)
+  plain text         unchanged (--body-file)
+Not allowed in scheme, user, host or port, nor in a tag, comment or CDATA.
+Bodies of other content types (CSV, HTML, multipart) can't hold placeholders.
+
+Write literal braces as {{ and }}. In JSON outside quotes, a { before a blank,
+a quote or } and every } are plain JSON.
+
+An item that can't fill the template (a missing member, not a number, an empty
+path segment or .., half of a surrogate pair) fails as TEMPLATE_VALUE without
+a call; the other items continue."#;
 
 /// Explains a topic or a command.
 ///
