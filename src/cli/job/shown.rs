@@ -213,7 +213,7 @@ fn card(job: &Job, times: &Times) -> Card {
         )
         .maybe("failures", redone(job))
         .maybe("rate", rate_and_period(job))
-        .maybe("reason", live.stall)
+        .maybe("limited by", live.stall)
         .maybe("ETA", eta(job))
         .line("settings", settings.join(", "))
         .maybe(

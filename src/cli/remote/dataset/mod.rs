@@ -87,7 +87,7 @@ fn sink_lines(card: Card, dataset: &Dataset, times: &Times) -> Card {
     };
     let shown = match state.generation {
         Some(no) => format!("{}, generation {no}", dataset.sink),
-        None => format!("{}, empty", dataset.sink),
+        None => format!("{}, not copied yet", dataset.sink),
     };
     card.line("sink", shown)
         .time("behind since", state.behind_since.as_deref(), times)

@@ -58,7 +58,7 @@ pub(super) async fn wait(args: &WaitArgs, shell: &Shell) -> Result<Exit, Fault> 
     tokio::select! {
         exit = wait_for_all(args, &link) => exit,
         () = signals.stop() => {
-            link.say(&format!("{} not changed; still running", args.tasks.join(", ")));
+            link.say(&format!("only the wait ended; {} continues", args.tasks.join(", ")));
             Ok(Exit::Interrupted)
         }
     }
