@@ -321,6 +321,6 @@ mod tests {
             .expect("there")
             .render_long_help()
             .to_string();
-        assert!(help.contains("is called over HTTP as any other"), "{help}");
+        assert!(help.contains("called over HTTP like any other"), "{help}");
     }
 }

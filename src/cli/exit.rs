@@ -42,15 +42,16 @@ impl Exit {
     /// Every code with its meaning, in the order of the documentation.
     pub const ALL: [(Exit, &str); 15] = [
         (Exit::Ok, "ok"),
-        (Exit::Failed, "failed in a way that has no code of its own"),
-        (Exit::Usage, "the command line is wrong"),
+        (Exit::Failed, "any failure without a code of its own"),
+        (Exit::Usage, "invalid command line"),
         (
             Exit::NotFound,
-            "there is no such thing: what was asked for, or what was named for it",
+            "not found: the object, or one named in the request",
         ),
         (
             Exit::Conflict,
-            "conflict: state, capacity, or a state directory that another process holds; run: finished already, with another handler or --if-finished error",
+            "conflict: state, capacity, or a state directory in use by another process; run: already \
+                finished with another handler, or --if-finished error",
         ),
         (Exit::NotAllowed, "not signed in, or not allowed"),
         (
@@ -59,26 +60,30 @@ impl Exit {
         ),
         (
             Exit::Rejected,
-            "rejected: unusable input, a handler that was never reached or never understood, or the business said no",
+            "rejected: invalid input, a handler that was never reached or understood, or a refusal by \
+                the business",
         ),
         (
             Exit::WithFailures,
-            "run, wait, watch: finished with failures; 0 once --only-failed, or a redrive, has made all of them good; redrive --wait: of the redrive's own items",
+            "run, wait, watch: finished with failures; 0 once --only-failed or a redrive has recovered \
+                all of them; redrive --wait: failures of the redrive itself",
         ),
         (
             Exit::Stopped,
-            "run, wait, watch: stopped or cancelled before finishing; run: also Ctrl-C, SIGTERM or SIGHUP, drained: the same command resumes",
+            "run, wait, watch: stopped or cancelled before the end; run: also drained after Ctrl-C, \
+                SIGTERM or SIGHUP: the same command resumes",
         ),
-        (Exit::TimedOut, "wait: waited long enough; the task still goes on"),
-        (Exit::BadHandler, "try: the handler breaks the contract"),
+        (Exit::TimedOut, "wait: timed out; the task continues"),
+        (Exit::BadHandler, "try: the handler violates the contract"),
         (Exit::Bug, "a bug in windrow; please report it"),
         (
             Exit::Config,
-            "invalid configuration (every fault is listed), or a database of a newer windrow",
+            "invalid configuration (every error is listed), or a database of a newer windrow",
         ),
         (
             Exit::Interrupted,
-            "Ctrl-C before anything began; wait, watch: the task goes on; run: second Ctrl-C, calls in flight were cut off",
+            "Ctrl-C before the start; wait, watch: the task continues; run: second Ctrl-C, calls in \
+                flight were aborted",
         ),
     ];
 }

@@ -185,7 +185,7 @@ where
     match Arc::into_inner(runtimes) {
         Some(runtimes) => runtimes.shut_down(END_PATIENCE),
         None => {
-            tracing::warn!("the runtimes are still in use; workers may outlive this process for a moment")
+            tracing::warn!("runtimes are still busy; workers may outlive this process for a moment")
         }
     }
     outcome
@@ -202,10 +202,10 @@ fn on_client(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fa
     let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
     // A blocked read of standard input can't be interrupted, so don't wait for it.
     runtime.shutdown_timeout(Duration::ZERO);
-    outcome.unwrap_or_else(|_| Err(Fault::bug("a part of it panicked; the line above says where")))
+    outcome.unwrap_or_else(|_| Err(Fault::bug("internal error; see the panic message above")))
 }
 
 fn cant_start(error: std::io::Error) -> Fault {
-    Fault::new(Exit::Failed, "windrow can't start", error.to_string())
-        .hint("raise the limits of threads and open files")
+    Fault::new(Exit::Failed, "can't start windrow", error.to_string())
+        .hint("raise the limits on threads and open files")
 }

@@ -29,17 +29,18 @@ const LOOKS: u32 = 3;
 pub(super) fn begin() -> Result<(), Fault> {
     if let Some(most) = open_files_max().filter(|most| *most < OPEN_FILES_MIN) {
         let because = format!(
-            "{most} files may be open at once, and it needs {OPEN_FILES_MIN}, and one more for each call"
+            "at most {most} files may be open at once; it needs {OPEN_FILES_MIN}, plus one for each \
+                call"
         );
-        return Err(Fault::new(Exit::Failed, "windrow can't start", because)
-            .hint("ulimit -n 1024, or LimitNOFILE= of the service, then run it again"));
+        return Err(Fault::new(Exit::Failed, "can't start windrow", because)
+            .hint("run ulimit -n 1024, or set LimitNOFILE= of the service, then start it again"));
     }
     if getpid() == Pid::INIT {
         let started = thread::Builder::new()
             .name("windrow-reaper".to_owned())
             .spawn(reap_orphans);
         if let Err(error) = started {
-            tracing::warn!(%error, "processes that lose their parents stay zombies");
+            tracing::warn!(%error, "orphaned processes stay zombies");
         }
     }
     Ok(())
@@ -49,16 +50,16 @@ pub(super) fn begin() -> Result<(), Fault> {
 /// keep the default behaviour. Must be called on a runtime.
 pub(super) fn outlive_file_limit() {
     if let Err(error) = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())) {
-        tracing::debug!(%error, "a file that grows beyond its limit ends this process");
+        tracing::debug!(%error, "a file beyond the size limit ends this process");
     }
 }
 
 /// Describes the limits of this process that may have prevented opening or writing a file.
 pub(super) fn limits_text() -> Option<String> {
     let files = open_files_max().filter(|most| *most < OPEN_FILES_FEW);
-    let files = files.map(|most| format!("{most} files may be open at once (ulimit -n)"));
+    let files = files.map(|most| format!("{most} open files (ulimit -n)"));
     let bytes = getrlimit(Resource::Fsize).current;
-    let bytes = bytes.map(|most| format!("a file may have {most} bytes (ulimit -f)"));
+    let bytes = bytes.map(|most| format!("{most} bytes per file (ulimit -f)"));
     let limits: Vec<String> = files.into_iter().chain(bytes).collect();
     (!limits.is_empty()).then(|| limits.join(" and "))
 }
@@ -90,8 +91,8 @@ fn reap_seen(before: &HashMap<i32, u32>, parent: Pid) -> HashMap<i32, u32> {
     for pid in orphans.into_iter().filter_map(|(pid, _)| Pid::from_raw(pid)) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         match waitid(WaitId::Pid(pid), options) {
-            Ok(_) => tracing::debug!(pid = pid.as_raw_nonzero().get(), "an orphan was reaped"),
-            Err(error) => tracing::debug!(%error, "an orphan was reaped by somebody else"),
+            Ok(_) => tracing::debug!(pid = pid.as_raw_nonzero().get(), "reaped an orphan"),
+            Err(error) => tracing::debug!(%error, "orphan reaped by another process"),
         }
     }
     waiting

@@ -28,6 +28,7 @@ pub fn counted(number: u64, noun: &str) -> String {
 pub fn span(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
+        0 if span.is_zero() => "0s".to_owned(),
         0 if span < Duration::from_micros(9_950) => trimmed(span.as_secs_f64() * 1e3, "ms"),
         0 if span < Duration::from_micros(999_500) => format!("{:.0}ms", span.as_secs_f64() * 1e3),
         0..=9 if span < Duration::from_millis(9_950) => trimmed(span.as_secs_f64(), "s"),

@@ -49,7 +49,7 @@ fn spans_have_one_form() {
     let forms = [0, 3, 450, 999, 1_000, 2_400, 9_949, 12_000, 59_999].map(shown);
     assert_eq!(
         forms,
-        ["0ms", "3ms", "450ms", "999ms", "1s", "2.4s", "9.9s", "12s", "59s"]
+        ["0s", "3ms", "450ms", "999ms", "1s", "2.4s", "9.9s", "12s", "59s"]
     );
     let forms = [60, 125, 3_599, 3_600, 12_000, 86_400, 367_200].map(|seconds| shown(seconds * 1000));
     assert_eq!(forms, ["1m", "2m 05s", "59m 59s", "1h", "3h 20m", "1d", "4d 6h"]);

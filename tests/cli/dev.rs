@@ -185,7 +185,7 @@ fn open_has_the_browser_show_the_dashboard_and_a_machine_without_one_is_told_whe
     let address = format!("the address is http://{}", without.address);
     let (_, said) = without.stop();
     assert!(
-        said.contains("no browser was opened (xdg-open: ") && said.contains(&address),
+        said.contains("can't open a browser (xdg-open: ") && said.contains(&address),
         "{said}"
     );
 }
@@ -273,12 +273,12 @@ fn a_kept_directory_goes_on_where_it_was_and_its_numbers_can_be_explained() {
 
     // Flags of new tasks change nothing about one that goes on.
     let mut dev = Dev::start(&place, "--port 0 --data kept --items 7");
-    assert_eq!(dev.task, format!("t1: 2,000 items at 100/s goes on at {at}"));
+    assert_eq!(dev.task, format!("t1: 2,000 items at 100/s continues at {at}"));
     assert_eq!(dev.ask("PATCH /v1/tasks/t1", r#"{"rate":"2000/s"}"#).0, 200);
     let line = dev.live.wait_for("t1 finished");
     assert_eq!(
         line,
-        "t1 finished: 2,000 items, 1,980 succeeded, 20 failed; the node stays up, Ctrl-C ends it"
+        "t1 finished: 2,000 items, 1,980 succeeded, 20 failed; the node keeps running, Ctrl-C stops it"
     );
     // No call went to the address of before.
     let (_, groups) = dev.ask("GET /v1/tasks/t1/failures/groups", "");
@@ -306,7 +306,7 @@ fn what_people_have_changed_is_told_and_stays_as_they_left_it() {
     dev.until("t1", |view| settled(view) > 0);
     assert_eq!(dev.ask("POST /v1/tasks/t1/stop", "{}").0, 202);
     let line = dev.live.wait_for("t1 stopped: 10,000 items, ");
-    assert!(line.contains(" pending; the node stays up"), "{line}");
+    assert!(line.contains(" pending; the node keeps running"), "{line}");
     let own = r#"{"url":"http://127.0.0.1:9/own"}"#;
     assert_eq!(dev.ask("PATCH /v1/businesses/hello", own).0, 200);
     let (summary, _) = dev.stop();
@@ -316,7 +316,7 @@ fn what_people_have_changed_is_told_and_stays_as_they_left_it() {
     );
 
     let dev = Dev::start(&place, "--port 0 --data kept");
-    assert_eq!(dev.task, "t1: 10,000 items at 50/s is stopped, as it was left");
+    assert_eq!(dev.task, "t1: 10,000 items at 50/s is stopped, unchanged");
     assert_eq!(
         dev.ask("GET /v1/businesses/hello", "").1["url"],
         "http://127.0.0.1:9/own"
@@ -330,7 +330,7 @@ fn a_directory_that_is_not_its_own_is_refused_and_so_is_one_in_use() {
     std::fs::create_dir(place.path("mine")).unwrap();
     place.write("mine/windrow.db", "of a real node");
     let refused = place.windrow(&["dev", "--port", "0", "--data", "mine"]);
-    refused.refused(4, &["mine can't be used", "isn't of windrow dev", "--data DIR"]);
+    refused.refused(4, &["can't use mine", "windrow dev didn't create", "--data DIR"]);
     assert_eq!(files(&place.path("mine")).len(), 1);
     let dev = Dev::start(&place, "--port 0 --data kept --no-task");
     place
@@ -346,7 +346,7 @@ fn a_port_that_is_taken_is_told_and_another_one_serves_unless_it_was_asked_for()
     // Whoever has it: it is taken.
     let _usual = TcpListener::bind("127.0.0.1:7700");
     let mut live = Dev::spawn(&place, "", "--no-task");
-    live.wait_for("port 7700 is taken, so another one was chosen");
+    live.wait_for("port 7700 is in use, so another one was chosen");
     let dev = Dev::of(live);
     assert!(!dev.address.ends_with(":7700"), "{}", dev.address);
     assert_eq!(dev.ask("GET /v1/whoami", "").0, 200, "nobody has to sign in");
@@ -382,7 +382,7 @@ fn a_second_ctrl_c_does_not_wait_and_the_folder_goes_all_the_same() {
     dev.live.signal(Signal::INT);
     dev.live.wait_for("draining: ");
     dev.live.signal(Signal::INT);
-    dev.live.wait_for("cut off");
+    dev.live.wait_for("aborted");
     dev.live.end().expect(130);
     assert_eq!(
         place.path("tmp").read_dir().unwrap().count(),

@@ -89,7 +89,7 @@ fn what_can_not_work_is_refused_before_anything_starts() {
         &["one process for each item", "--concurrency"],
     );
     refused(&["--each", "touch {"], &["part of no placeholder"]);
-    refused(&["--each", "touch", "--header", "a: b"], &["there is no URL"]);
+    refused(&["--each", "touch", "--header", "a: b"], &["no URL"]);
     refused(&["--each"], &["names no program"]);
     let none: Done = place.windrow(&["run", "--csv", "rows.csv", "--each", "no-such-program {in}"]);
     none.refused(7, &["command not found"]);
@@ -111,7 +111,7 @@ fn a_job_whose_programs_print_for_nobody_says_so_once_and_how_to_keep_it() {
         let job = ["run", "--csv", "rows.csv", "--each", "echo {out}"];
         place.windrow(&[&job[..], more].concat()).expect(0)
     };
-    let told = |done: &Done| done.stderr.matches("--results-out FILE keeps it").count();
+    let told = |done: &Done| done.stderr.matches("--results-out FILE keeps").count();
     let plain = run(&["--name", "plain"]);
     assert_eq!(told(&plain), 1, "{}", plain.stderr);
     for more in [

@@ -128,7 +128,7 @@ fn what_was_failed_is_done_again_with_its_keys_and_says_who_it_is() {
         job(&[])
             .expect(8)
             .stderr
-            .contains("--only-failed goes over what it failed")
+            .contains("--only-failed retries its failures")
     );
     let who: Vec<Value> = first
         .stdout
@@ -156,7 +156,7 @@ fn what_was_failed_is_done_again_with_its_keys_and_says_who_it_is() {
     let half = job(&[]).expect(8);
     assert_eq!(half.stdout, second.stdout, "what is failed still");
     for text in [
-        "--only-failed goes over what is failed still",
+        "--only-failed retries the remaining failures",
         "recovered                1",
     ] {
         assert!(half.stderr.contains(text), "{}", half.stderr);
@@ -173,7 +173,7 @@ fn what_was_failed_is_done_again_with_its_keys_and_says_who_it_is() {
     assert_eq!(all_good.stdout, "", "no item is failed any more");
     for text in [
         "t1  finished (all recovered)\n",
-        "--only-failed recovered what it failed",
+        "--only-failed recovered its failures",
         "failed                   2",
         "recovered                2",
     ] {
@@ -224,7 +224,7 @@ fn failures_of_a_file_that_has_changed_want_it_as_it_was_or_a_new_job() {
         let told = place.windrow(&[words, &again].concat());
         let told = told.refused(
             4,
-            &["are of other items", "bring the old content back", "--restart"],
+            &["belong to other items", "restore the old content", "--restart"],
         );
         assert!(
             !told.stderr.contains("--resume chg"),
@@ -283,7 +283,7 @@ fn failures_are_never_written_over_what_the_run_needs() {
         let worker = ["--", "python3", "worker.py"];
         place
             .windrow(&[&flags[..], &worker].concat())
-            .refused(2, &["failures can't be written to"]);
+            .refused(2, &["can't write failures to"]);
     }
     assert_eq!(
         (place.names(), place.read("items.ndjson")),
@@ -345,7 +345,7 @@ fn a_finished_job_with_failures_keeps_its_exit_code_and_its_list() {
         ])
         .expect(8);
     assert_eq!(again.stdout.lines().count(), 2, "{}", again.stdout);
-    assert!(again.stderr.contains("finished already"), "{}", again.stderr);
+    assert!(again.stderr.contains("already finished"), "{}", again.stderr);
 }
 
 #[test]
@@ -453,7 +453,7 @@ fn too_many_failed_items_stop_the_job() {
         &worker,
     ];
     let stopped = place.windrow(&job).refused(9, &["error_budget"]);
-    let hint = "hint: once the job has finished, the same command with --only-failed goes over them again";
+    let hint = "hint: once the job has finished, the same command with --only-failed retries them";
     assert!(stopped.stdout.contains(hint), "{}", stopped.stdout);
 }
 
@@ -466,12 +466,9 @@ fn who_goes_over_failures_already_is_told_to_do_the_same_again() {
     };
     let first = job(&[]);
     assert!(
-        first.contains("the same command with --only-failed goes over them again"),
+        first.contains("the same command with --only-failed retries them"),
         "{first}"
     );
     let again = job(&["--only-failed"]);
-    assert!(
-        again.contains("hint: the same command goes over them again"),
-        "{again}"
-    );
+    assert!(again.contains("hint: the same command retries them"), "{again}");
 }

@@ -233,10 +233,9 @@ fn the_rust_handler_is_short_and_keeps_the_contract() {
 fn a_file_that_is_there_is_replaced_only_by_force() {
     let place = Place::new();
     place.write("handler.py", "mine");
-    place.windrow(&["init", "python"]).refused(
-        4,
-        &["handler.py is not written", "it is there already", "--force"],
-    );
+    place
+        .windrow(&["init", "python"])
+        .refused(4, &["can't write handler.py", "the file exists", "--force"]);
     assert_eq!(place.read("handler.py"), "mine");
     place.windrow(&["init", "python", "--force"]).expect(0);
     assert!(place.read("handler.py").contains("do_POST"));
@@ -257,7 +256,7 @@ fn a_directory_is_made_and_told_so_that_it_can_be_pasted() {
     place.write("file", "");
     place
         .windrow(&["init", "bash", "--dir", "file"])
-        .refused(1, &["handler.sh is not written"]);
+        .refused(1, &["can't write handler.sh"]);
 }
 
 #[test]
@@ -265,7 +264,7 @@ fn http_explains_and_writes_nothing() {
     let place = Place::new();
     let said = place.windrow(&["init", "http"]).expect(0).stdout;
     for text in [
-        "nothing was written",
+        "no file was written",
         "item.process",
         "204",
         "windrow try http://127.0.0.1:9000",

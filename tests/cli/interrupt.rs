@@ -58,7 +58,7 @@ fn after_ctrl_c_the_same_command_goes_on_and_repeats_nothing() {
         delivered.extend(worker.serve());
         let stopped = job.end().expect(9);
         assert!(
-            stopped.stderr.contains("nothing will repeat"),
+            stopped.stderr.contains("no call is repeated"),
             "{}",
             stopped.stderr
         );
@@ -100,7 +100,7 @@ fn a_signal_while_a_worker_does_not_end_costs_nothing_of_a_job_that_is_done() {
     job.signal(Signal::INT);
     let done = job.end().expect(0);
     assert_eq!(done.json()["status"], "finished");
-    assert!(!done.stderr.contains("cut off"), "{}", done.stderr);
+    assert!(!done.stderr.contains("aborted"), "{}", done.stderr);
     assert_eq!(
         (place.read("out"), place.read("bad")),
         (String::new(), String::new())
@@ -117,7 +117,7 @@ fn a_second_ctrl_c_ends_at_once_and_leaves_no_worker() {
     job.wait_for("stopping: ");
     job.signal(Signal::INT);
     let cut = job.end().expect(130);
-    assert!(cut.stderr.contains("cut off"), "{}", cut.stderr);
+    assert!(cut.stderr.contains("aborted"), "{}", cut.stderr);
     assert_eq!(cut.json()["error"]["exit_code"], 130);
     assert_eq!(worker.next(), None, "the worker is gone");
     assert!(is_gone(worker.pid));
@@ -276,16 +276,16 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     assert_eq!(shown["settings"]["rate"], "7/s");
     place
         .windrow(&["job", "set", "mine"])
-        .refused(2, &["nothing is to be changed"]);
+        .refused(2, &["nothing to change"]);
     place
         .windrow(&["job", "set", "mine", "--window", "1", "--concurrency", "2"])
         .refused(7, &["window"]);
     place
         .windrow(&["job", "show", "yours"])
-        .refused(3, &["those that run: mine"]);
+        .refused(3, &["running: mine"]);
     place
         .windrow(&["job", "show", "mien"])
-        .refused(3, &["did you mean mine?", "those that run: mine"]);
+        .refused(3, &["did you mean mine?", "running: mine"]);
     let mut stop = place.start(&["job", "stop", "mine"]);
     stop.wait_for("mine  stopping: no new calls; waiting for 1 item in flight");
     let stopping = place
@@ -300,16 +300,13 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     let rest = worker.serve();
     assert!(rest.is_empty(), "{rest:?}");
     let stopped = stop.end().expect(0).stdout;
-    assert_eq!(
-        stopped,
-        "mine  stopped; windrow run --resume mine goes on with it\n"
-    );
+    assert_eq!(stopped, "mine  stopped; windrow run --resume mine resumes it\n");
     assert!(!windrow_node::StateDir::is_held(
         &place.path(".local/state/windrow/mine")
     ));
     job.end().expect(9);
     let none = place.windrow(&["job", "list", "--running"]).expect(0);
-    assert!(none.stderr.contains("no job runs"), "{none:?}");
+    assert!(none.stderr.contains("no job is running"), "{none:?}");
     place
         .windrow(&["job", "set", "mine", "--rate", "1/s"])
         .refused(4, &["windrow run --resume mine"]);
@@ -319,16 +316,16 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     }
     place
         .windrow(&["job", "stop", "mien"])
-        .refused(3, &["there is no job mien", "did you mean mine?"]);
+        .refused(3, &["no job named mien", "did you mean mine?"]);
     place
         .windrow(&["job", "show", "other"])
-        .refused(3, &["there is no job other", "those that have run here: mine"]);
+        .refused(3, &["no job named other", "past jobs: mine"]);
     let job = gate.begin_seven(&place, "mine", &["--control=off"]);
     let mut worker = gate.accept();
     assert_eq!(worker.next(), Some(4));
     place
         .windrow(&["job", "set", "mine", "--rate", "1/s"])
-        .refused(4, &["doesn't run now"]);
+        .refused(4, &["isn't running"]);
     let unsteered = place
         .windrow(&["job", "list", "--running", "-o", "name"])
         .expect(0);
@@ -415,7 +412,7 @@ fn a_job_goes_on_at_the_first_item_that_waits_for_its_next_attempt() {
         stopped.stderr
     );
     let mut live = place.start(&words);
-    live.wait_for("goes on at index 0");
+    live.wait_for("continues at index 0");
     live.signal(Signal::INT);
     live.end().expect(9);
 }
@@ -429,7 +426,7 @@ fn a_run_at_a_low_rate_says_when_its_first_item_leaves() {
         ])
     };
     let mut live = run("5/h");
-    live.wait_for("at 5/h the first item leaves in 12m, then one every 12m");
+    live.wait_for("at 5/h the first item starts in 12m, then one every 12m");
     live.wait_for("running");
     let card = place.windrow(&["job", "show", "slow"]).expect(0).stdout;
     assert!(card.contains("of 5/h, one item every 12m"), "{card}");
@@ -437,12 +434,12 @@ fn a_run_at_a_low_rate_says_when_its_first_item_leaves() {
     live.end().expect(9);
     let mut live = run("6/h");
     live.wait_for("resuming t1");
-    live.wait_for("at 6/h the first item leaves in 10m");
+    live.wait_for("at 6/h the first item starts in 10m");
     live.signal(Signal::INT);
     live.end().expect(9);
     let quick = run("1/s").end().expect(0);
     assert!(
-        !quick.stderr.contains("the first item leaves"),
+        !quick.stderr.contains("the first item starts"),
         "{}",
         quick.stderr
     );

@@ -42,7 +42,7 @@ fn jobs_that_have_run_are_listed_with_what_goes_on_with_them() {
     assert_eq!(running.stdout, "cut\n");
     place
         .windrow(&["job", "rm", "cut", "--yes"])
-        .refused(4, &["cut can't be deleted", "windrow job stop cut"]);
+        .refused(4, &["can't delete cut", "windrow job stop cut"]);
     job.signal(Signal::KILL);
     job.end();
     let listed = place.windrow(&["job", "list", "-o", "json"]).expect(0).json();
@@ -69,7 +69,7 @@ fn jobs_that_have_run_are_listed_with_what_goes_on_with_them() {
     let why = of("cut")["why"].as_str().unwrap();
     assert!(
         why.contains(&format!(
-            "up to {may_repeat} items may be called a second time when it goes on"
+            "up to {may_repeat} items may be called a second time on resume"
         )),
         "{why}"
     );
@@ -82,7 +82,7 @@ fn jobs_that_have_run_are_listed_with_what_goes_on_with_them() {
         "the one that ran last is first"
     );
     let told = place.windrow(&["job", "list"]).expect(0).stdout;
-    assert!(told.contains(" began "), "its end isn't known: {told}");
+    assert!(told.contains(" started "), "its end isn't known: {told}");
     let csv = place.windrow(&["job", "list", "-o", "csv"]).expect(0).stdout;
     assert!(
         csv.starts_with("name,status,done,items,rate,left,failed,ran_at,go_on"),
@@ -98,7 +98,7 @@ fn a_job_that_does_not_run_is_deleted_with_what_it_keeps() {
     let run = ["run", "--total", "3", "--name", "good", "--", "sh", "-c", OK];
     place.windrow(&run).expect(0);
     let refused = place.windrow(&["job", "rm", "good"]);
-    refused.refused(2, &["good has done 3 of 3 items", "are lost", "--yes"]);
+    refused.refused(2, &["good has done 3 of 3 items", "will be lost", "--yes"]);
     place
         .windrow(&["job", "rm", "gud", "--yes"])
         .refused(3, &["did you mean good?"]);
@@ -224,7 +224,7 @@ fn a_run_over_failures_is_named_and_steered_by_the_name_of_its_job() {
     stop.wait_for("j3 (failed, 1)  stopping: no new calls");
     std::fs::remove_file(place.path("hold")).unwrap();
     let stopped = stop.end().expect(0).stdout;
-    let told = "j3 (failed, 1)  stopped; windrow run --resume j3 --only-failed goes on with it\n";
+    let told = "j3 (failed, 1)  stopped; windrow run --resume j3 --only-failed resumes it\n";
     assert_eq!(stopped, told);
     redo.end().expect(9);
     let shown = place
@@ -296,7 +296,7 @@ fn a_secret_of_a_handler_is_not_kept_and_the_command_to_type_is_told() {
     told.refused(
         2,
         &[
-            "the header authorization may be a secret, so it is not kept",
+            "the header authorization may be secret, so it was not stored",
             &again,
         ],
     );
@@ -346,7 +346,7 @@ fn a_run_that_was_refused_leaves_no_job() {
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.is_empty(), "{left:?}");
     let unknown = place.windrow(&["run", "--resume", "b", "--", "true"]).expect(3);
-    assert!(!unknown.stderr.contains("have run here"), "{}", unknown.stderr);
+    assert!(!unknown.stderr.contains("past jobs"), "{}", unknown.stderr);
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn verbs_of_tasks_work_on_a_job_that_runs() {
     assert!(revisions.contains("withdrawn"), "{revisions}");
     place
         .windrow(&["job", "explain", "mine", "--server", "http://127.0.0.1:1"])
-        .refused(2, &["a job has no server"]);
+        .refused(2, &["jobs have no server"]);
     place
         .windrow(&["job", "explain", "mien"])
         .refused(3, &["did you mean mine?"]);
@@ -460,7 +460,7 @@ fn a_wait_for_a_job_that_was_cut_off_does_not_begin() {
     job.end();
     place
         .windrow(&["job", "wait", "cut"])
-        .refused(4, &["doesn't run now", "windrow run --resume cut"]);
+        .refused(4, &["isn't running", "windrow run --resume cut"]);
     let report = place.windrow(&["job", "report", "cut"]).expect(0);
     assert!(report.stdout.contains("running"), "{report:?}");
     let job = place.start(&["run", "--resume", "cut"]);

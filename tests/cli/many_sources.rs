@@ -152,7 +152,7 @@ fn compressed_files_and_streams_are_items() {
     std::fs::write(place.path("u.csv.gz"), changed).unwrap();
     place
         .windrow(&run)
-        .refused(7, &["2 items of another content", "--restart"]);
+        .refused(7, &["2 items of other content", "--restart"]);
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn files_that_match_a_pattern_are_items_and_stay_those_of_the_first_start() {
         (&3.into(), &3.into())
     );
     assert!(
-        done.stderr.contains("those of the first start"),
+        done.stderr.contains("listed at the first start"),
         "{}",
         done.stderr
     );
@@ -338,7 +338,7 @@ fn a_source_without_items_is_nothing_to_do_and_leaves_an_empty_file() {
     place.write("header.csv", "a,b\n");
     place
         .windrow(&["run", "--csv", "header.csv", "--each", "true"])
-        .refused(7, &["was begun over 1 item", "--name"]);
+        .refused(7, &["was started with 1 item", "--name"]);
 }
 
 #[test]

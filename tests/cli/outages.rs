@@ -164,10 +164,7 @@ fn an_interrupted_job_says_what_was_wrong_with_its_handler() {
     live.wait_for("handler down for ");
     live.signal(rustix::process::Signal::INT);
     let done = live.end().expect(9);
-    for said in [
-        "the last call that failed: CONNECT at item",
-        "what failed is tried again",
-    ] {
+    for said in ["the last failed call: CONNECT at item", "failed ones are retried"] {
         assert!(done.stderr.contains(said), "{}", done.stderr);
     }
 }
@@ -196,7 +193,7 @@ fn a_run_whose_calls_fail_says_of_whom_they_were() {
     let told = done
         .stderr
         .lines()
-        .find(|line| line.contains("the last call that failed: "))
+        .find(|line| line.contains("the last failed call: "))
         .expect("it is told");
     assert!(told.ends_with("  {\"user\":\"ann\"}"), "{}", done.stderr);
 }
@@ -225,7 +222,7 @@ fn a_mistyped_name_is_told_of_the_job_that_has_the_same_items() {
     );
     assert!(!job("nightly").expect(9).stderr.contains("note: "));
     let told = [
-        "note: nightly has the same items and isn't done: 1 of 3",
+        "note: nightly has the same items and is unfinished: 1 of 3",
         "windrow run --resume nightly",
     ];
     let done = job("nigthly").refused(9, &told);
@@ -274,11 +271,11 @@ async fn a_disk_that_hangs_is_told_once_and_in_words_of_people() {
     let mut live = place.start(&words);
     live.wait_for("running");
     let held = hold(&place.path("s/windrow.db")).await;
-    live.wait_for("progress can't be saved at the moment");
+    live.wait_for("can't save progress right now");
     held.execute_unprepared("ROLLBACK").await.expect("it lets go");
     let done = live.end().expect(0);
     assert_eq!(
-        done.stderr.matches("can't be saved").count(),
+        done.stderr.matches("can't save progress").count(),
         1,
         "{}",
         done.stderr

@@ -60,7 +60,7 @@ fn a_killed_job_goes_on_with_what_was_piped_in_whatever_the_pipe_would_bring_now
     refused.refused(
         7,
         &[
-            "5 items of another content",
+            "5 items of other content",
             "windrow run --resume push ",
             "--restart",
         ],
@@ -71,7 +71,7 @@ fn a_killed_job_goes_on_with_what_was_piped_in_whatever_the_pipe_would_bring_now
     let done = place.windrow(&resume("push", &[])).expect(0);
     assert!(done.stderr.contains("resuming t1: "), "{}", done.stderr);
     assert!(
-        !done.stderr.contains("its rate was"),
+        !done.stderr.contains("rate changed from"),
         "it keeps it: {}",
         done.stderr
     );
@@ -128,7 +128,7 @@ fn a_pipe_without_a_name_says_what_it_left_behind_and_how_that_goes_on() {
     let other = ["run", "--csv", "-", "--", "sh", "-c", OK];
     let beside = place.windrow_with(&other, "user\nx\n", &[]).expect(0);
     assert!(
-        beside.stderr.contains("from an earlier pipe isn't done"),
+        beside.stderr.contains("from an earlier pipe is unfinished"),
         "{}",
         beside.stderr
     );
@@ -153,7 +153,7 @@ fn what_can_not_be_resumed_says_why_and_makes_nothing() {
     let nothing = ["run", "--resume", "push", "--", "sh", "-c", OK];
     place
         .windrow(&nothing)
-        .refused(3, &["there is no job push to resume", "job-push-", "(NAME)"]);
+        .refused(3, &["no job push to resume", "job-push-", "(NAME)"]);
     assert_eq!(place.names(), [""; 0], "nothing was made");
 
     let gate = Gate::open();
@@ -163,10 +163,9 @@ fn what_can_not_be_resumed_says_why_and_makes_nothing() {
     let unknown = [
         "run", "--resume", "pull", "--state", "state", "--", "sh", "-c", OK,
     ];
-    place.windrow(&unknown).refused(
-        3,
-        &["there is no job pull to resume", "those that have run here: push"],
-    );
+    place
+        .windrow(&unknown)
+        .refused(3, &["no job pull to resume", "past jobs: push"]);
 
     let both = [
         "run", "--resume", "push", "--csv", "-", "--state", "state", "--", "sh", "-c", OK,
@@ -189,7 +188,7 @@ fn what_can_not_be_resumed_says_why_and_makes_nothing() {
         "-c",
         OK,
     ];
-    place.windrow(&options).refused(2, &["how a CSV is read"]);
+    place.windrow(&options).refused(2, &["applies to CSV"]);
 
     std::fs::remove_dir_all(place.path("state/spool")).unwrap();
     let gone = [
@@ -197,7 +196,7 @@ fn what_can_not_be_resumed_says_why_and_makes_nothing() {
     ];
     place
         .windrow(&gone)
-        .refused(7, &["the items that were kept are gone", "stdin-", "--restart"]);
+        .refused(7, &["the stored items are missing", "stdin-", "--restart"]);
 }
 
 #[test]
@@ -218,7 +217,7 @@ fn kept_items_that_were_changed_are_not_taken_for_the_old_ones() {
     ];
     place
         .windrow(&words)
-        .refused(7, &["the job's items are not what they were", "--restart"]);
+        .refused(7, &["the job's items have changed", "--restart"]);
 }
 
 #[test]
@@ -242,7 +241,7 @@ fn a_finished_job_says_so_also_when_it_is_to_be_quiet_and_a_script_says_what_it_
     ] {
         let done = job(more).expect(code);
         assert!(
-            done.stderr.contains("t1 finished already ("),
+            done.stderr.contains("t1 already finished ("),
             "{more:?}: {}",
             done.stderr
         );
@@ -261,7 +260,7 @@ fn a_finished_job_says_so_also_when_it_is_to_be_quiet_and_a_script_says_what_it_
     let ended = place
         .windrow(&resume("total-3", &["--if-finished", "error"]))
         .expect(4);
-    assert!(ended.stderr.contains("t2 finished already"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("t2 already finished"), "{}", ended.stderr);
     assert!(
         ended.stderr.contains(", --restart runs the job again"),
         "{}",
@@ -296,8 +295,8 @@ fn a_finished_job_makes_way_for_what_the_pipe_brings_next_where_that_is_wanted()
     assert_eq!(night("user\na\nb\n", &[]).expect(0).json()["id"], "t1");
     let error = night("user\nc\n", &["--if-finished", "ok"]).expect(7).json()["error"].to_string();
     for text in [
-        "2 items of another content",
-        "which has ended",
+        "2 items of other content",
+        "that finished job",
         "--if-finished restart",
     ] {
         assert!(error.contains(text), "{error}");
@@ -404,15 +403,11 @@ fn what_was_to_be_written_to_a_closed_pipe_is_missed() {
     let script = format!("({job} \"$(cat worker)\" 2>err; echo $? >code) | head -n 1");
     place.start_shell(&script).end().expect(0);
     assert_eq!(place.read("code").trim(), "1", "{}", place.read("err"));
-    let because = "because the program that reads them has closed its end of the pipe";
+    let because = "because the program at the other end of the pipe has closed it";
     assert!(place.read("err").contains(because), "{}", place.read("err"));
     let full = format!("{program} run --total 3 --name full -o json -- sh -c '{OK}' >/dev/full");
     let full = place.start_shell(&full).end().expect(1);
-    assert!(
-        full.stderr.contains("the outcome can't be printed"),
-        "{}",
-        full.stderr
-    );
+    assert!(full.stderr.contains("can't print the result"), "{}", full.stderr);
 }
 
 #[test]
@@ -425,7 +420,7 @@ fn a_pipe_that_takes_its_time_is_told_to_be_read_to_its_end_first() {
         .expect(0);
     assert!(
         done.stderr.contains("reading standard input")
-            && done.stderr.contains("items leave once it has ended"),
+            && done.stderr.contains("processing starts at its end"),
         "{}",
         done.stderr
     );

@@ -88,20 +88,20 @@ fn what_would_be_read_otherwise_than_meant_is_told_what_to_write() {
     refused(
         &["--url", "http://127.0.0.1:9/user/{id}"],
         &[
-            "{id} of --url",
+            "{id} in --url",
             "--request 'POST http://127.0.0.1:9/user/{id}'",
             "%7B",
         ],
     );
     let tried = place.windrow(&["try", "--url", "http://127.0.0.1:9/user/{id}"]);
-    tried.refused(2, &["{id} of --url", "--request 'POST "]);
+    tried.refused(2, &["{id} in --url", "--request 'POST "]);
     refused(
         &["--failures-out", "bad.csv", "--", "true"],
-        &["a line of JSON", "--failures-out bad.ndjson"],
+        &["lines of JSON", "--failures-out bad.ndjson"],
     );
     let both = refused(
         &["--failures-out", "-", "--results-out", "-", "--", "true"],
-        &["the failed items go to standard output"],
+        &["standard output has the failed items"],
     );
     assert!(!both.stderr.contains("or - for"), "{}", both.stderr);
     assert_eq!(place.names(), [""; 0], "nothing was made");
@@ -381,15 +381,15 @@ fn where_no_file_can_be_made_nothing_begins_and_the_reason_is_the_systems() {
         };
         let done = place
             .windrow(&words("/proc/out.ndjson"))
-            .refused(2, &["no file can be made there: "]);
+            .refused(2, &["can't create a file there: "]);
         assert!(!done.stderr.contains("does not exist"), "{}", done.stderr);
         place
             .windrow(&words("none/out.ndjson"))
             .refused(2, &["its directory does not exist"]);
         let done = place
             .windrow(&words("/etc/passwd/out"))
-            .refused(2, &["/etc/passwd is no directory"]);
-        assert!(!done.stderr.contains("is left"), "{}", done.stderr);
+            .refused(2, &["/etc/passwd is not a directory"]);
+        assert!(!done.stderr.contains("was left"), "{}", done.stderr);
     }
     assert_eq!(place.names(), [""; 0], "nothing was made");
 }
@@ -412,19 +412,16 @@ fn what_is_no_file_stays_what_it_is_and_one_file_takes_one_kind_of_rows() {
     for flag in ["--failures-out", "--results-out"] {
         for (path, why) in [
             ("pipe", "it is not a regular file"),
-            ("link", "it is a link to a file that doesn't exist"),
+            ("link", "it is a link to a missing file"),
             (".", "it is a directory"),
         ] {
-            run(&[flag, path]).refused(2, &["can't be written to", why]);
+            run(&[flag, path]).refused(2, &["can't write", why]);
         }
     }
     for failures in ["same", "./same", "same.partial"] {
         run(&["--results-out", "same", "--failures-out", failures]).refused(
             2,
-            &[
-                "results can't be written to same",
-                "the failed items go to that file",
-            ],
+            &["can't write results to same", "the failed items go to that file"],
         );
     }
     assert_eq!(place.names(), ["link", "pipe"]);

@@ -188,12 +188,12 @@ fn a_template_that_fits_no_row_is_refused_before_anything_leaves() {
         &["--json", "{qty}", "--ok", "409", "--skip", "409"],
         &["409 is said to mean two things"],
     );
-    refused(&csv, &to(""), &["--batch", "4"], &["--batch says 4", "--batch 1"]);
+    refused(&csv, &to(""), &["--batch", "4"], &["--batch is 4", "--batch 1"]);
     refused(&csv, &to("{secret.x}"), &[], &["no secret \"x\"", "--secret"]);
     refused(&csv, &to("{param.x}"), &[], &["{param.x}"]);
     refused(&csv, &to(""), &["--secret-file", "s"], &["--secret NAME=@FILE"]);
     let words = ["run", "--csv", "orders.csv", "--json", "{}", "--url", &api.origin];
-    place.windrow(&words).refused(2, &["--json says how a --request"]);
+    place.windrow(&words).refused(2, &["--json applies to"]);
     assert!(api.seen().is_empty());
 }
 
@@ -380,7 +380,7 @@ fn a_template_that_fits_no_row_stops_at_once_charges_nothing_and_goes_on_correct
     );
     assert_eq!(api.seen().len(), 0);
     let done = run(r#"{"a": {name}}"#, 0);
-    let told = "t1 was begun with another handler (--request); what is left goes to this one";
+    let told = "t1 was started with another handler (--request); this one processes the rest";
     assert!(done.stderr.contains(told), "{}", done.stderr);
     assert_eq!(api.seen().len(), 300);
     let words = ["run", "--csv", "names.csv", "--", "cat"];
@@ -404,7 +404,7 @@ fn a_secret_file_that_isnt_there_is_refused_with_what_to_try() {
     .concat();
     let told = place.windrow(&words).expect(7).stderr;
     assert!(
-        told.contains("try  name a file that is there and can be read after --secret"),
+        told.contains("try  name a readable file after --secret"),
         "{told}"
     );
 }
@@ -485,7 +485,7 @@ fn a_number_of_items_for_another_handler_is_a_job_of_its_own_once_the_first_has_
     let (name, ran, told) = run("echo 1", &[], 0);
     assert_eq!((name.as_str(), ran), ("total-3-2", Some(true)));
     assert!(
-        told.contains("total-3 has ended with another handler; this one's job is total-3-2"),
+        told.contains("total-3 has finished with another handler; this one's job is total-3-2"),
         "{told}"
     );
     assert_eq!(
@@ -515,7 +515,7 @@ fn a_number_of_items_of_which_some_failed_is_left_to_be_mended() {
     };
     run("sh -c 'test {index} = 1 || exit 65'", 8);
     let told = run("true", 4).stderr;
-    assert!(told.contains("--only-failed goes over what it failed"), "{told}");
+    assert!(told.contains("--only-failed retries its failures"), "{told}");
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn an_output_that_is_too_long_to_be_kept_is_told_however_quiet_one_is() {
     let ran = place
         .windrow(&[&job[..], &["sh", "-c", script]].concat())
         .expect(0);
-    let told = "the output of 2 items is longer than 64 KiB and isn't kept";
+    let told = "the output of 2 items exceeds 64 KiB and isn't kept";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
 }
 
@@ -152,7 +152,7 @@ fn a_pipe_gets_lines_alone_and_can_begin_behind_an_index() {
     for none in ["100", "4711"] {
         place
             .windrow(&job(&["--results-out", "-", "--results-after", none]))
-            .refused(2, &[&format!("there is no item {none}"), "0 to 99"]);
+            .refused(2, &[&format!("no item {none}"), "0 to 99"]);
     }
 }
 
@@ -163,17 +163,17 @@ fn a_reader_that_goes_away_stops_the_job_which_then_goes_on() {
     let program = env!("CARGO_BIN_EXE_windrow");
     // The pipe's other end is closed long before anything is written.
     let piped = format!("{{ {program} {words}; echo $? > code; }} | true; exit $(cat code)");
-    let done = place.start_shell(&piped).end().refused(
-        1,
-        &["results can't be written to -", "run the same command again"],
-    );
+    let done = place
+        .start_shell(&piped)
+        .end()
+        .refused(1, &["can't write results to -", "run the same command again"]);
     assert!(!done.stderr.contains("bug"), "{}", done.stderr);
     let full = format!("{program} {words} > /dev/full");
     place.start_shell(&full).end().refused(
         1,
         &[
-            "stopped: results can't be written to - (No space left on device",
-            "make room on that disk, then run the same",
+            "stopped: can't write results to - (No space left on device",
+            "free disk space, then run the same",
         ],
     );
     place
@@ -190,7 +190,7 @@ fn a_job_that_kept_no_results_says_so() {
     place.windrow(&job(&[])).expect(8);
     place
         .windrow(&job(&["--results-out", "answers.ndjson"]))
-        .refused(4, &["the job kept no results", "--restart"]);
+        .refused(4, &["the job's results weren't kept", "--restart"]);
 }
 
 #[test]
@@ -202,11 +202,11 @@ fn results_that_cannot_be_written_are_refused_before_anything_begins() {
     ] {
         place
             .windrow(&job(&["--results-out", out]))
-            .refused(2, &["results can't be written", why]);
+            .refused(2, &["can't write results", why]);
     }
     place
         .windrow(&job(&["--results-out", "-", "-o", "json"]))
-        .refused(2, &["standard output takes the JSON summary"]);
+        .refused(2, &["standard output has the JSON summary"]);
 }
 
 #[test]
@@ -219,9 +219,9 @@ fn no_file_is_lost_to_results() {
     }
     place.write("notes.ndjson", "my notes\n");
     place.write("half.ndjson.partial", "my half\n");
-    run(&["--results-out", "notes.ndjson"]).refused(2, &["it is there already", "no results"]);
-    run(&["--results-out", "half.ndjson"]).refused(2, &["it is there already", "no results"]);
-    run(&["--failures-out", "notes.ndjson"]).refused(2, &["it is there already", "no failures"]);
+    run(&["--results-out", "notes.ndjson"]).refused(2, &["the file exists", "not a results file"]);
+    run(&["--results-out", "half.ndjson"]).refused(2, &["the file exists", "not a results file"]);
+    run(&["--failures-out", "notes.ndjson"]).refused(2, &["the file exists", "not a failures file"]);
     assert_eq!(
         (place.read("users.csv"), place.read("notes.ndjson")),
         (rows, "my notes\n".to_owned())
@@ -231,9 +231,9 @@ fn no_file_is_lost_to_results() {
     run(&["--only-failed", "--results-out", "answers.ndjson"]).refused(
         2,
         &[
-            "it is there already",
-            "results of their own",
-            "the same command without --only-failed",
+            "the file exists",
+            "their own results",
+            "the command without --only-failed",
         ],
     );
     run(&["--results-out", "answers.csv"]).expect(8);
@@ -296,7 +296,7 @@ fn one_file_has_what_all_items_came_to_those_that_were_done_again_among_them() {
     let first = run(&["--results-out", "all.ndjson"]).expect(8);
     assert!(
         first.stderr.contains(
-            "66 results written to all.ndjson; 1 item succeeded without an output: only items with an output have a line"
+            "66 results written to all.ndjson; 1 item succeeded without an output, so without a line"
         ),
         "{}",
         first.stderr
@@ -402,7 +402,7 @@ fn a_job_that_is_resumed_by_its_name_goes_on_with_its_results() {
         .collect();
     assert_eq!(numbers, expected());
     let told = place.windrow(&["run", "--resume", "push"]).expect(8);
-    assert!(told.stderr.contains("its results are kept"), "{}", told.stderr);
+    assert!(told.stderr.contains("results are kept"), "{}", told.stderr);
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn a_column_that_is_not_there_is_refused_before_the_first_item_leaves() {
     let wrong = ["--results-out", "answers.csv", "--results-data", "id,nmae"];
     place
         .windrow(&job(&wrong))
-        .refused(2, &["--results-data can't be used", "no column \"nmae\"", "name"]);
+        .refused(2, &["can't use --results-data", "no column \"nmae\"", "name"]);
     assert!(
         !place.names().contains(&"answers.csv.partial".to_owned()),
         "{:?}",

@@ -56,10 +56,10 @@ fn a_table_that_is_cut_at_the_wrong_place_is_refused_unless_that_is_meant() {
         let words = [&["run", "--csv", &csv], more, &["--", "sh", "-c", OK]].concat();
         place.windrow(&words)
     };
-    run(&[]).refused(7, &["there is one column, \"id;name\"", "--delimiter ';'; or"]);
+    run(&[]).refused(7, &["found one column, \"id;name\"", "--delimiter ';'; or"]);
     assert_eq!(place.windrow(&["job", "list", "-o", "name"]).expect(0).stdout, "");
     let said = run(&["--delimiter", ","]).expect(0).stderr;
-    let told = "columns: id;name\nitem 0: {\"id;name\":\"1;a\"}\nwarning: there is one column";
+    let told = "columns: id;name\nitem 0: {\"id;name\":\"1;a\"}\nwarning: found one column";
     assert!(said.contains(told), "{said}");
     let said = run(&["--delimiter", ";", "--restart"]).expect(0).stderr;
     assert!(
@@ -76,9 +76,9 @@ fn a_flag_of_a_run_behind_the_dashes_is_told_to_go_to_the_program() {
         let words = [&["run", "--total", "1", "--restart", "--", "sh", "-c", OK], more].concat();
         place.windrow(&words).expect(0).stderr
     };
-    let told = "warning: --rate stands behind -- and goes to sh; a flag of windrow stands before --\n";
+    let told = "warning: --rate comes after -- and is passed to sh; put windrow's flags before --\n";
     assert!(run(&["--rate", "10/s"]).starts_with(told));
-    assert!(run(&["-x", "--rate=10/s"]).contains("warning: --rate=10/s stands behind --"));
+    assert!(run(&["-x", "--rate=10/s"]).contains("warning: --rate=10/s comes after --"));
     for own in [&["--json", "--verbose"][..], &["rate"], &[]] {
         let said = run(own);
         assert!(!said.contains("warning"), "{said}");
@@ -107,10 +107,10 @@ fn a_byte_order_mark_is_left_out_and_told() {
         .windrow(&["run", "--csv", &csv, "--delimiter", ",", "--", "sh", "-c", OK])
         .expect(0)
         .stderr;
-    let told =
-        "columns: id;name\nitem 0: {\"id;name\":\"1;a\"}\nwarning: the file begins with a byte order mark";
+    let told = "columns: id;name\nitem 0: {\"id;name\":\"1;a\"}\nwarning: the file starts with a byte order \
+            mark";
     assert!(
-        said.contains(told) && said.contains("warning: there is one column"),
+        said.contains(told) && said.contains("warning: found one column"),
         "{said}"
     );
     let lines = "\u{feff}{\"id\":1}\n";
@@ -119,12 +119,12 @@ fn a_byte_order_mark_is_left_out_and_told() {
         let words = ["run", "--ndjson", source, "--", "sh", "-c", OK];
         let said = place.windrow_with(&words, stdin, &[]).expect(0).stderr;
         assert!(
-            said.contains("item 0: {\"id\":1}\nwarning: the file begins with a byte order mark"),
+            said.contains("item 0: {\"id\":1}\nwarning: the file starts with a byte order mark"),
             "{said}"
         );
     }
     let joined = place.write("joined.csv", "\u{feff}id,n\n1,a\n\u{feff}id,n\n\u{feff}2,b\n");
-    let told = "warning: item 1 begins with a byte order mark (EF BB BF)";
+    let told = "warning: item 1 starts with a byte order mark (EF BB BF)";
     for words in [["run", "--csv"], ["try", "--csv"]] {
         let words = [&words[..], &[&joined, "--", "sh", "-c", OK]].concat();
         let said = place.windrow(&words).expect(0).stderr;
@@ -231,7 +231,7 @@ fn a_finished_job_says_so_and_runs_again_only_when_told() {
     let first = place.windrow(&job).expect(0).json();
     let again = place.windrow(&job).expect(0);
     assert!(
-        again.stderr.contains("finished already") && again.stderr.contains("--restart"),
+        again.stderr.contains("already finished") && again.stderr.contains("--restart"),
         "{}",
         again.stderr
     );
@@ -312,7 +312,7 @@ fn piped_lines_are_a_job_that_is_known_by_its_content() {
     assert_eq!(first["total"], 3);
     assert_eq!(business.calls().len(), 3);
     let again = place.windrow_with(&job, lines, &[]).expect(0);
-    assert!(again.stderr.contains("finished already"), "{}", again.stderr);
+    assert!(again.stderr.contains("already finished"), "{}", again.stderr);
     assert_eq!(business.calls().len(), 3);
     let other = place.windrow_with(&job, "{\"n\":4}\n", &[]).expect(0).json();
     assert_ne!(other["id"], first["id"]);

@@ -142,7 +142,7 @@ fn a_folder_of_results_that_can_not_be_used_is_told_as_one() {
     let done = done.refused(
         78,
         &[
-            "a folder of the store can't be used",
+            "can't use a directory of the store",
             "results.location",
             "writable",
         ],
@@ -246,7 +246,7 @@ fn a_node_that_can_not_start_ends_its_log_as_any_command_ends() {
     let done = done.expect(4);
     let (objects, rest) = done
         .stderr
-        .split_once("\nerror: the node can't start\n")
+        .split_once("\nerror: can't start the node\n")
         .expect("a plain error");
     assert!(objects.lines().all(|line| line.starts_with('{')), "{objects}");
     let lines: Vec<&str> = rest.trim_end().lines().collect();
@@ -339,11 +339,7 @@ fn a_reload_takes_over_what_it_may_and_faults_change_nothing() {
     let mut node = Node::start(&place);
     place.write("config.toml", "[node]\nid = \"n2\"\ncapacity_rate = \"3000/s\"\n");
     node.live.signal(Signal::HUP);
-    assert!(
-        node.live
-            .wait_for("only a restart can apply it")
-            .contains("node.id")
-    );
+    assert!(node.live.wait_for("a restart is needed").contains("node.id"));
     assert_eq!(node.json("GET /v1/nodes/n1", "").1["capacity_rate"], "3000/s");
     place.write(
         "config.toml",
@@ -395,7 +391,7 @@ fn a_stream_says_goodbye_and_a_second_signal_ends_at_once() {
     node.live.wait_for("draining");
     until("event: bye");
     node.live.signal(Signal::TERM);
-    node.live.wait_for("cut off");
+    node.live.wait_for("aborted");
     node.live.end().expect(130);
 }
 
@@ -475,7 +471,7 @@ fn a_node_that_waits_for_its_database_says_so_and_ends_when_it_is_told_to() {
     node.live.signal(Signal::TERM);
     let done = node.live.end().expect(0);
     assert!(
-        done.stderr.contains("told to end before it served"),
+        done.stderr.contains("stopped before the start"),
         "{}",
         done.stderr
     );

@@ -45,7 +45,7 @@ fn help_of_run_has_examples() {
         "{}",
         done.stdout
     );
-    for status in ["410 stops the job", "other 4xx (404 too)"] {
+    for status in ["410 stops the job", "other 4xx (also 404)"] {
         assert!(done.stdout.contains(status), "{status}: {}", done.stdout);
     }
     assert!(
@@ -148,7 +148,7 @@ fn a_check_finds_what_a_start_would_refuse_and_says_what_a_node_needs() {
         .expect(0)
         .stdout;
     for word in [
-        "config.toml is sound",
+        "config.toml is valid",
         "127.0.0.1:7701 (http)",
         "data/key",
         "admin.token",

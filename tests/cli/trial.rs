@@ -59,7 +59,7 @@ fn an_authority_of_ones_own_is_trusted_by_try_and_run() {
     }
     place
         .windrow(&["try", "--handler-ca-file", &cert, "--", "cat"])
-        .refused(2, &["--handler-ca-file", "say how a URL is called"]);
+        .refused(2, &["--handler-ca-file", "apply to URLs"]);
     let again = place.windrow(&[
         "run",
         "--total",
@@ -118,7 +118,7 @@ fn a_url_gets_the_rows_of_a_file() {
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0]["items"][1]["data"]["user"], "u3");
     let refused = place.windrow(&["try", &business.url, "--items", "9", "--csv", "users.csv"]);
-    refused.refused(7, &["there is no item 9", "3 items"]);
+    refused.refused(7, &["no item 9", "3 items"]);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn without_a_choice_as_many_items_are_called_as_there_are() {
             "--items",
             "0..6",
         ]);
-        chosen.refused(7, &[&format!("there is no item {rows}")]);
+        chosen.refused(7, &[&format!("no item {rows}")]);
     }
 }
 
@@ -152,7 +152,7 @@ fn a_handler_that_breaks_the_contract_is_told_so() {
     let page = Business::answering("200 OK", "<html>please sign in</html>");
     place
         .windrow(&["try", &page.url, "--items", "0"])
-        .refused(11, &["breaks the contract"]);
+        .refused(11, &["violates the contract"]);
     let missing = Business::answering("404 Not Found", "");
     place
         .windrow(&["try", &missing.url, "--items", "0"])
@@ -170,11 +170,11 @@ fn a_handler_that_breaks_the_contract_is_told_so() {
     ];
     place
         .windrow(&silent)
-        .refused(11, &["no call was answered", "flush"]);
+        .refused(11, &["no call got a response", "flush"]);
     let closed = ["try", "http://127.0.0.1:1/", "--items", "0"];
     place
         .windrow(&closed)
-        .refused(7, &["no call was answered", "Connection refused"]);
+        .refused(7, &["no call got a response", "Connection refused"]);
 }
 
 #[test]

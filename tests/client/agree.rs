@@ -151,7 +151,7 @@ async fn a_task_that_waits_for_items_or_for_its_time_is_no_fault_and_has_not_run
     let listed = person.windrow("task list -o wide").await.expect(0).stdout;
     assert!(listed.contains("running (waiting for items)"), "{listed}");
     let shown = person.windrow("task show t1").await.expect(0).stdout;
-    assert!(!shown.contains("held by"), "{shown}");
+    assert!(!shown.contains("limited by"), "{shown}");
     let shown = person.windrow("task show t2").await.expect(0).stdout;
     assert!(!shown.contains("\n  started"), "{shown}");
 }

@@ -50,7 +50,7 @@ async fn changes_are_listed_with_their_objects_and_narrowed_by_object_and_time()
         .await
         .expect(0);
     assert!(
-        none.stderr.contains("no changes like that"),
+        none.stderr.contains("no matching changes"),
         "an hour ago there was none: {none:?}"
     );
     person

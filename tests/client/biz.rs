@@ -98,7 +98,7 @@ async fn a_handler_that_breaks_the_contract_is_not_registered_but_by_force() {
     let done = person
         .windrow(&words)
         .await
-        .refused(11, &["push is not registered: ", "--force"]);
+        .refused(11, &["push was not registered: ", "--force"]);
     assert!(done.stderr.contains("\n ✗ ping "), "{}", done.stderr);
     node.admin
         .get("/v1/businesses/push")
@@ -117,7 +117,7 @@ async fn a_handler_that_breaks_the_contract_is_not_registered_but_by_force() {
         report.stdout
     );
     assert!(
-        report.stderr.contains("push breaks the contract"),
+        report.stderr.contains("push violates the contract"),
         "{}",
         report.stderr
     );
@@ -163,7 +163,7 @@ async fn a_request_is_registered_without_a_signing_secret() {
         .windrow("biz edit ship --hook finished=http://127.0.0.1:9/h")
         .await
         .expect(0);
-    let secret = "\n  its signing secret, shown this once  whsec_";
+    let secret = "\n  signing secret, shown only once  whsec_";
     assert!(
         hooked.stdout.contains(secret) && !hooked.stdout.contains("secret none"),
         "{}",
@@ -451,7 +451,7 @@ async fn what_is_only_tried_changes_nothing() {
     person
         .windrow("biz rotate-secret push --dry-run")
         .await
-        .refused(4, &["no dry run of"]);
+        .refused(4, &["support a dry run of"]);
 }
 
 #[tokio::test]
@@ -480,6 +480,6 @@ async fn a_business_that_looks_for_another_is_sent_to_its_own() {
         .env("WINDROW_TOKEN", client.token.as_ref().unwrap());
     let done = person.windrow("biz show mail").await;
     assert!(!done.stderr.contains("biz list"), "{done:?}");
-    done.refused(3, &["`windrow biz show push`", "this token is for push"]);
+    done.refused(3, &["`windrow biz show push`", "this token is limited to push"]);
     person.windrow("biz show push").await.expect(0);
 }

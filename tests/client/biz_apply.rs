@@ -46,7 +46,7 @@ async fn a_file_is_applied_once_and_then_nothing_is_left_to_do() {
             .replace("hush", "quiet"),
     );
     let third = person.windrow("biz apply -f push.toml").await.expect(0).stdout;
-    assert_eq!(third, "push  changed\n  the value of a secret header\n");
+    assert_eq!(third, "push  changed\n  value of a secret header\n");
     let made = node.admin.get("/v1/businesses/push").await.expect(200);
     assert_eq!(made["revision"], 3);
 }
@@ -106,7 +106,7 @@ async fn a_bad_file_changes_nothing_and_a_bad_handler_is_told() {
         ("{", "EOF"),
         ("[{\"url\": \"http://h/\"}]", "no name"),
         ("7", "neither"),
-        ("[1]", "isn't a table"),
+        ("[1]", "is not a table"),
     ] {
         person.write("b.json", text);
         person.windrow("biz apply -f b.json").await.refused(7, &[part]);

@@ -64,7 +64,10 @@ async fn a_context_is_added_used_shown_and_removed() {
         person.windrow("ctx list -o json").await.expect(0).json()["items"][0]["current"],
         false
     );
-    person.windrow("ctx show").await.refused(3, &["none is current"]);
+    person
+        .windrow("ctx show")
+        .await
+        .refused(3, &["no context is current"]);
 }
 
 #[tokio::test]
@@ -95,7 +98,7 @@ async fn a_context_that_isnt_there_or_is_wrong_is_told() {
         .expect(0)
         .stderr;
     assert!(
-        told.contains("warning: ") && told.contains("/nope isn't there"),
+        told.contains("warning: ") && told.contains("/nope doesn't exist"),
         "{told}"
     );
     person.write(".config/windrow/contexts.toml", "[context.a]\nsever = \"x\"\n");

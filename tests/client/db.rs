@@ -65,14 +65,14 @@ async fn a_database_is_looked_at_checked_and_copied_while_its_node_runs() {
         .expect(0);
     assert_eq!(done.stdout, "copy.db\n");
     assert!(
-        done.stderr.contains("read back and sound") && done.stderr.contains("/key too"),
+        done.stderr.contains("verified") && done.stderr.contains("/key too"),
         "{}",
         done.stderr
     );
     person
         .windrow(&format!("db backup copy.db {place}"))
         .await
-        .refused(4, &["copy.db", "there already"]);
+        .refused(4, &["copy.db", "already exists"]);
     person
         .windrow(&format!("db backup no/copy.db {place}"))
         .await
@@ -129,10 +129,10 @@ async fn a_broken_row_a_missing_step_and_a_newer_schema_are_told() {
     person
         .windrow(&format!("db migrate {place}"))
         .await
-        .refused(4, &["stop it first"]);
+        .refused(4, &["stop the node first"]);
     let status = person.windrow(&format!("db status {place}")).await.expect(0);
     assert!(
-        status.stderr.contains("hint: windrow db migrate"),
+        status.stderr.contains("hint: run windrow db migrate"),
         "{}",
         status.stderr
     );
@@ -144,7 +144,7 @@ async fn a_schema_is_brought_up_to_date_and_then_there_is_nothing_to_do() {
     sql(&person.path("windrow.db"), "pragma user_version = 1");
     let card = person.windrow("db status --data-dir .").await.expect(0).stdout;
     assert!(
-        card.contains("  m0001_schema") && card.contains("  none, this program's m"),
+        card.contains("  m0001_schema") && card.contains("  none (this program: m"),
         "{card}"
     );
     let report = person.windrow("db check --data-dir .").await.expect(0).stdout;

@@ -39,14 +39,14 @@ async fn after_a_restore_no_new_item_has_a_key_that_was_given_before() {
     person
         .windrow(&format!("db restore copy.db --replace {place}"))
         .await
-        .refused(4, &["stop it first"]);
+        .refused(4, &["stop the node first"]);
     assert_eq!(node.stop().await, Some(0));
     let known = keys(&business, &lost);
     assert_eq!(known.len(), 5);
     person
         .windrow(&format!("db restore copy.db {place}"))
         .await
-        .refused(4, &["there already", "--replace"]);
+        .refused(4, &["already exists", "--replace"]);
     let done = person
         .windrow(&format!("db restore copy.db --replace {place}"))
         .await
@@ -133,7 +133,7 @@ async fn what_can_not_be_restored_is_refused_and_nothing_is_changed() {
     person
         .windrow(&format!("db restore copy.db --key {key} --data-dir later"))
         .await
-        .refused(4, &["there already"]);
+        .refused(4, &["already exists"]);
     for (kind, made) in [
         (
             "trigger",

@@ -115,7 +115,7 @@ async fn a_mistyped_name_is_told_with_the_one_that_is_meant() {
         ("blak-friday", "did you mean push/black-friday?"),
         ("1", "did you mean t1?"),
     ] {
-        let told = ["neither t42 nor business/name", meant];
+        let told = ["is not t42 or business/name", meant];
         person
             .windrow(&format!("task show {address}"))
             .await
@@ -315,7 +315,7 @@ async fn a_node_that_answers_late_is_told_with_what_it_says_of_itself() {
         (
             away,
             "it reports: the database did not respond within 2 s",
-            "look at the database",
+            "check the database",
         ),
         (
             ready,
@@ -334,7 +334,7 @@ async fn a_node_that_answers_late_is_told_with_what_it_says_of_itself() {
 async fn who_waits_for_an_answer_hears_for_whose() {
     let place = odd_server(false).await;
     let person = Person::new().env("WINDROW_SERVER", &format!("http://{place}"));
-    let told = format!("still waiting for an answer of http://{place}");
+    let told = format!("still waiting for a response from http://{place}");
     person
         .windrow("task list --request-timeout 4s")
         .await
@@ -407,13 +407,13 @@ async fn what_is_no_list_has_no_csv_and_a_wrong_path_names_the_right_one() {
     person
         .windrow("task create push --url file:///etc/passwd")
         .await
-        .refused(2, &["neither http:// nor https://", "--csv FILE"]);
+        .refused(2, &["must start with http:// or https://", "--csv FILE"]);
     let missing = person
         .run(&["task", "create", "push", "--csv", "nofile.csv"], "")
         .await
         .expect(7);
     assert!(
-        missing.stderr.contains("there is no such file"),
+        missing.stderr.contains("the file doesn't exist"),
         "{}",
         missing.stderr
     );

@@ -96,14 +96,14 @@ async fn a_node_is_drained_and_takes_tasks_again() {
         .windrow(&format!("node drain {name} --reason upgrade"))
         .await
         .expect(0);
-    assert_eq!(done.stdout, format!("{name}: drained; nothing runs on it\n"));
+    assert_eq!(done.stdout, format!("{name}: drained; no runs\n"));
     assert!(
         done.stderr.contains(&format!("windrow node undrain {name}")),
         "{}",
         done.stderr
     );
     assert!(
-        done.stderr.contains("warning: no other node takes tasks"),
+        done.stderr.contains("warning: no other node accepts tasks"),
         "{}",
         done.stderr
     );
@@ -133,7 +133,7 @@ async fn what_was_set_is_printed_before_and_after() {
     let words = format!("node set {name} --capacity 4321/s --log-filter warn --reason more");
     let done = person.windrow(&words).await.expect(0).stdout;
     let expected = format!(
-        "{name}, until its next restart\n  capacity_rate  {} → 4321/s\n  log_filter  {} → warn\n",
+        "{name} until its next restart\n  capacity_rate  {} → 4321/s\n  log_filter  {} → warn\n",
         text("capacity_rate"),
         text("log_filter")
     );

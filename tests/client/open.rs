@@ -22,11 +22,11 @@ async fn lines_of_a_file_are_appended_once_a_key() {
     let file = person.write("new.ndjson", "{\"to\":\"ann\"}\n\n{\"to\":\"bob\"}\n");
     let append = format!("task append push/inbox --ndjson {file} --key monday");
     let told = person.windrow(&append).await.expect(0).stdout;
-    assert_eq!(told, "t1  2 items appended; it has 2 items\n");
+    assert_eq!(told, "t1  2 items appended; total 2 items\n");
     let told = person.windrow(&append).await.expect(0).stdout;
     assert_eq!(
         told,
-        "t1  nothing appended: with this key 2 items had been appended before; it has 2 items\n"
+        "t1  nothing appended: 2 items already appended with this key; total 2 items\n"
     );
     let other = format!(
         "task append push/inbox --ndjson {} --key monday",
@@ -71,8 +71,8 @@ async fn a_line_of_a_pipe_is_appended_while_the_pipe_is_open() {
     pipe.types("{\"no\":2}\nnothing\n").await;
     let done = pipe.ended().await;
     let why = [
-        "line 3 of standard input is no JSON",
-        "appended to t1 before that: 1 item",
+        "line 3 of standard input is not JSON",
+        "appended to t1 before the error: 1 item",
     ];
     assert!(why.iter().all(|text| done.stderr.contains(text)), "{done:?}");
     assert_ne!(done.code, Some(0));

@@ -36,7 +36,7 @@ async fn followed_rows_come_once_and_in_order_though_the_node_is_killed() {
     follower.says("{\"index\":20,").await;
     node.signal(Signal::KILL);
     node.ended().await;
-    follower.tells("the node is away").await;
+    follower.tells("the node is unreachable").await;
     let _node = recipe.start().await;
     follower.tells("the node is back").await;
     let done = follower.ended().await.expect(0);

@@ -23,7 +23,7 @@ async fn a_schedule_is_made_shown_set_fired_and_deleted() {
     assert_eq!(person.windrow("schedule -o name").await.expect(0).stdout, "");
     let made = person.windrow(words).await.expect(0).stdout;
     assert!(
-        made.starts_with("created  s1  push/board   fires first in "),
+        made.starts_with("created  s1  push/board   first fire in "),
         "{made}"
     );
     person.windrow(words).await.refused(
@@ -35,13 +35,13 @@ async fn a_schedule_is_made_shown_set_fired_and_deleted() {
         .await
         .refused(
             3,
-            &["the business comes first: windrow schedule create push nightly"],
+            &["put the business first: windrow schedule create push nightly"],
         );
     let neither = person
         .windrow("schedule create nightly daily --every 1h --total 3")
         .await;
     let neither = neither.refused(3, &["nightly"]);
-    assert!(!neither.stderr.contains("comes first"), "{}", neither.stderr);
+    assert!(!neither.stderr.contains("business first"), "{}", neither.stderr);
     person
         .windrow("schedule create push other --every 1h --total 3 --name same")
         .await
@@ -101,7 +101,7 @@ async fn a_schedule_is_made_shown_set_fired_and_deleted() {
         .expect(0);
     assert_eq!(made.stdout, "");
     let resumed = person.windrow("schedule resume s1").await.expect(0).stdout;
-    assert!(resumed.starts_with("push/board  fires next in "), "{resumed}");
+    assert!(resumed.starts_with("push/board  next fire in "), "{resumed}");
     let gone = person
         .windrow("schedule delete push/board --yes")
         .await
@@ -118,7 +118,7 @@ async fn a_schedule_that_isn_t_there_is_told_with_what_there_is() {
     person
         .windrow("schedule show board")
         .await
-        .refused(2, &["neither s7 nor business/name"]);
+        .refused(2, &["is not s7 or business/name"]);
     person.windrow("schedule show s7").await.refused(3, &["s7"]);
     person
         .windrow("schedule show push/board")
@@ -143,7 +143,7 @@ async fn a_schedule_that_isn_t_there_is_told_with_what_there_is() {
     person
         .windrow("schedule create push board --every 5 --total 3")
         .await
-        .refused(2, &["--every can't be used", "try  --every 30m"]);
+        .refused(2, &["invalid --every", "try  --every 30m"]);
     person
         .windrow("schedule create push board --every 1h --total 3")
         .await
@@ -313,7 +313,10 @@ async fn a_name_that_can_t_be_used_is_named_as_it_was_given() {
     let wrong = person
         .windrow("schedule create push push/board --every 1h --total 3")
         .await
-        .refused(7, &["SCHEDULE, its name within the business", "try board"]);
+        .refused(
+            7,
+            &["invalid SCHEDULE (its name within the business)", "try board"],
+        );
     assert!(!wrong.stderr.contains("--name"), "{wrong:?}");
     person
         .windrow("schedule create push board --every 1h --total 3 --name b-{fire_tme:date}")
@@ -331,14 +334,16 @@ async fn a_fire_that_waits_is_given_up() {
     person.windrow("schedule trigger push/board").await.expect(0);
     let shown = person.windrow("schedule show push/board").await.expect(0);
     assert!(
-        shown.stdout.contains("1 pending (being made, or tried again)")
+        shown
+            .stdout
+            .contains("1 pending (creating the task, or retrying)")
             && shown.stderr.contains("windrow schedule skip push/board gives up"),
         "{shown:?}"
     );
     let skipped = person.windrow("schedule skip push/board").await.expect(0);
-    assert_eq!(skipped.stdout, "push/board  1 fire given up\n");
+    assert_eq!(skipped.stdout, "push/board  1 fire dropped\n");
     let again = person.windrow("schedule skip push/board").await.expect(0);
-    assert_eq!(again.stdout, "push/board  no fire waits\n");
+    assert_eq!(again.stdout, "push/board  no pending or queued fires\n");
     person
         .windrow("schedule skip push/board --fire 2026-01-01T00:00:00Z")
         .await
@@ -368,7 +373,7 @@ async fn who_fires_a_schedule_that_has_a_fire_waiting_is_told_of_it_by_its_name(
         .await
         .expect(0);
     assert!(
-        !tried.stdout.contains('{') && tried.stderr.contains("1 fire would be given up"),
+        !tried.stdout.contains('{') && tried.stderr.contains("1 fire would be dropped"),
         "{tried:?}"
     );
 }

@@ -97,7 +97,7 @@ async fn failures_are_shown_by_code_and_by_item() {
         .await
         .expect(0)
         .stderr;
-    let there_are = "t1 has the code NO_USR; did you mean NO_USER? those there are: NO_USER, BAD";
+    let there_are = "t1 has the code NO_USR; did you mean NO_USER? existing codes: NO_USER, BAD";
     assert!(slip.contains(there_are), "{slip}");
     let slip = person
         .windrow("task redrive t1 --code NO_USR")
@@ -257,7 +257,8 @@ async fn a_redrive_that_leaves_out_what_another_rests_on_says_which() {
     let person = Person::admin(&node);
     person.windrow("task redrive t1 --code NO_USER").await.expect(0);
     let rest = person.windrow("task redrive t1 --all").await.expect(0).stdout;
-    let told = "1 item, same idempotency keys; without 2 recovered or under way already (t2 is created: windrow task start t2)";
+    let told = "1 item, same idempotency keys; excluding 2 recovered or in progress (t2 is created: \
+        windrow task start t2)";
     assert!(rest.contains(told), "{rest}");
 }
 
@@ -272,7 +273,10 @@ async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
         .await
         .refused(7, &["NONE", "NO_USER, BAD"]);
     let help = person.windrow("task redrive --help").await.expect(0).stdout;
-    assert!(help.contains("Exit with --wait: that of the redrive"), "{help}");
+    assert!(
+        help.contains("The exit code with --wait is that of the redrive"),
+        "{help}"
+    );
     business.becomes(|_| Act::ok());
     let done = person
         .windrow("task redrive t1 --code NO_USER --rate 500/s --wait")

@@ -127,9 +127,7 @@ async fn items_come_from_a_pipe_a_count_a_list_and_names_are_for_scripts() {
     );
     let plain = person.windrow("task create push --total 1").await.expect(0);
     assert!(
-        plain
-            .stderr
-            .contains("hint: it isn't started: windrow task start t4"),
+        plain.stderr.contains("hint: not started: windrow task start t4"),
         "{}",
         plain.stderr
     );
@@ -220,7 +218,7 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
     assert!(told.stderr.contains("rows 1   columns a   "), "{}", told.stderr);
     assert!(
         told.stderr
-            .contains("warning: the file begins with a byte order mark"),
+            .contains("warning: the file starts with a byte order mark"),
         "{}",
         told.stderr
     );
@@ -240,7 +238,7 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
         .await
         .refused(7, &["because --skip-first: "]);
     assert!(
-        !told.stderr.contains("stays for a day"),
+        !told.stderr.contains("is kept for a day"),
         "nobody asked: {}",
         told.stderr
     );
@@ -288,7 +286,7 @@ async fn rows_that_are_likely_read_wrong_make_no_task_and_leave_no_upload() {
         .await
         .expect(0);
     assert!(
-        meant.stderr.contains("warning: there is one column"),
+        meant.stderr.contains("warning: found one column"),
         "{}",
         meant.stderr
     );
@@ -315,7 +313,7 @@ async fn a_canary_is_told_and_nobody_is_asked_without_a_terminal() {
     );
     assert!(
         done.stdout
-            .ends_with("t1  stopped after its canary   go on: windrow task start t1\n")
+            .ends_with("t1  stopped after its canary   continue: windrow task start t1\n")
     );
     assert!(
         !done.stderr.contains("Continue"),
@@ -339,7 +337,7 @@ async fn a_canary_is_told_and_nobody_is_asked_without_a_terminal() {
         .await
         .expect(9);
     assert_eq!(done.json()["stop_reason"], "canary_done");
-    let told = "warning: the canary of 10 covers all 5 items: none is left to be held back";
+    let told = "warning: the canary of 10 covers all 5 items, so no items are held back";
     for (canary, is_told) in [("10", true), ("5", true), ("4", false)] {
         let words = ["task", "create", "push", "--total", "5", "--canary", canary];
         let done = person.run(&words, "").await.expect(0);
@@ -373,11 +371,7 @@ async fn a_person_at_a_terminal_looks_at_the_canarys_failures_and_goes_on() {
     );
     assert_eq!(business.items().len(), 9);
     let gone = person.at_terminal(&words, "▸", "\u{3}").await.expect(130);
-    assert!(
-        gone.stdout.contains("everything stays as it is"),
-        "{}",
-        gone.stdout
-    );
+    assert!(gone.stdout.contains("nothing has changed"), "{}", gone.stdout);
     assert_eq!(
         node.admin.get("/v1/tasks/t2").await.expect(200)["stop_reason"],
         "canary_done"

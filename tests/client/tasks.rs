@@ -55,13 +55,13 @@ async fn pages_are_joined_to_one_body() {
     let person = Person::admin(&node);
     let some = person.windrow("task list --limit 2").await.expect(0);
     assert_eq!(some.stdout.lines().count(), 3);
-    assert!(some.stderr.contains("hint: there are more"), "{}", some.stderr);
+    assert!(some.stderr.contains("hint: more results"), "{}", some.stderr);
     for form in ["name", "csv", "ndjson"] {
         let some = person
             .windrow(&format!("task list --limit 2 -o {form}"))
             .await
             .expect(0);
-        let hint = "hint: there are more; --limit N or --all shows them\n";
+        let hint = "hint: more results; use --limit N or --all\n";
         assert_eq!(some.stderr, hint, "-o {form} ends early and looks whole");
     }
     assert_eq!(

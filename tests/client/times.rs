@@ -71,8 +71,8 @@ async fn a_time_that_is_over_is_refused_by_the_client_and_by_the_node() {
         done.refused(
             2,
             &[
-                "the time is over",
-                "T00:00:00+09:00, which is over",
+                "the time has passed",
+                "T00:00:00+09:00 is in the past",
                 "tomorrow 06:00",
             ],
         );
@@ -172,15 +172,7 @@ async fn what_is_no_time_is_told_with_what_would_be_one_and_nothing_is_made() {
         "token create --role viewer --expires-at never",
     ] {
         let done = person.windrow(words).await;
-        done.refused(
-            2,
-            &[
-                "the time can't be read",
-                "it isn't understood",
-                "22:00, ",
-                "T22:00:00Z",
-            ],
-        );
+        done.refused(2, &["invalid time", "not a valid time", "22:00, ", "T22:00:00Z"]);
     }
     assert_eq!(node.admin.get("/v1/tasks").await.expect(200)["items"], json!([]));
 }
@@ -213,7 +205,7 @@ async fn a_deadline_that_can_not_be_met_is_warned_of_and_strictly_refused() {
     let strict = person
         .windrow(&format!("task create push --total 10000 {plan} --start --strict"))
         .await;
-    strict.refused(7, &["take 2h 46m 40s", "at least 3/s", "strict"]);
+    strict.refused(7, &["take 2h 46m", "at least 3/s", "strict"]);
     assert_eq!(node.admin.get("/v1/tasks").await.expect(200)["items"], json!([]));
     let dry = person
         .windrow(&format!("task create push --total 10000 {plan} --dry-run"))
@@ -221,12 +213,13 @@ async fn a_deadline_that_can_not_be_met_is_warned_of_and_strictly_refused() {
         .expect(0);
     assert!(
         dry.stderr
-            .contains("warning: deadline: 10000 items at 1/s take 2h 46m 40s"),
+            .contains("warning: deadline: 10000 items at 1/s take 2h 46m"),
         "{}",
         dry.stderr
     );
     assert!(
-        dry.stderr.contains("try --start, and it waits until then"),
+        dry.stderr
+            .contains("try --start; the task then waits until that time"),
         "{}",
         dry.stderr
     );
@@ -244,7 +237,7 @@ async fn a_deadline_that_can_not_be_met_is_warned_of_and_strictly_refused() {
     assert!(made.stderr.contains(idle), "{}", made.stderr);
     assert!(
         made.stderr
-            .contains("try windrow task start t1, and it waits until then"),
+            .contains("try windrow task start t1; the task then waits until that time"),
         "{}",
         made.stderr
     );
@@ -258,7 +251,7 @@ async fn a_deadline_that_can_not_be_met_is_warned_of_and_strictly_refused() {
     person
         .windrow("task start t1 --strict")
         .await
-        .refused(7, &["take 2h 46m 40s"]);
+        .refused(7, &["take 2h 46m"]);
     person
         .windrow("task set t1 --rate 2/s --strict")
         .await
@@ -288,7 +281,7 @@ async fn a_file_that_is_applied_is_looked_at_like_flags() {
     person
         .windrow(&format!("{apply} --strict"))
         .await
-        .refused(7, &["take 2h 46m 40s"]);
+        .refused(7, &["take 2h 46m"]);
     let made = person.windrow(&apply).await.expect(0);
     assert!(made.stderr.contains("warning: t1  deadline: "), "{}", made.stderr);
     assert_eq!(shown(&node, "t1").await["status"], "queued");

@@ -49,7 +49,7 @@ async fn a_token_of_a_business_ends_when_it_was_told_to() {
     assert!(made["token"].as_str().unwrap().starts_with("wrk_"), "{made}");
     let table = person.windrow("token list").await.expect(0).stdout;
     assert!(
-        table.contains("valid, ends in 8") || table.contains("valid, ends in 90d"),
+        table.contains("valid, expires in 8") || table.contains("valid, expires in 90d"),
         "{table}"
     );
     person.windrow("token create --role business").await.expect(2);

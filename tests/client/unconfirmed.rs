@@ -27,9 +27,7 @@ async fn the_last_items_fail_unconfirmed_and_exactly_those_are_done_again() {
     let groups = person.windrow("task failures t1").await.expect(0);
     assert!(groups.stdout.contains("2 (2 unconfirmed)"), "{}", groups.stdout);
     assert!(
-        groups
-            .stderr
-            .contains(", --unconfirmed those that are unconfirmed"),
+        groups.stderr.contains(", --unconfirmed the unconfirmed ones"),
         "{}",
         groups.stderr
     );

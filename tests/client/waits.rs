@@ -76,7 +76,9 @@ async fn a_wait_has_an_end_of_its_own_and_other_goals() {
     let late = person.windrow("task wait t1 --timeout 300ms").await.expect(10);
     assert!(
         late.stdout.contains("▶ running")
-            && late.stderr.contains("hint: the wait timed out; the task goes on"),
+            && late
+                .stderr
+                .contains("hint: the wait timed out; the task continues"),
         "{late:?}"
     );
     person
@@ -111,7 +113,7 @@ async fn a_wait_for_a_task_that_nobody_started_says_so_once_and_goes_on() {
     let person = Person::admin(&node);
     let mut waits = person.start(&["task", "wait", "t1", "--timeout", "30s"]);
     waits
-        .tells("t1 isn't started; windrow task start t1 lets it begin")
+        .tells("t1 isn't started; windrow task start t1 starts it")
         .await;
     node.admin.post("/v1/tasks/t1/start", json!({})).await.expect(202);
     let told = waits.ended().await.expect(0);
@@ -132,7 +134,7 @@ async fn a_wait_survives_the_restart_of_its_node() {
     })
     .await;
     node.stop().await;
-    waits.tells("the node is away").await;
+    waits.tells("the node is unreachable").await;
     let _node = recipe.start().await;
     waits.tells("the node is back").await;
     let done = waits.ended().await.expect(0);
@@ -154,7 +156,7 @@ async fn an_interrupted_wait_leaves_the_task_alone() {
     child.signal(Signal::INT);
     let done = child.ended().await.expect(130);
     assert!(
-        done.stderr.contains("t1: untouched, it goes on"),
+        done.stderr.contains("only the wait ended; t1 continues"),
         "{}",
         done.stderr
     );

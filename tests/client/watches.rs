@@ -60,7 +60,7 @@ async fn keys_steer_the_task_and_leave_the_terminal_as_it_was() {
     watch.types("q").await;
     let done = watch.ended().await.expect(0);
     assert!(
-        done.stdout.contains("t1 goes on at the rate that you gave it"),
+        done.stdout.contains("t1 continues at the new rate"),
         "{}",
         done.stdout
     );
@@ -82,7 +82,7 @@ async fn a_stop_needs_a_yes_and_the_watch_stays_to_start_it_again() {
     watch.types("s").await;
     watch.says("[y/N]").await;
     watch.types("n").await;
-    watch.says("it goes on").await;
+    watch.says("not stopped").await;
     watch.types("sy").await;
     watch.says("■ stopped").await;
     assert_eq!(node.status("t1", "stopped").await["stop_reason"], "operator");
@@ -96,7 +96,7 @@ async fn a_stop_needs_a_yes_and_the_watch_stays_to_start_it_again() {
     let done = watch.ended().await.expect(0);
     assert!(done.stdout.contains("code=0"), "{}", done.stdout);
     assert!(
-        done.stdout.contains("windrow task start t1 lets it go on"),
+        done.stdout.contains("windrow task start t1 resumes it"),
         "{}",
         done.stdout
     );
@@ -191,7 +191,7 @@ async fn failures_that_lie_open_go_on_and_the_last_picture_is_of_the_end() {
     let mut watch = in_terminal(&person, "task watch t1");
     watch.says("○ created").await;
     watch.types("s").await;
-    watch.says("it isn't started yet: g starts it").await;
+    watch.says("not started yet: g starts it").await;
     watch.types("q").await;
     let done = watch.ended().await.expect(0);
     assert!(
@@ -224,20 +224,12 @@ async fn an_interrupt_leaves_the_task_alone_with_and_without_a_terminal() {
     watch.says("rate 100/s").await;
     watch.types("\u{3}").await;
     let done = watch.ended().await;
-    assert!(
-        done.stdout.contains("t1 is untouched, it goes on"),
-        "{}",
-        done.stdout
-    );
+    assert!(done.stdout.contains("t1 continues unchanged"), "{}", done.stdout);
     let mut watch = person.start(&["task", "watch", "t1"]);
     watch.says("▶ running").await;
     watch.signal(Signal::INT);
     let done = watch.ended().await.expect(130);
-    assert!(
-        done.stderr.contains("t1 is untouched, it goes on"),
-        "{}",
-        done.stderr
-    );
+    assert!(done.stderr.contains("t1 continues unchanged"), "{}", done.stderr);
     node.status("t1", "running").await;
 }
 
@@ -251,7 +243,7 @@ async fn a_change_that_is_refused_is_told_in_the_picture() {
     let mut watch = in_terminal(&person, "task watch t1");
     watch.says("rate 100/s").await;
     watch.types("+").await;
-    watch.says("not done: ").await;
+    watch.says("failed: ").await;
     watch.types("q").await;
     watch.ended().await.expect(0);
     assert_eq!(node.status("t1", "running").await["rate"], "100/s");
@@ -364,7 +356,7 @@ async fn a_watch_survives_the_restart_of_its_node_and_says_that_it_is_stale() {
     plain.says("▶ running").await;
     live.says("rate 5/s").await;
     node.stop().await;
-    plain.tells("the node is away").await;
+    plain.tells("the node is unreachable").await;
     live.says("stale for").await;
     let _node = recipe.start().await;
     plain.tells("the node is back").await;

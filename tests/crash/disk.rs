@@ -27,7 +27,7 @@ async fn a_job_goes_on_when_a_full_disk_has_room_again() {
         .env("WINDROW_CLUSTER__LEASE_RENEW", "500ms");
     let mut life = job.start_within(ROOM);
     let mut lines = life.lines();
-    let full = lines.wait_for(|lines| lines.iter().any(|line| line.contains("progress can't be saved")));
+    let full = lines.wait_for(|lines| lines.iter().any(|line| line.contains("can't save progress")));
     life.until(full).await.expect("it lives");
     // Every kind of write has failed by then, more than once, and the node's own heartbeat was silent for so long that it
     // would fence another's session.

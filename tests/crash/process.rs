@@ -209,7 +209,7 @@ impl End {
     /// Where this life went on; none where it began anew.
     pub(crate) fn resumed_at(&self) -> Option<u64> {
         let line = self.stderr.iter().find(|line| line.starts_with("resuming "))?;
-        let (_, rest) = line.rsplit_once("goes on at index ")?;
+        let (_, rest) = line.rsplit_once("continues at index ")?;
         // What may have changed since follows it.
         let index = rest.split(|c: char| !c.is_ascii_digit()).next()?;
         Some(index.parse().expect("a number"))

@@ -495,8 +495,8 @@ fn a_terminal_is_read_line_by_line() {
 fn what_differs_from_run_to_run_is_not_compared() {
     for (page, run) in [
         (
-            "#62 ↻ retry BUSY (after 200ms)  2.5 ms",
-            "#62 ↻ retry BUSY (after 201ms)  13.0 ms",
+            "#62 ↻ retry BUSY (after 200ms)  2.5ms",
+            "#62 ↻ retry BUSY (after 201ms)  13ms",
         ),
         (
             "t1: 4 items (stdin-c961bad85e0ff6f3.ndjson)",

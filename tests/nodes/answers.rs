@@ -229,7 +229,7 @@ async fn nodes_are_the_same(owner: &str, other: &str, nodes: [&Node; 2]) {
         "{told}"
     );
     let told = person.windrow("doctor --no-handlers").await.expect(0).stdout;
-    assert!(told.contains("2, and all can be asked"), "{told}");
+    assert!(told.contains("2, all reachable"), "{told}");
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ async fn a_node_without_its_database_says_so_soon_and_goes_on_by_itself() {
         6,
         &[
             "the node can't reach its database",
-            "nothing that was acknowledged is lost",
+            "no acknowledged data is lost",
             "work continues when the database is back",
         ],
     );
@@ -159,12 +159,12 @@ async fn a_watch_marks_its_numbers_as_old_while_the_database_is_away() {
     assert!(counts.is_sorted(), "numbers never go back: {counts:?}");
     assert!(seen.last().unwrap().data["data"]["actual_rate"].is_null());
     watch
-        .tells("the node can't reach its database; the numbers are old")
+        .tells("the node can't reach its database; the numbers are stale")
         .await;
-    watch.says("(old: the node can't reach its database)").await;
+    watch.says("(stale: the node can't reach its database)").await;
 
     cluster.postgres.restart();
-    watch.tells("the node reaches its database again").await;
+    watch.tells("the node can reach its database again").await;
     let is_back = |told: &Told| told.kind == "stats" && told.data["data"]["stale"].is_null();
     let seen = events.until(is_back).await;
     let rate = &seen.last().unwrap().data["data"]["actual_rate"];
@@ -181,7 +181,7 @@ async fn a_watch_marks_its_numbers_as_old_while_the_database_is_away() {
         done.stdout
     );
     assert_eq!(
-        done.stderr.matches("; the numbers are old").count(),
+        done.stderr.matches("; the numbers are stale").count(),
         1,
         "{}",
         done.stderr
@@ -217,7 +217,7 @@ async fn is_told_that_it_was_never_made(cluster: &Cluster, url: &str) {
             ],
         );
         assert!(
-            !done.stderr.contains("see that the server runs"),
+            !done.stderr.contains("check that the server runs"),
             "{}",
             done.stderr
         );

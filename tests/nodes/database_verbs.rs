@@ -34,8 +34,10 @@ async fn every_verb_is_answered_or_refused_for_its_reason_on_each_server() {
             "{url}: {report}"
         );
         verb("restored").await.expect(0);
-        verb("backup copy.db").await.refused(2, &["its own tools"]);
-        verb("restore config.toml").await.refused(2, &["its own tools"]);
+        verb("backup copy.db").await.refused(2, &["own backup tools"]);
+        verb("restore config.toml")
+            .await
+            .refused(2, &["own restore tools"]);
     }
 }
 
@@ -69,7 +71,7 @@ async fn the_doctor_says_of_a_node_that_its_database_acknowledges_too_early() {
     let begun = std::time::Instant::now();
     loop {
         let report = person.windrow("doctor").await.expect(0).stdout;
-        if report.contains("synchronous_commit off") && report.contains("takes back commits") {
+        if report.contains("synchronous_commit off") && report.contains("can lose commits") {
             break;
         }
         assert!(begun.elapsed() < PATIENCE, "{report}");

@@ -51,7 +51,7 @@ async fn a_task_moves_to_the_node_that_has_its_key_and_who_lacks_it_is_named() {
         .expect(0)
         .stderr;
     assert!(
-        warned.contains("warning: n2 can't be asked") && warned.contains("auth.key_file"),
+        warned.contains("warning: n2 is unreachable") && warned.contains("auth.key_file"),
         "{warned}"
     );
 }

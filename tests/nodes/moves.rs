@@ -84,7 +84,7 @@ async fn only_time_in_which_nothing_ran_anywhere_is_told_as_a_gap() {
     watch.says("▶ running").await;
     n1.signal(Signal::KILL);
     watch.tells("n1 runs it but can't be reached").await;
-    watch.tells(&format!("all of {task} runs again, on ")).await;
+    watch.tells(&format!("all of {task} is running again, on ")).await;
     let path = format!("/v1/tasks/{task}");
     let again = |view: &Value| view["live"]["state"] == "live" && view["live"]["nodes"] != json!(["n1"]);
     until(&n2, &path, "taken over", again).await;
@@ -97,7 +97,7 @@ async fn only_time_in_which_nothing_ran_anywhere_is_told_as_a_gap() {
     }
     let checked = Person::admin(&n2).windrow("doctor --no-handlers").await.stdout;
     assert!(
-        checked.contains("n1 gave no sign for too long; other nodes have taken over what it ran"),
+        checked.contains("n1 has not reported for too long; other nodes have taken over its work"),
         "{checked}"
     );
 }
@@ -142,18 +142,18 @@ async fn the_part_of_a_node_that_just_died_is_missed_as_unknown_and_the_node_is_
         .tells("1 of the 3 shards isn't known to run: n3 gives no sign (")
         .await;
     watch.tells("another node takes it over").await;
-    watch.says("(old: no sign of n3)").await;
+    watch.says("(stale: n3 unreachable)").await;
     let shown = person
         .windrow(&format!("task show {task}"))
         .await
         .expect(0)
         .stdout;
-    for said in ["running on n3, which gives no sign", "not known without n3"] {
+    for said in ["running on n3, unreachable", "unknown without n3"] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
     let listed = person.windrow("task list").await.expect(0).stderr;
     assert!(
-        listed.contains(&format!("{task}: no sign of n3, so its rate isn't known")),
+        listed.contains(&format!("{task}: rate unknown because n3 can't be reached")),
         "{listed}"
     );
     for node in [&n1, &n2] {

@@ -52,7 +52,7 @@ async fn after_a_restore_of_a_server_no_number_or_key_is_given_twice() {
     person
         .windrow(&restored)
         .await
-        .refused(4, &["the node n1 works on this database", "stop all nodes"]);
+        .refused(4, &["the node n1 uses this database", "stop all nodes"]);
     assert_eq!(node.stop().await, Some(0));
     copy(&cluster, "windrow", "saved");
 
@@ -81,7 +81,7 @@ async fn after_a_restore_of_a_server_no_number_or_key_is_given_twice() {
         .await
         .expect(0);
     let sealed = format!("appended since the backup: {open}");
-    for part in [&*sealed, "schedules that were paused: 1"] {
+    for part in [&*sealed, "paused schedules: 1"] {
         assert!(done.stderr.contains(part), "{part:?} is not in\n{}", done.stderr);
     }
     let told = done.stderr.split("new tasks begin at ").nth(1);

@@ -6,13 +6,15 @@ use crate::fault::Fault;
 use windrow_client::{ClientError, Problem, ProblemField, Readiness};
 
 /// Hint for a server that doesn't answer.
-const REACH_HINT: &str = "is the node running, and is this its address? --server URL, WINDROW_SERVER or `windrow ctx use NAME` name another";
+const REACH_HINT: &str = "check that the node runs and that the address is right; set another with \
+    --server URL, WINDROW_SERVER or `windrow ctx use NAME`";
 /// Problem slug of a node that can't use its database. `STORE_HINT` is its hint.
 const STORE_AWAY: &str = "store-unavailable";
-const STORE_HINT: &str = "look at the database, then the same again; `windrow doctor --config FILE` on the node's machine says what it sees of it";
+const STORE_HINT: &str = "check the database, then run the same command again; `windrow doctor \
+    --config FILE` on the node's machine diagnoses it";
 /// Problem slug of an idempotency key that was used before with other content. `KEY_HINT` is its hint.
 const KEY_REUSED: &str = "idempotency-key-reused";
-const KEY_HINT: &str = "another --key for other lines; the same lines again under this one";
+const KEY_HINT: &str = "use another --key for other lines; send the same lines again under this one";
 /// Hint for a caller who isn't signed in.
 const SIGN_IN_HINT: &str = "--token-file FILE, WINDROW_TOKEN, or a context with a token: `windrow ctx add NAME --server URL --token-file FILE`";
 
@@ -26,7 +28,7 @@ impl Fault {
     /// Converts a refusal by the node, or the reason why it didn't answer, into a fault.
     pub fn of_client(error: ClientError, names: Names) -> Fault {
         let text = error.to_string();
-        let unanswered = "no answer from the node";
+        let unanswered = "no response from the node";
         match error {
             ClientError::Problem(problem) => Fault::of_problem(*problem, names),
             ClientError::Address { server, .. } => {
@@ -36,16 +38,16 @@ impl Fault {
                 } else {
                     "127.0.0.1:7700"
                 };
-                Fault::new(Exit::Usage, "the server's address can't be used", text)
+                Fault::new(Exit::Usage, "invalid server address", text)
                     .hint(format!("--server http://{meant}"))
             }
             ClientError::Token(_) => Fault::new(Exit::NotAllowed, "not signed in", text).hint(SIGN_IN_HINT),
-            ClientError::Trust(_) => Fault::new(Exit::Config, "the trusted certificates can't be read", text)
-                .hint("--ca-file FILE with certificates in PEM form"),
-            ClientError::Request(_) => Fault::new(Exit::Usage, "the request can't be sent", text)
-                .hint("`windrow openapi` has every path"),
-            ClientError::Input(_) => Fault::new(Exit::Failed, "the upload broke off", text)
-                .hint("check the file or pipe, then begin anew"),
+            ClientError::Trust(_) => Fault::new(Exit::Config, "can't read the trusted certificates", text)
+                .hint("--ca-file FILE with PEM certificates"),
+            ClientError::Request(_) => Fault::new(Exit::Usage, "can't send the request", text)
+                .hint("`windrow openapi` lists every path"),
+            ClientError::Input(_) => Fault::new(Exit::Failed, "the upload was interrupted", text)
+                .hint("check the file or pipe, then start the upload again"),
             ClientError::Unreachable { .. } => {
                 Fault::new(Exit::Unreachable, unanswered, text).hint(REACH_HINT)
             }
@@ -53,16 +55,17 @@ impl Fault {
                 Fault::new(Exit::Unreachable, unanswered, text).hint(late_hint(&server, node.as_ref()))
             }
             ClientError::Closed { secure, .. } => Fault::new(Exit::Unreachable, unanswered, text).hint(
-                format!("--server {secure}, if it speaks TLS; else the same again"),
+                format!("--server {secure} if it uses TLS; otherwise run the same command again"),
             ),
             ClientError::Tls { .. } => Fault::new(Exit::Unreachable, unanswered, text).hint(
-                "--ca-file FILE trusts an authority of your own; a node without TLS has an http:// address",
+                "--ca-file FILE trusts your own authority; use an http:// address if the node has no \
+                    TLS",
             ),
             ClientError::Scheme { wanted, .. } => {
                 Fault::new(Exit::Unreachable, unanswered, text).hint(format!("--server {wanted}"))
             }
             ClientError::NotWindrow { .. } => {
-                Fault::new(Exit::Failed, "this is not a Windrow node", text).hint(REACH_HINT)
+                Fault::new(Exit::Failed, "not a Windrow node", text).hint(REACH_HINT)
             }
         }
     }
@@ -71,11 +74,11 @@ impl Fault {
 /// Returns the hint for a request that timed out. A node that reported its readiness over plain HTTP doesn't speak
 /// TLS, so TLS is suggested only without such a report.
 fn late_hint(server: &str, node: Option<&Readiness>) -> String {
-    let again = "the same again: nothing is done twice; --request-timeout waits longer";
+    let again = "run it again: nothing is done twice; --request-timeout waits longer";
     let secure = server.strip_prefix("http://").filter(|_| node.is_none());
     match (node, secure) {
         (Some(node), _) if node.reasons.iter().any(|why| why.reason == "store") => STORE_HINT.to_owned(),
-        (_, Some(place)) => format!("{again}; if it speaks TLS: --server https://{place}"),
+        (_, Some(place)) => format!("{again}; if it uses TLS: --server https://{place}"),
         _ => again.to_owned(),
     }
 }
@@ -110,10 +113,7 @@ impl Fault {
                 .iter()
                 .all(|field| problem.detail.contains(&field.detail));
         if slug == STORE_AWAY {
-            because.push(format!(
-                "{}; nothing that was acknowledged is lost",
-                problem.detail
-            ));
+            because.push(format!("{}; no acknowledged data is lost", problem.detail));
         } else if !problem.detail.is_empty() && !told_below {
             because.push(problem.detail.clone());
         }
@@ -123,13 +123,10 @@ impl Fault {
         };
         because.extend(faults.iter().map(|field| line(&placed(field, &problem), names)));
         if problem.status >= 500 && !problem.request_id.is_empty() {
-            because.push(format!(
-                "it was request {}; the node's log says more",
-                problem.request_id
-            ));
+            because.push(format!("request {}; see the node's log", problem.request_id));
         }
         if because.is_empty() {
-            because.push(format!("the node answered {} and didn't say why", problem.status));
+            because.push(format!("the node answered {} without a reason", problem.status));
         }
         Fault {
             exit: exit(&problem),
@@ -181,11 +178,8 @@ fn line(field: &ProblemField, names: Names) -> String {
 
 /// Collections whose `name` is a positional argument instead of a flag, with the message for an invalid one.
 const NAMED: [(&str, &str); 2] = [
-    ("/v1/businesses", "the name can't be used"),
-    (
-        "/v1/schedules",
-        "SCHEDULE, its name within the business, can't be used",
-    ),
+    ("/v1/businesses", "invalid name"),
+    ("/v1/schedules", "invalid SCHEDULE (its name within the business)"),
 ];
 
 fn placed(field: &ProblemField, problem: &Problem) -> ProblemField {
@@ -210,7 +204,7 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
         return Some(KEY_HINT.to_owned());
     }
     if let Some(command) = change(problem).filter(|_| names == Names::Flags) {
-        return Some(format!("`{command}` changes it; or another name"));
+        return Some(format!("`{command}` changes it; or choose another name"));
     }
     let rates = problem.more.max_rate.iter().flatten();
     let rates = rates.map(|(node, rate)| format!("--rate {rate} on {node}"));
@@ -221,7 +215,7 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
             || !problem.errors.is_empty() && advice.contains("`errors`")
     };
     let advice: Vec<String> = match list_of(problem).filter(|_| names == Names::Flags) {
-        Some(command) => vec![format!("`{command}` shows what there is")],
+        Some(command) => vec![format!("see `{command}`")],
         None => problem
             .advice
             .iter()
@@ -234,12 +228,12 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
     all.extend(alone(problem, names).map(|(_, advice)| as_flags(advice)));
     if all.is_empty() && !problem.errors.is_empty() {
         all.push(match names {
-            Names::Flags => "correct what is named above; --help lists every flag".to_owned(),
-            Names::Members => "correct what is named above; `windrow openapi` has every member".to_owned(),
+            Names::Flags => "correct the values above; --help lists every flag".to_owned(),
+            Names::Members => "correct the values above; `windrow openapi` lists every member".to_owned(),
         });
     }
     if all.is_empty() {
-        all.push("-v shows the exchange with the node".to_owned());
+        all.push("-v shows the requests and responses".to_owned());
     }
     Some(all.join("\n  try  "))
 }
@@ -269,7 +263,7 @@ fn allowed(problem: &Problem) -> Option<String> {
     };
     Some(match verbs.is_empty() {
         true => format!(
-            "{} makes one like it, with nothing done yet; {} tells what became of it",
+            "{} creates a fresh copy; {} shows the outcome",
             command("clone"),
             command("report")
         ),
@@ -327,7 +321,7 @@ fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {
         Some(first) => first.to_lowercase().chain(chars).collect(),
-        None => "the node refused".to_owned(),
+        None => "the node refused the request".to_owned(),
     }
 }
 
@@ -383,7 +377,7 @@ mod tests {
             "a node's bug is one of windrow"
         );
         let inside = fault(500, "internal").to_string();
-        assert!(inside.contains("it was request r-1"), "{inside}");
+        assert!(inside.contains("request r-1; see the node's log"), "{inside}");
         assert!(fault(401, "unauthenticated").to_string().contains("--token-file"));
         assert!(fault(422, KEY_REUSED).to_string().contains("another --key"));
     }
@@ -461,7 +455,7 @@ mod tests {
         let none = hint(&[]);
         assert_eq!(
             none,
-            "windrow task clone t7 makes one like it, with nothing done yet; windrow task report t7 tells what became of it"
+            "windrow task clone t7 creates a fresh copy; windrow task report t7 shows the outcome"
         );
     }
 
@@ -480,7 +474,7 @@ mod tests {
         assert_eq!(none.because, ["d", "t1 has no failures"]);
         assert_eq!(none.hint.as_deref(), Some("`windrow task report t1`"));
         let beyond = fault(json!({"instance": "/v1/tasks/t1/items/20"}));
-        let hint = "`windrow task show t1` shows what there is";
+        let hint = "see `windrow task show t1`";
         assert_eq!(beyond.hint.as_deref(), Some(hint), "it may have no failures");
     }
 
@@ -494,7 +488,8 @@ mod tests {
         );
         assert_eq!(
             fault.to_string(),
-            "error: t\n  because --rate: no rate\n  try  correct what is named above; --help lists every flag"
+            "error: t\n  because --rate: no rate\n  try  correct the values above; --help lists every \
+                flag"
         );
     }
 
@@ -506,20 +501,14 @@ mod tests {
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
-        assert_eq!(
-            fault.hint.as_deref(),
-            Some("`windrow task list` shows what there is")
-        );
+        assert_eq!(fault.hint.as_deref(), Some("see `windrow task list`"));
         let body = json!({"type": "/problems/not-found", "title": "T", "status": 404, "instance": "/v1/limits/gat",
             "try": ["list what there is"]});
         let fault = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
-        assert_eq!(
-            fault.hint.as_deref(),
-            Some("`windrow limit list` shows what there is")
-        );
+        assert_eq!(fault.hint.as_deref(), Some("see `windrow limit list`"));
     }
 
     #[test]
@@ -534,7 +523,8 @@ mod tests {
         assert_eq!(fault.exit, Exit::NotFound);
         assert_eq!(
             fault.to_string(),
-            "error: not found\n  because --to: there is no node n9\n  try  `windrow node list` shows what there is"
+            "error: not found\n  because --to: there is no node n9\n  try  `windrow node list` lists \
+                them"
         );
     }
 
@@ -570,7 +560,7 @@ mod tests {
         };
         let name = of("/v1/businesses", "validation-failed", "/name", Names::Flags);
         assert!(
-            !name.contains("--name") && name.contains("the name can't"),
+            !name.contains("--name") && name.contains("invalid name"),
             "a business's name is no flag: {name}"
         );
         let item = of("/v1/tasks/t3/items/999", "not-found", "", Names::Flags);

@@ -87,8 +87,8 @@ impl Fault {
     /// Creates the fault for an invalid configuration, one reason for each error in it.
     pub fn of_config(faults: &[windrow_config::Fault]) -> Fault {
         let because = faults.iter().map(windrow_config::Fault::to_string).collect();
-        let what = "the configuration is invalid".to_owned();
-        let hint = Some("`windrow config default` prints every key with its default".to_owned());
+        let what = "invalid configuration".to_owned();
+        let hint = Some("`windrow config default` prints all keys with their defaults".to_owned());
         Fault {
             exit: Exit::Config,
             what,
@@ -110,7 +110,7 @@ impl Fault {
     /// Creates the fault for an internal error.
     pub fn bug(because: impl Into<String>) -> Fault {
         Fault::new(Exit::Bug, "this is a bug in windrow", because)
-            .hint("report it with the command and the lines above; what was saved is safe")
+            .hint("report it with the command and the output above; saved progress is safe")
     }
 }
 
@@ -118,12 +118,12 @@ impl Fault {
 pub(crate) fn of_file(error: &std::io::Error) -> String {
     use std::io::ErrorKind as K;
     match error.kind() {
-        K::NotFound => "there is no such file".to_owned(),
-        K::PermissionDenied => "permission is denied".to_owned(),
+        K::NotFound => "the file doesn't exist".to_owned(),
+        K::PermissionDenied => "permission denied".to_owned(),
         K::IsADirectory => "it is a directory".to_owned(),
-        K::NotADirectory => "a part of the path is no directory".to_owned(),
-        K::AlreadyExists => "a file of this name is there".to_owned(),
-        K::BrokenPipe => "the program that reads them has closed its end of the pipe".to_owned(),
+        K::NotADirectory => "a component of the path isn't a directory".to_owned(),
+        K::AlreadyExists => "the file exists".to_owned(),
+        K::BrokenPipe => "the program at the other end of the pipe has closed it".to_owned(),
         _ => {
             let text = error.to_string();
             text.split(" (os error").next().unwrap_or(&text).to_owned()
@@ -154,78 +154,84 @@ impl Fault {
             LockError::LockedBy { .. } => (
                 Exit::Conflict,
                 format!(
-                    "`windrow job list` shows it if it is a run, `windrow job stop NAME` stops it; or use another {place}"
+                    "`windrow job list` shows a run that uses it, `windrow job stop NAME` stops it; or \
+                        use another {place}"
                 ),
             ),
             LockError::ReadOnly { .. } => (Exit::Failed, format!("make it writable, or use another {place}")),
             LockError::Unsafe { path, .. } => (
                 Exit::Config,
                 format!(
-                    "take it over (chown, chmod go-w {}) once what is in it is known to be yours; or use another {place}",
+                    "take ownership (chown, chmod go-w {}) if you trust its contents; or use another \
+                        {place}",
                     path.display()
                 ),
             ),
             LockError::NotADirectory { .. } => (Exit::Failed, format!("remove it, or use another {place}")),
             LockError::Io { cause, .. } if cause.kind() == std::io::ErrorKind::StorageFull => (
                 Exit::Failed,
-                format!("its disk is full: make room there, or use another {place}; nothing was begun"),
+                format!("free space on the full disk, or use another {place}; nothing was started"),
             ),
-            LockError::Io { .. } => (Exit::Failed, format!("use a {place} of your own on a local disk")),
+            LockError::Io { .. } => (Exit::Failed, format!("use your own {place} on a local disk")),
         };
         let because = match error {
             LockError::Io { path, cause } if cause.kind() == std::io::ErrorKind::NotFound => {
-                format!("no directory can be made at {}", path.display())
+                format!("the directory {} can't be created", path.display())
             }
             LockError::Io { path, cause } => {
                 format!("{} can't be locked: {}", path.display(), of_file(cause))
             }
             other => other.to_string(),
         };
-        Fault::new(exit, "the state directory can't be used", because).hint(hint)
+        Fault::new(exit, "can't use the state directory", because).hint(hint)
     }
 
     /// Creates the fault for an unusable database. `place` is the name of its directory on the command line.
     pub(crate) fn of_store(error: &StoreError, place: &str) -> Fault {
         let (exit, hint) = match error {
-            StoreError::NewerSchema(_) => {
-                (Exit::Config, format!("use the newer windrow, or another {place}"))
-            }
+            StoreError::NewerSchema(_) => (
+                Exit::Config,
+                format!("use the newer windrow, or choose another {place}"),
+            ),
             StoreError::OlderSchema => (
                 Exit::Config,
-                "windrow db migrate --config FILE, once for all nodes".to_owned(),
+                "run `windrow db migrate --config FILE` once for all nodes".to_owned(),
             ),
             StoreError::Refused(text) if text.contains(NO_DATABASE) => {
                 let name = text.rsplit(NO_DATABASE).next().unwrap_or_default();
                 let hint = format!(
-                    "CREATE DATABASE {name} there, for the user of store.url; or name another in store.url"
+                    "run CREATE DATABASE {name} there, for the user of store.url; or set another \
+                        database in store.url"
                 );
                 (Exit::Failed, hint)
             }
             StoreError::Unavailable(text) | StoreError::Refused(text)
                 if text.starts_with("can't connect") || text.starts_with(STAYED_AWAY) =>
             {
-                let hint = "see that the server runs, and look at store.url and store.password_file";
+                let hint = "check that the server runs, and check store.url and store.password_file";
                 (Exit::Failed, hint.to_owned())
             }
             error if error.text().contains(RESTORE_CUT_OFF) => {
-                let hint = "windrow db restore FILE --replace, with the same backup; what was there is beside it, as .before-…";
+                let hint = "run `windrow db restore FILE --replace` with the same backup; the previous \
+                    files are next to it, as .before-…";
                 (Exit::Conflict, hint.to_owned())
             }
             error if error.is_damaged() => {
-                let hint = "the file is damaged, or another one: keep it, and go on with the last backup (`windrow db backup` \
-                            makes one)";
+                let hint = "keep the file, it is damaged or not a database; restore the last backup \
+                    (`windrow db backup` makes one)";
                 (Exit::Failed, hint.to_owned())
             }
             StoreError::Unavailable(_) | StoreError::Refused(_) => {
                 let limits = process::limits_text().map(|limits| format!(", and the limits: {limits}"));
                 let limits = limits.unwrap_or_default();
                 let hint = format!(
-                    "check the disk's free space and permissions{limits}; then run it again; nothing saved is lost"
+                    "check the disk's free space and permissions{limits}; then run it again; no saved \
+                        data is lost"
                 );
                 (Exit::Failed, hint)
             }
         };
-        Fault::new(exit, "the database can't be used", error.to_string()).hint(hint)
+        Fault::new(exit, "can't use the database", error.to_string()).hint(hint)
     }
 
     /// Creates the fault for a node that can't start. `place` is the name of its directory on the command line.
@@ -235,8 +241,8 @@ impl Fault {
                 Fault::of_store(error, place)
             }
             StartError::Tree(error @ NotStarted::NameTaken(_)) => {
-                Fault::new(Exit::Conflict, "the node can't start", error.to_string())
-                    .hint("set node.id to a name of its own, or stop the other node")
+                Fault::new(Exit::Conflict, "can't start the node", error.to_string())
+                    .hint("set a unique node.id, or stop the other node")
             }
             StartError::Tree(error @ NotStarted::Actors(_)) => Fault::bug(error.to_string()),
         }
@@ -276,15 +282,15 @@ impl From<OpenSourceError> for Fault {
 impl From<OpenError> for Fault {
     fn from(error: OpenError) -> Fault {
         let hint = match &*error.failure.code {
-            COMMAND_NOT_STARTED => "check the spelling, or name the program by its path",
-            _ => "correct it; `windrow help run` has examples",
+            COMMAND_NOT_STARTED => "check the spelling, or give the program's path",
+            _ => "correct the value; `windrow help run` has examples",
         };
         let hint = error.hint.as_deref().unwrap_or(hint);
         let exit = match &*error.failure.code {
             BAD_HANDLER => Exit::Usage,
             _ => Exit::Rejected,
         };
-        Fault::new(exit, "the handler can't be used", error.failure.message).hint(hint)
+        Fault::new(exit, "can't use the handler", error.failure.message).hint(hint)
     }
 }
 

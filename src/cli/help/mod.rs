@@ -17,7 +17,7 @@ use crate::output::screen;
 /// Fails if the script can't be printed. A closed pipe is no error.
 pub(super) fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
     let script = completion::script(&shell.to_string());
-    let script = script.ok_or_else(|| Fault::bug(format!("{shell} has no script")))?;
+    let script = script.ok_or_else(|| Fault::bug(format!("no completion script for {shell}")))?;
     screen::put(&script).map(|()| Exit::Ok)
 }
 
@@ -28,7 +28,7 @@ pub(super) const EXIT_CODES: &str = "exit-codes";
 pub(super) const TEMPLATES: &str = "templates";
 
 /// Text of the topic on `--request` and the flags that go with it.
-const TEMPLATES_TEXT: &str = r#"Templates: a request is made of an item's data
+const TEMPLATES_TEXT: &str = r#"Templates: build a request from an item's data
 
   windrow run --csv orders.csv \
     --request 'POST https://api.example/v1/orders/{order_id}/ship' \
@@ -37,32 +37,32 @@ const TEMPLATES_TEXT: &str = r#"Templates: a request is made of an item's data
     --json '{"qty": {qty:number}, "note": {note}}'
 
 Placeholders:
-  {order_id}         a column of the CSV, a member of the JSON
-  {/a/b}             a member of a member (JSON pointer)
-  {index} {key}      the item's number; its key, the same for each attempt
+  {order_id}         a CSV column or JSON member
+  {/a/b}             a nested member (JSON pointer)
+  {index} {key}      item number; item key, the same for every attempt
   {attempt}          1, 2 …
-  {param.x}          a parameter of the task
+  {param.x}          a task parameter
   {secret.x}         a secret: --secret x=@FILE
-  {/key}             a column that has the name of one of these
-Conversions, for values of a CSV are texts:
+  {/key}             a column with one of these names
+Conversions, because CSV values are text:
   {qty:number} {on:boolean} {tags:json} {n:text}
 
-Where they stand:
+Encoding by position:
   path, query, form  percent-encoded
-  header             as it is; line ends are refused, in quotes a quote too
-  cookie             as it is; ; and what else no cookie may have are refused
-  JSON               a JSON value; inside of quotes, a part of the string
+  header             unchanged; line breaks are rejected, in quotes also a quote
+  cookie             unchanged; ; and other invalid characters are rejected
+  JSON               a JSON value; inside quotes, part of the string
   XML                escaped (--body-file x.xml, or content-type names XML)
-  plain text         as it is (--body-file)
-None may stand in scheme, user, host or port, nor in a tag, comment or CDATA.
-A body of another content type (CSV, HTML, multipart) holds no values.
+  plain text         unchanged (--body-file)
+Not allowed in scheme, user, host or port, nor in a tag, comment or CDATA.
+Bodies of other content types (CSV, HTML, multipart) can't hold placeholders.
 
-A brace is written twice, {{ and }}, but for JSON outside of quotes: there a {
-that is followed by a blank, a quote or } is JSON's own, as is every }.
+Write literal braces as {{ and }}. In JSON outside quotes, a { before a blank,
+a quote or } and every } are plain JSON.
 
-An item that can't fill them (a member is missing, no number, a path segment
-that is empty or .., half of a surrogate pair) is failed unsent as
-TEMPLATE_VALUE; the others go on."#;
+An item that can't fill the template (a missing member, not a number, an empty
+path segment or .., half of a surrogate pair) fails as TEMPLATE_VALUE without
+a call; the other items continue."#;
 
 /// Explains a topic or a command.
 ///
@@ -98,7 +98,7 @@ fn command_help(words: &[String]) -> Result<String, Fault> {
             Fault::new(
                 Exit::Usage,
                 "unknown help topic",
-                format!("{word:?} is neither a command nor a topic"),
+                format!("{word:?} is not a command or topic"),
             )
             .hint("windrow help, windrow help run, windrow help serve, windrow help exit-codes, windrow help templates")
             .meant(meant.as_deref())

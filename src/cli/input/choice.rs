@@ -14,7 +14,7 @@ pub struct Choice(pub Vec<u64>);
 pub fn parse(text: &str) -> Result<Choice, String> {
     let mut picked = Vec::new();
     for part in text.split(',').map(str::trim) {
-        let bad = || format!("{part:?} is neither an index nor a range; try 3, 0..5 or 1,2,17");
+        let bad = || format!("{part:?} is not an index or range; try 3, 0..5 or 1,2,17");
         let range = match part.split_once("..") {
             Some((first, end)) => {
                 first.parse::<u64>().map_err(|_| bad())?..end.parse::<u64>().map_err(|_| bad())?
@@ -27,13 +27,14 @@ pub fn parse(text: &str) -> Result<Choice, String> {
         if range.start > range.end {
             let meant = format!("{}..{}", range.end, range.start.saturating_add(1));
             return Err(format!(
-                "{part:?} is reversed: the first index stands before the end, which is left out; try {meant}"
+                "{part:?} is reversed: the first index comes before the end, which is excluded; try \
+                    {meant}"
             ));
         }
         let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
         if len == 0 || len.saturating_add(picked.len()) > ITEMS_MAX {
             return Err(format!(
-                "{part:?} picks nothing, or more than {ITEMS_MAX} items in all"
+                "{part:?} selects no items, or more than {ITEMS_MAX} in all"
             ));
         }
         picked.extend(range);

@@ -62,7 +62,7 @@ fn one_char(text: &str) -> Result<char, String> {
     match (text, chars.next(), chars.next()) {
         ("tab" | "\\t", ..) => Ok('\t'),
         (_, Some(only), None) => Ok(only),
-        _ => Err("one character is needed, such as , ; | or tab".to_owned()),
+        _ => Err("must be one character, such as , ; | or tab".to_owned()),
     }
 }
 

@@ -35,10 +35,10 @@ const FOREIGN: [(&str, &str); 11] = [
 /// Argument that holds the handler's command.
 const HANDLER: &str = "worker";
 const HANDLER_TIP: &str =
-    "the handler's command comes last, behind --: 'windrow run --csv users.csv -- python3 handler.py'";
-const GLOB_TIP: &str =
-    "the shell put the matching files in the place of the pattern; quote it: --glob '*.txt'";
-const EACH_TIP: &str = "the command is one text in quotes, --each 'wc -c {path}', or words of their own, last: --each -- wc -c {path}";
+    "put the handler's command last, after --: 'windrow run --csv users.csv -- python3 handler.py'";
+const GLOB_TIP: &str = "the shell expanded the pattern; quote it: --glob '*.txt'";
+const EACH_TIP: &str = "give the command as one quoted text, --each 'wc -c {path}', or as words at the \
+    end: --each -- wc -c {path}";
 
 /// Adds a suggestion to an error if the intended input can be guessed. `words` is the command line.
 pub(crate) fn advised(error: Error, words: &[OsString]) -> Error {
@@ -150,9 +150,9 @@ fn number(error: Error) -> Error {
         return error;
     };
     let tip = match wrong.kind() {
-        IntErrorKind::Zero => "it must be at least 1",
-        IntErrorKind::PosOverflow => "it is too large",
-        _ => "it must be a whole number in digits, such as 1000",
+        IntErrorKind::Zero => "must be at least 1",
+        IntErrorKind::PosOverflow => "is too large",
+        _ => "must be a whole number, such as 1000",
     };
     let mut told = Error::new(ErrorKind::ValueValidation).with_cmd(&args::command());
     told.insert(ContextKind::InvalidArg, argument.clone());
@@ -214,13 +214,16 @@ mod tests {
         for (line, tip) in [
             (
                 "windrow run --csv u.csv python3 handler.py",
-                "comes last, behind --",
+                "handler's command last, after --",
             ),
-            ("windrow run python3 --csv u.csv", "comes last, behind --"),
-            ("windrow try --csv u.csv python3 handler.py", "behind --"),
-            ("windrow run --total 3", "comes last, behind --"),
+            (
+                "windrow run python3 --csv u.csv",
+                "handler's command last, after --",
+            ),
+            ("windrow try --csv u.csv python3 handler.py", "after --"),
+            ("windrow run --total 3", "handler's command last, after --"),
             ("windrow run --glob in/1.txt in/2.txt --each x", "quote it"),
-            ("windrow run --total 3 --each wc -c {path}", "one text in quotes"),
+            ("windrow run --total 3 --each wc -c {path}", "one quoted text"),
         ] {
             let said = said(line);
             assert!(said.contains("tip: ") && said.contains(tip), "{line}: {said}");
@@ -236,7 +239,7 @@ mod tests {
     fn numbers_are_refused_in_words() {
         for (line, tip) in [
             ("windrow task create push --total 3 --batch 0", "at least 1"),
-            ("windrow run --total 1k -- ./worker", "a whole number in digits"),
+            ("windrow run --total 1k -- ./worker", "a whole number, such as"),
             ("windrow limit set vendor-x --concurrency 0", "at least 1"),
             (
                 "windrow run --total 99999999999999999999999 -- ./worker",

@@ -13,16 +13,15 @@ use crate::task::wait::WaitArgs;
 use crate::task::watch::WatchArgs;
 
 /// Examples of controlling a job, for the help.
-pub(crate) const EXAMPLES: &str = "\
-Examples:
+pub(crate) const EXAMPLES: &str = "Examples:
   windrow job
   windrow job explain nightly
   windrow job set nightly --rate 50/s
   windrow job stop nightly
   windrow job rm nightly
 
-The first line of a run names its job: `t1: 200 items (nightly)`. While the
-failures of a job are gone over (--only-failed), its name means that run.";
+The first line of a run names its job: `t1: 200 items (nightly)`. During
+--only-failed, the name refers to the run over the job's failures.";
 
 /// Arguments of `windrow job`.
 #[derive(Debug, Args)]

@@ -17,7 +17,6 @@ use crate::run::kept::{only_failed, place};
 use crate::shell::Shell;
 use windrow_client::{Client, ClientError, Request};
 use windrow_core::ids::TaskId;
-use windrow_core::settings::text::span_text;
 use windrow_core::task::lifecycle::StopReason;
 use windrow_server::http::jobs::{self, BegunJob};
 
@@ -144,7 +143,7 @@ impl Live {
         let next = task.next.as_ref().and_then(|next| parsed(&next.at));
         let next =
             next.map(|at| Duration::from_millis((at.timestamp_millis() - self.at_ms).max(0).unsigned_abs()));
-        let next = next.map(|span| format!("next try in {}", span_text(Duration::from_secs(span.as_secs()))));
+        let next = next.map(|span| format!("next attempt in {}", human::span(human::whole(span))));
         let parts: Vec<String> = [told.join(", ")]
             .into_iter()
             .chain(next)
@@ -316,12 +315,12 @@ fn fault(error: ClientError, place: &Path) -> Fault {
                 what: "the run refused the command".to_owned(),
                 ..error.into()
             };
-            fault.or_hint("windrow job show NAME says how it is driven now")
+            fault.or_hint("windrow job show NAME shows its current state")
         }
         error => {
-            let what = format!("the run in {} did not answer", place.display());
+            let what = format!("the run in {} didn't respond", place.display());
             Fault::new(Exit::Unreachable, what, error.to_string())
-                .hint("it may just have ended: windrow job list --running has those that run")
+                .hint("it may have just ended: windrow job list --running lists the running ones")
         }
     }
 }
@@ -329,38 +328,35 @@ fn fault(error: ClientError, place: &Path) -> Fault {
 /// Creates the fault for a job that exists but isn't running.
 pub(super) fn not_running(which: &Which, running: &[&str]) -> Fault {
     let because = match &which.state {
-        Some(place) => format!("nobody runs it in {}", place.display()),
-        None => "no `windrow run` of this user runs it".to_owned(),
+        Some(place) => format!("no run is active in {}", place.display()),
+        None => "no `windrow run` of this user is running it".to_owned(),
     };
-    let what = format!("the job {} doesn't run now", which.name);
+    let what = format!("the job {} isn't running", which.name);
     let go_on = format!(
-        "{} goes on with it, or tells how it ended",
+        "{} resumes it, or shows its result",
         command_in(&which.name, which.state.as_deref())
     );
     // Conflict, as a node answers for a task: the job exists, but in the wrong state.
     let fault = Fault::new(Exit::Conflict, what, because);
     match running {
         [] => fault.hint(go_on),
-        names => fault.hint(format!("{go_on}; those that run: {}", names.join(", "))),
+        names => fault.hint(format!("{go_on}; running: {}", names.join(", "))),
     }
 }
 
 /// Creates the fault for a job whose items were never read to the end.
 fn never_began(name: &str) -> Fault {
-    let because = "it ended before all its items were read, so nothing of it is kept to go on with";
-    Fault::new(Exit::NotFound, format!("the job {name} never began"), because)
-        .hint("begin it anew, with its source")
+    let because = "the run ended before all items were read, so nothing was kept";
+    Fault::new(Exit::NotFound, format!("the job {name} never started"), because)
+        .hint("run it again with its source")
 }
 
 fn unknown(which: &Which, running: &[&str], kept: &[String]) -> Fault {
     let because = match &which.state {
-        Some(place) => format!(
-            "{} keeps none of this name, and nobody runs one there",
-            place.display()
-        ),
-        None => "none of this name runs, and none is kept on this machine".to_owned(),
+        Some(place) => format!("no job of this name is kept or running in {}", place.display()),
+        None => "no job of this name is running or kept on this machine".to_owned(),
     };
-    let fault = Fault::new(Exit::NotFound, format!("there is no job {}", which.name), because);
+    let fault = Fault::new(Exit::NotFound, format!("no job named {}", which.name), because);
     let mut known: Vec<String> = running.iter().map(|name| (*name).to_owned()).collect();
     known.extend(
         kept.iter()
@@ -368,14 +364,12 @@ fn unknown(which: &Which, running: &[&str], kept: &[String]) -> Fault {
             .cloned(),
     );
     fault.hint(match known.as_slice() {
-        [] => {
-            "`windrow run` begins one; one that was run with --state DIR is asked with --state DIR".to_owned()
-        }
+        [] => "`windrow run` starts one; add --state DIR if it ran with it".to_owned(),
         known => {
             let meant = meant(&which.name, known);
             let running = match running {
                 [] => String::new(),
-                names => format!("; those that run: {}", names.join(", ")),
+                names => format!("; running: {}", names.join(", ")),
             };
             format!("{meant}{running}; --state DIR if it ran with one")
         }
@@ -385,7 +379,7 @@ fn unknown(which: &Which, running: &[&str], kept: &[String]) -> Fault {
 fn unread(path: &Path, error: &io::Error) -> Fault {
     Fault::new(
         Exit::Failed,
-        format!("{} can't be read", path.display()),
+        format!("can't read {}", path.display()),
         error.to_string(),
     )
 }

@@ -78,8 +78,8 @@ async fn on_task(
     let names = named(verb);
     let [name] = names else {
         let because = format!("{} were named", human::counted(names.len() as u64, "job"));
-        return Err(Fault::new(Exit::Usage, "one job at a time", because)
-            .hint("the name of one; `windrow job list` has them"));
+        return Err(Fault::new(Exit::Usage, "more than one job given", because)
+            .hint("give one name; `windrow job list` lists them"));
     };
     let which = Which {
         name: name.clone(),
@@ -118,7 +118,7 @@ fn named(verb: &task::Verb) -> &[String] {
         task::Verb::Report(args) => from_ref(&args.task),
         task::Verb::Log(args) => from_ref(&args.task),
         task::Verb::Runs(args) | task::Verb::Revisions(args) => from_ref(&args.task),
-        _ => unreachable!("jobs have no other verb of tasks"),
+        _ => unreachable!("jobs have no other task commands"),
     }
 }
 
@@ -147,8 +147,8 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let settings = args.tunes.0.clone();
     if settings == TuningPatch::default() {
         return Err(
-            Fault::new(Exit::Usage, "nothing is to be changed", "no flag names a setting")
-                .hint("--rate 50/s, --concurrency 8 … `windrow job set --help` has them all"),
+            Fault::new(Exit::Usage, "nothing to change", "no setting was given")
+                .hint("--rate 50/s, --concurrency 8 … `windrow job set --help` lists them all"),
         );
     }
     let live = Box::pin(ask::live(&args.which, shell)).await?;
@@ -180,7 +180,7 @@ async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     let in_flight = stopping.counts.as_ref().map_or(0, |counts| counts.in_flight);
     let in_flight = human::counted(in_flight, "item");
     let what = match args.now {
-        true => format!("stopping at once: {in_flight} in flight will be repeated"),
+        true => format!("stopping now: {in_flight} in flight will be repeated"),
         false => format!("stopping: no new calls; waiting for {in_flight} in flight"),
     };
     let sentence = format!("{}  {what}", stopping.name);
@@ -199,7 +199,7 @@ async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
     let ended = ended(which, stopping, &place, shell).await?;
     let go_on = ended.go_on.iter().flatten();
-    let go_on: String = go_on.map(|go_on| format!("; {go_on} goes on with it")).collect();
+    let go_on: String = go_on.map(|go_on| format!("; {go_on} resumes it")).collect();
     let sentence = format!("{}  {}{go_on}", ended.name, ended.status());
     say(&ended, &sentence, &args.view)
 }
@@ -226,7 +226,7 @@ async fn ended(which: &Which, stopping: Job, place: &Path, shell: &Shell) -> Res
 
 fn still_stopping(name: &str, stopping: &Job) -> Fault {
     let because = format!(
-        "process {} has not ended yet, though its calls should have",
+        "process {} is still running although its calls should have ended",
         json!(stopping.process)
     );
     Fault::new(
@@ -235,7 +235,7 @@ fn still_stopping(name: &str, stopping: &Job) -> Fault {
         because,
     )
     .hint(format!(
-        "windrow job show {0} says what it waits for, windrow job stop {0} --now cuts its calls off",
+        "windrow job show {0} shows what it waits for, windrow job stop {0} --now aborts its calls",
         shell_word(name)
     ))
 }

@@ -62,10 +62,10 @@ async fn find(args: &RemoveArgs, shell: &Shell) -> Result<(PathBuf, Option<KeptJ
     }
     let names = place::names(&shell.env);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let what = format!("there is no job {}", which.name);
+    let what = format!("no job named {}", which.name);
     Err(
-        Fault::new(Exit::NotFound, what, "nothing is kept of it on this machine")
-            .hint("`windrow job list` has those that are kept; --state DIR if it ran with one")
+        Fault::new(Exit::NotFound, what, "nothing of it is kept on this machine")
+            .hint("`windrow job list` lists the kept jobs; --state DIR if it ran with one")
             .meant(like(&which.name, &names)),
     )
 }
@@ -73,7 +73,7 @@ async fn find(args: &RemoveArgs, shell: &Shell) -> Result<(PathBuf, Option<KeptJ
 /// Returns the sentence on what deletion would lose.
 fn lost(name: &str, kept: Option<&KeptJob>) -> String {
     let Some(kept) = kept else {
-        return format!("Whatever is kept of {name} is lost; this version of Windrow can't read it.");
+        return format!("All data of {name} is lost; this version of Windrow can't read it.");
     };
     let task = &kept.task;
     let done = task.counters.settled() + task.counters.excluded;
@@ -83,11 +83,12 @@ fn lost(name: &str, kept: Option<&KeptJob>) -> String {
         failed => format!(", {} of them failed", human::count(failed)),
     };
     let then = match task.status {
-        Status::Finished | Status::Cancelled => "the same `windrow run` does every item again",
-        _ => "it can't go on any more, and the same `windrow run` begins with the first item",
+        Status::Finished | Status::Cancelled => "the same `windrow run` starts over with all items",
+        _ => "it can't be resumed, and the same `windrow run` starts with the first item",
     };
     format!(
-        "{name} has done {done} of {total} items{failed}. Its progress, results and failures are lost: {then}."
+        "{name} has done {done} of {total} items{failed}. Its progress, results and failures will be \
+            lost: {then}."
     )
 }
 
@@ -96,12 +97,12 @@ fn runs(name: &str, fault: Fault) -> Fault {
         return fault;
     }
     Fault {
-        what: format!("{name} can't be deleted while a process works in its directory"),
+        what: format!("can't delete {name}: a process uses its directory"),
         hint: None,
         ..fault
     }
     .hint(format!(
-        "`windrow job stop {}` stops it, if it is that job",
+        "`windrow job stop {}` stops it, if that job is running",
         shell_word(name)
     ))
 }

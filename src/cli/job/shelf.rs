@@ -19,7 +19,7 @@ use windrow_server::service::job::{MayRepeat, is_at_rest, may_repeat};
 const JOBS_AT_ONCE: u32 = 200;
 /// Status of a job whose process is gone without having stopped it.
 const CUT_OFF: &str = "cut_off";
-const CUT_OFF_WHY: &str = "its process ended without stopping it";
+const CUT_OFF_WHY: &str = "its process ended before the job was stopped";
 
 /// Job as stored in its directory.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct KeptJob {
 pub(crate) async fn of(place: &Path) -> Option<Vec<KeptJob>> {
     let read = beside::looked_at(&StateDir::database_in(place), read).await?;
     let mut jobs = read
-        .inspect_err(|fault| tracing::debug!(%fault, "a job's directory can't be read"))
+        .inspect_err(|fault| tracing::debug!(%fault, "can't read a job's directory"))
         .ok()?;
     jobs.sort_by_key(|job| std::cmp::Reverse(job.ran_at));
     Some(jobs)
@@ -120,8 +120,7 @@ impl KeptJob {
         let is_cut_off = !runs && !is_at_rest(task.status);
         let may_repeat = self.may_repeat.filter(|_| !runs);
         let (status, why) = if is_cut_off {
-            let repeats =
-                may_repeat.map_or_else(String::new, |repeats| format!(": {repeats} when it goes on"));
+            let repeats = may_repeat.map_or_else(String::new, |repeats| format!(": {repeats} on resume"));
             (CUT_OFF, Some(format!("{CUT_OFF_WHY}{repeats}")))
         } else {
             (task.status.as_str(), task.status_text.clone())
@@ -168,7 +167,7 @@ pub(crate) fn unread(place: &Path, name: &str) -> Job {
     Job {
         name: name.to_owned(),
         status: Some("unknown".to_owned()),
-        why: Some("another version of Windrow keeps it, or its database is damaged".to_owned()),
+        why: Some("kept by another version of Windrow, or its database is damaged".to_owned()),
         go_on: Some(Some(resume::command(name))),
         kept: Some(JobKept {
             place: place.to_owned(),

@@ -23,14 +23,14 @@ use windrow_node::SystemClock;
 const JOBS: Listing<Job> = Listing {
     columns: COLUMNS,
     name: |job| job.name.clone(),
-    none: "no job has run here; `windrow run` begins one",
+    none: "no jobs yet; `windrow run` starts one",
 };
 
 /// Listing of running jobs only.
 const RUNNING: Listing<Job> = Listing {
     columns: COLUMNS,
     name: JOBS.name,
-    none: "no job runs; `windrow job list` has those that have run",
+    none: "no job is running; `windrow job list` lists past jobs",
 };
 
 const COLUMNS: &[Column<Job>] = &[
@@ -50,10 +50,11 @@ const COLUMNS: &[Column<Job>] = &[
         }
         None => Cell::nothing(),
     }),
-    Column::new("LEFT", Side::Right, Keep::Rank(40), 5, |job, _| match eta(job) {
+    Column::new("ETA", Side::Right, Keep::Rank(40), 5, |job, _| match eta(job) {
         Some(text) => Cell::new(text).plain(json!(job.eta_seconds).to_string()),
         None => Cell::nothing(),
-    }),
+    })
+    .named("left"),
     Column::new("FAILED", Side::Right, Keep::Rank(50), 9, |job, _| {
         let failed = Cell::count(job.counts.as_ref().map(|counts| counts.failed));
         match recovered(job) {
@@ -66,14 +67,14 @@ const COLUMNS: &[Column<Job>] = &[
         match (job.process, is_cut_off(job)) {
             (None, false) => ran_at,
             (None, true) => Cell {
-                text: format!("began {}", ran_at.text),
+                text: format!("started {}", ran_at.text),
                 ..ran_at
             },
             (Some(_), _) => Cell::new("now").plain(job.ran_at().unwrap_or_default()),
         }
     })
     .named("ran_at"),
-    Column::maybe("GOES ON WITH", Keep::Rank(55), 20, |job: &Job| {
+    Column::maybe("RESUME WITH", Keep::Rank(55), 20, |job: &Job| {
         job.go_on.as_ref()?.as_deref()
     })
     .named("go_on"),
@@ -81,7 +82,7 @@ const COLUMNS: &[Column<Job>] = &[
         job.process.map(|process| process.to_string())
     }),
     Column::maybe("PLACE", Keep::Wide, 7, |job| job.kept.as_ref()?.place.to_str()),
-    Column::count("MADE GOOD", Keep::Csv, 5, recovered),
+    Column::count("RECOVERED", Keep::Csv, 5, recovered),
     Column::count("STILL FAILED", Keep::Csv, 5, still_failed),
     Column::count("MAY REPEAT", Keep::Csv, 5, |job| job.kept.as_ref()?.may_repeat),
 ];
@@ -118,7 +119,7 @@ fn redone(job: &Job) -> Option<String> {
     let good = recovered(job).filter(|good| *good > 0)?;
     let left = human::count(still_failed(job).unwrap_or(0));
     Some(format!(
-        "{} recovered by --only-failed, {left} failed still",
+        "{} recovered by --only-failed, {left} still failed",
         human::count(good)
     ))
 }
@@ -150,10 +151,7 @@ fn rate_and_period(job: &Job) -> Option<String> {
 fn eta(job: &Job) -> Option<String> {
     let span = std::time::Duration::from_secs(job.eta_seconds?);
     let parked = job.counts.as_ref().map_or(0, |counts| counts.parked);
-    Some(human::eta_text(
-        humantime::format_duration(span).to_string(),
-        parked,
-    ))
+    Some(human::eta_text(human::span(span), parked))
 }
 
 /// Prints the list of jobs.
@@ -215,17 +213,21 @@ fn card(job: &Job, times: &Times) -> Card {
         )
         .maybe("failures", redone(job))
         .maybe("rate", rate_and_period(job))
-        .maybe("waits for", live.stall)
-        .maybe("left", eta(job))
+        .maybe("limited by", live.stall)
+        .maybe("ETA", eta(job))
         .line("settings", settings.join(", "))
         .maybe(
             "process",
             job.process.map(|process| format!("{process} ({task})")),
         )
-        .time(if is_cut_off(job) { "began" } else { "ran" }, job.ran_at(), times)
-        .maybe("goes on", job.go_on.clone().flatten())
+        .time(
+            if is_cut_off(job) { "started" } else { "last run" },
+            job.ran_at(),
+            times,
+        )
+        .maybe("resume", job.go_on.clone().flatten())
         .maybe(
-            "kept in",
+            "directory",
             job.kept.as_ref().map(|kept| kept.place.display().to_string()),
         )
 }

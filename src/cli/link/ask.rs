@@ -53,10 +53,9 @@ impl Link<'_> {
         match way(Danger::Final, self.remote.yes, self.is_ci(), is_terminal()) {
             Way::Go => Ok(()),
             Way::Refuse => Err(nobody(question)),
-            Way::Ask if ask(&format!("{question} Type {word} to go on:"))?.trim() == word => Ok(()),
+            Way::Ask if ask(&format!("{question} Type {word} to continue:"))?.trim() == word => Ok(()),
             Way::Ask => {
-                Err(refused(format!("the answer was not {word}"))
-                    .hint(format!("{word}, or --yes, to confirm")))
+                Err(refused(format!("the answer wasn't {word}")).hint(format!("type {word}, or use --yes")))
             }
         }
     }
@@ -71,7 +70,7 @@ impl Link<'_> {
         }
         let gone = |because: &str| {
             Fault::new(Exit::Interrupted, "no answer", because)
-                .hint("a script says beforehand what is to be done; everything stays as it is")
+                .hint("a script must confirm in advance; nothing has changed")
         };
         loop {
             let question = question.to_owned();
@@ -79,7 +78,7 @@ impl Link<'_> {
             let asked = tokio::task::spawn_blocking(move || ask(&question));
             let line = tokio::select! {
                 line = asked => line.map_err(|error| Fault::bug(error.to_string()))??,
-                _ = tokio::signal::ctrl_c() => return Err(gone("it was interrupted")),
+                _ = tokio::signal::ctrl_c() => return Err(gone("interrupted")),
             };
             if line.is_empty() {
                 return Err(gone("the terminal was closed"));
@@ -105,7 +104,7 @@ pub(crate) fn confirm(danger: Danger, yes: bool, shell: &Shell, question: &str) 
         Way::Go => Ok(()),
         Way::Refuse => Err(nobody(question)),
         Way::Ask if is_yes(&ask(&format!("{question} [y/N]"))?) => Ok(()),
-        Way::Ask => Err(refused("the answer was no").hint("y, or --yes, to confirm")),
+        Way::Ask => Err(refused("the answer was no").hint("answer y, or use --yes")),
     }
 }
 
@@ -114,7 +113,7 @@ fn is_ci(shell: &Shell) -> bool {
 }
 
 fn refused(because: impl Into<String>) -> Fault {
-    Fault::new(Exit::Interrupted, "nothing was done", because)
+    Fault::new(Exit::Interrupted, "cancelled", because)
 }
 
 fn is_terminal() -> bool {
@@ -122,14 +121,13 @@ fn is_terminal() -> bool {
 }
 
 fn nobody(question: &str) -> Fault {
-    let because = format!("{question} There is no terminal to ask at");
-    Fault::new(Exit::Usage, "confirmation required", because).hint("--yes, to confirm")
+    let because = format!("{question} There is no terminal to ask on");
+    Fault::new(Exit::Usage, "confirmation required", because).hint("--yes confirms")
 }
 
 fn ask(question: &str) -> Result<String, Fault> {
-    let unread = |error: io::Error| {
-        Fault::new(Exit::Failed, "the answer can't be read", error.to_string()).hint("--yes")
-    };
+    let unread =
+        |error: io::Error| Fault::new(Exit::Failed, "can't read the answer", error.to_string()).hint("--yes");
     let mut stderr = io::stderr();
     write!(stderr, "{question} ")
         .and_then(|()| stderr.flush())

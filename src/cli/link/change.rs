@@ -104,20 +104,20 @@ impl Link<'_> {
         let description: Description = self.get("/openapi.json").await?.read()?;
         if !description.can_be_tried(request.method(), request.path()) {
             let because = format!(
-                "the node has no dry run of {} {}",
+                "the node doesn't support a dry run of {} {}",
                 request.method(),
                 request.path()
             );
             return Err(Fault::new(Exit::Conflict, "dry run not supported", because)
-                .hint("a newer node, or without --dry-run"));
+                .hint("use a newer node, or omit --dry-run"));
         }
         let answer = self.send(request.query("dry_run", true)).await?;
         let plan = answer.read::<api::DryRun>().ok().filter(|plan| plan.dry_run);
         let plan = plan.ok_or_else(|| {
-            Fault::bug("the node promised a dry run, but answered as if it had made the change")
+            Fault::bug("the node promised a dry run but answered as if it had made the change")
         })?;
         if self.look.form.is_for_people() {
-            self.say("dry run: nothing was changed; this would be:");
+            self.say("dry run: nothing was changed; the result would be:");
         }
         Ok((answer, plan))
     }

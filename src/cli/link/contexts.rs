@@ -83,7 +83,7 @@ impl Contexts {
         match table.get("current") {
             None => {}
             Some(Value::String(name)) => contexts.current = Some(name.clone()),
-            Some(_) => faults.push("current: it must be text".to_owned()),
+            Some(_) => faults.push("current: must be text".to_owned()),
         }
         match table.get("context") {
             None => {}
@@ -92,14 +92,14 @@ impl Contexts {
                     contexts.all.insert(name.clone(), read(name, value, &mut faults));
                 }
             }
-            Some(_) => faults.push("context: it must be a table; write [context.NAME]".to_owned()),
+            Some(_) => faults.push("context: must be a table; write [context.NAME]".to_owned()),
         }
         if let Some(current) = contexts
             .current
             .as_ref()
             .filter(|name| !contexts.all.contains_key(*name))
         {
-            faults.push(format!("current: there is no context {current:?}"));
+            faults.push(format!("current: no context {current:?}"));
         }
         if faults.is_empty() {
             Ok(contexts)
@@ -116,18 +116,16 @@ impl Contexts {
         self.all.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.all.keys().map(String::as_str).collect();
             let because = match known.as_slice() {
-                [] => "there are no contexts yet".to_owned(),
+                [] => "no contexts yet".to_owned(),
                 known => format!("{name:?} is not one of {}", known.join(", ")),
             };
-            Fault::new(Exit::NotFound, "there is no such context", because).hint(
-                like(name, &known).map_or_else(
-                    || match known.is_empty() {
-                        true => format!("windrow ctx add {} --server URL", shell_word(name)),
-                        false => "`windrow ctx list` shows them, `windrow ctx add` makes another".to_owned(),
-                    },
-                    |other| format!("did you mean {other:?}?"),
-                ),
-            )
+            Fault::new(Exit::NotFound, "no such context", because).hint(like(name, &known).map_or_else(
+                || match known.is_empty() {
+                    true => format!("windrow ctx add {} --server URL", shell_word(name)),
+                    false => "`windrow ctx list` lists them, `windrow ctx add` adds one".to_owned(),
+                },
+                |other| format!("did you mean {other:?}?"),
+            ))
         })
     }
 
@@ -139,8 +137,8 @@ impl Contexts {
         let path = path(shell).ok_or_else(|| {
             Fault::new(
                 Exit::Config,
-                "contexts have no place",
-                "neither HOME nor XDG_CONFIG_HOME is set",
+                "can't locate the contexts file",
+                "HOME and XDG_CONFIG_HOME are unset",
             )
             .hint("set HOME")
         })?;
@@ -148,7 +146,7 @@ impl Contexts {
         write(&path, &text).map_err(|error| {
             Fault::new(
                 Exit::Failed,
-                "the contexts can't be saved",
+                "can't save the contexts",
                 format!("{}: {error}", path.display()),
             )
             .hint("make its directory writable, or set XDG_CONFIG_HOME")
@@ -184,7 +182,7 @@ fn path(shell: &Shell) -> Option<PathBuf> {
 
 fn read(name: &str, value: &Value, faults: &mut Vec<String>) -> Context {
     let Value::Table(table) = value else {
-        faults.push(format!("context.{name}: it must be a table"));
+        faults.push(format!("context.{name}: must be a table"));
         return Context::default();
     };
     faults.extend(unknown(&format!("context.{name}."), table, &CONTEXT_KEYS));
@@ -192,17 +190,19 @@ fn read(name: &str, value: &Value, faults: &mut Vec<String>) -> Context {
         None => None,
         Some(Value::String(text)) => Some(text.clone()),
         Some(_) => {
-            faults.push(format!("context.{name}.{key}: it must be text"));
+            faults.push(format!("context.{name}.{key}: must be text"));
             None
         }
     };
     let (server, token_file) = (text("server"), text("token_file").map(PathBuf::from));
     let (token, ca_file) = (text("token"), text("ca_file").map(PathBuf::from));
     if table.get("server").is_none() {
-        faults.push(format!("context.{name}.server: it is missing"));
+        faults.push(format!("context.{name}.server: missing"));
     }
     if token.is_some() && token_file.is_some() {
-        faults.push(format!("context.{name}: token and token_file exclude each other"));
+        faults.push(format!(
+            "context.{name}: token and token_file are mutually exclusive"
+        ));
     }
     Context {
         server: server.unwrap_or_default(),
@@ -215,8 +215,8 @@ fn read(name: &str, value: &Value, faults: &mut Vec<String>) -> Context {
 fn unknown(place: &str, table: &Table, known: &[&str]) -> Vec<String> {
     let strange = table.keys().filter(|key| !known.contains(&key.as_str()));
     let fault = |key: &String| match like(key, known) {
-        Some(other) => format!("{place}{key}: no such key; did you mean {other:?}?"),
-        None => format!("{place}{key}: no such key; there are {}", known.join(", ")),
+        Some(other) => format!("{place}{key}: unknown key; did you mean {other:?}?"),
+        None => format!("{place}{key}: unknown key; the keys are {}", known.join(", ")),
     };
     strange.map(fault).collect()
 }
@@ -243,10 +243,10 @@ fn unusable(path: &Path, faults: Vec<String>) -> Fault {
         .into_iter()
         .map(|fault| format!("{}: {fault}", path.display()))
         .collect();
-    let hint = Some("correct the file, or remove it and begin anew with `windrow ctx add`".to_owned());
+    let hint = Some("correct the file, or remove it and run `windrow ctx add`".to_owned());
     Fault {
         exit: Exit::Config,
-        what: "the contexts can't be used".to_owned(),
+        what: "can't use the contexts".to_owned(),
         because,
         hint,
     }
@@ -298,11 +298,11 @@ mod tests {
         let fault = parse(text).expect_err("faults");
         assert_eq!((fault.exit, fault.because.len()), (Exit::Config, 5), "{fault}");
         for part in [
-            "curent: no such key; did you mean \"current\"?",
-            "context.a.sever: no such key; did you mean \"server\"?",
-            "context.a.server: it is missing",
-            "context.a.token: it must be text",
-            "context.b: token and token_file exclude each other",
+            "curent: unknown key; did you mean \"current\"?",
+            "context.a.sever: unknown key; did you mean \"server\"?",
+            "context.a.server: missing",
+            "context.a.token: must be text",
+            "context.b: token and token_file are mutually exclusive",
         ] {
             assert!(fault.to_string().contains(part), "{part} is not in\n{fault}");
         }

@@ -67,9 +67,9 @@ impl Here {
             ("--ca-file", remote.ca_file.is_some()),
         ];
         if let Some((flag, _)) = elsewhere.iter().find(|(_, is_given)| *is_given) {
-            let because = format!("{flag} is for the tasks of a node; a job is asked on this machine");
-            return Err(Fault::new(Exit::Usage, "a job has no server", because)
-                .hint("without it; or `windrow task`, for tasks of a node"));
+            let because = format!("{flag} applies to tasks of a node; a job runs on this machine");
+            return Err(Fault::new(Exit::Usage, "jobs have no server", because)
+                .hint("omit it; or use `windrow task` for tasks of a node"));
         }
         Ok(self.directory.client(remote.request_timeout, tap))
     }
@@ -179,10 +179,10 @@ impl Directory {
             return;
         };
         if !node.drain().await {
-            tracing::warn!("the node of the directory did not end in time");
+            tracing::warn!("the job directory's node didn't end in time");
         }
         if let Err(error) = store.close().await {
-            tracing::warn!(%error, "the database was not closed; nothing saved is lost");
+            tracing::warn!(%error, "database not closed; no saved data is lost");
         }
     }
 }
@@ -241,8 +241,8 @@ mod tests {
                 "windrow job set 'a b' --rate 1/s",
             ),
             (
-                "go on: windrow task start t7",
-                "go on: windrow run --resume 'a b'",
+                "resume: windrow task start t7",
+                "resume: windrow run --resume 'a b'",
             ),
             (
                 "`windrow task redrive t7 --all`",

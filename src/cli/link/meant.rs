@@ -67,7 +67,7 @@ impl Link<'_> {
             return fault;
         }
         fault.hint(format!(
-            "the business comes first: windrow {verb} {name} {business}"
+            "put the business first: windrow {verb} {name} {business}"
         ))
     }
 
@@ -88,9 +88,9 @@ impl Link<'_> {
     /// Creates the fault for an address of a task (or schedule) that is neither a number such as `example` nor a
     /// name. Suggests a similar one.
     pub(crate) async fn no_address(&self, noun: &str, example: &str, address: &str) -> Fault {
-        let because = format!("{address:?} is neither {example} nor business/name");
+        let because = format!("{address:?} is not {example} or business/name");
         let fault = Fault::new(Exit::Usage, format!("invalid {noun} address"), because)
-            .hint(format!("`windrow {noun} list` shows both"));
+            .hint(format!("`windrow {noun} list` shows both forms"));
         if !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit()) {
             return fault.meant(Some(&format!("{}{address}", &example[..1])));
         }
@@ -137,13 +137,10 @@ impl Link<'_> {
         };
         let hint = match caller.business {
             Some(business) => format!(
-                "`windrow biz show {}`: this token is for {business} and sees no other business",
+                "`windrow biz show {}`: this token is limited to {business}",
                 shell_word(&business)
             ),
-            None => format!(
-                "this token's role is {}; one of a viewer sees what there is",
-                caller.role
-            ),
+            None => format!("this token's role is {}; a viewer can list objects", caller.role),
         };
         Fault {
             hint: Some(hint),

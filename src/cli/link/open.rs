@@ -99,7 +99,7 @@ impl<'a> Link<'a> {
             return answer;
         }
         let server = self.client.server();
-        self.say(&format!("still waiting for an answer of {server}"));
+        self.say(&format!("still waiting for a response from {server}"));
         answer.await
     }
 
@@ -207,7 +207,7 @@ impl<'a> Link<'a> {
         screen::put(&text)?;
         // JSON contains the cursor. In other formats a truncated list must not look complete.
         if listed.has_more() && self.look.form != Form::Json {
-            self.say("hint: there are more; --limit N or --all shows them");
+            self.say("hint: more results; use --limit N or --all");
         }
         Ok(Exit::Ok)
     }

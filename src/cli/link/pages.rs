@@ -40,8 +40,8 @@ impl Listed {
     pub fn things<T: DeserializeOwned>(&self) -> Result<Vec<T>, Fault> {
         let things = self.page.items.iter().map(|raw| serde_json::from_str(raw.get()));
         things.collect::<Result<_, _>>().map_err(|error| {
-            let fault = Fault::new(Exit::Failed, "the answer can't be read", error.to_string());
-            fault.hint("the windrow of this command may be older than the node's: compare `windrow version`")
+            let fault = Fault::new(Exit::Failed, "can't read the response", error.to_string());
+            fault.hint("use a windrow as new as the node: compare with `windrow version`")
         })
     }
 
@@ -101,8 +101,8 @@ impl Link<'_> {
             }
             let page = ask(Some(&cursor), found.page.items.len()).await?.page;
             if page.next_cursor.as_ref() == Some(&cursor) {
-                let fault = Fault::new(Exit::Failed, "the list doesn't end", "a page points to itself");
-                return Err(fault.hint("report it; --limit N reads less"));
+                let fault = Fault::new(Exit::Failed, "endless list", "a page refers to itself");
+                return Err(fault.hint("report it; --limit N reads fewer pages"));
             }
             found.verbatim = None;
             found.page.items.extend(page.items);

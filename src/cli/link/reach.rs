@@ -92,8 +92,8 @@ fn stored_token(context: &Context) -> Result<Option<String>, Fault> {
 fn read_token(file: &Path) -> Result<String, Fault> {
     let unusable = |why: String| {
         let because = format!("{}: {why}", file.display());
-        Fault::new(Exit::NotAllowed, "the token's file can't be used", because)
-            .hint("a file that you may read, with the token and nothing else in it")
+        Fault::new(Exit::NotAllowed, "can't use the token file", because)
+            .hint("give a readable file that contains only the token")
     };
     let text = fs::read_to_string(file).map_err(|error| error.to_string());
     text.and_then(|text| one_token(&text)).map_err(unusable)
@@ -106,7 +106,7 @@ fn read_token(file: &Path) -> Result<String, Fault> {
 pub fn one_token(text: &str) -> Result<String, String> {
     match unmarked(text).trim() {
         "" => Err("it is empty".to_owned()),
-        token if token.contains(char::is_whitespace) => Err("it holds more than a token".to_owned()),
+        token if token.contains(char::is_whitespace) => Err("it contains more than a token".to_owned()),
         token => Ok(token.to_owned()),
     }
 }

@@ -26,13 +26,12 @@ pub struct InitArgs {
     pub force: bool,
 }
 
-pub(crate) const EXAMPLES: &str = "\
-Examples:
+pub(crate) const EXAMPLES: &str = "Examples:
   windrow init python
   windrow init bash --dir push
 
-python, node and go make an HTTP handler on 127.0.0.1:9000 (PORT=9001 in its environment: on another port), bash and
-rust a worker that reads items as lines. Each has at most 15 lines and needs nothing but its language.";
+python, node and go create an HTTP handler on 127.0.0.1:9000 (PORT=9001 in its environment changes the port), bash and
+rust a worker that reads items as lines. Each has at most 15 lines and no dependencies.";
 
 /// Language of the handler, or `http` for an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -94,14 +93,14 @@ fn sample(language: Language) -> Option<Sample> {
     })
 }
 
-const ANY_SERVER: &str = r#"a handler is any HTTP server; nothing was written
-  it is sent   POST {"type":"item.process","task":{…},"item":{"index":0,"attempt":1,"key":"…","data":{…}}}
+const ANY_SERVER: &str = r#"a handler is any HTTP server; no file was written
+  request      POST {"type":"item.process","task":{…},"item":{"index":0,"attempt":1,"key":"…","data":{…}}}
   with --batch POST {"type":"items.process","task":{…},"items":[{"index":0,…},{"index":1,…}]}
-  it answers   any 2xx without a body: done. 429 or 503: not so fast. Other 5xx: again later
-  or with      {"result":"skip"}, {"result":"retry","retry_after":"5s"}, {"result":"fail","code":"NO_USER"}
-  to a type that it doesn't know it answers 204; the key is the same at every attempt of an item
+  response     any 2xx without a body: done. 429 or 503: slow down. Other 5xx: retry later
+  or           {"result":"skip"}, {"result":"retry","retry_after":"5s"}, {"result":"fail","code":"NO_USER"}
+  unknown type answer 204; the key is the same at every attempt of an item
 next:
-  windrow try http://127.0.0.1:9000          # three items; says whether it keeps the contract
+  windrow try http://127.0.0.1:9000          # calls it for three items and checks the contract
   windrow init python                        # or node, go: such a server in 15 lines"#;
 
 /// Writes the handler and prints the next commands.
@@ -124,15 +123,14 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, Fault> {
 }
 
 fn refused(path: &Path, error: &io::Error) -> Fault {
-    let what = format!("{} is not written", path.display());
+    let what = format!("can't write {}", path.display());
     match error.kind() {
         // Not if a file is in the place of its directory.
         ErrorKind::AlreadyExists if path.symlink_metadata().is_ok() => {
-            Fault::new(Exit::Conflict, what, "it is there already")
+            Fault::new(Exit::Conflict, what, "the file exists")
                 .hint("--dir DIR for another directory, or --force to replace it")
         }
-        _ => Fault::new(Exit::Failed, what, of_file(error))
-            .hint("--dir DIR for a directory that can be written"),
+        _ => Fault::new(Exit::Failed, what, of_file(error)).hint("--dir DIR for a writable directory"),
     }
 }
 
@@ -164,7 +162,7 @@ fn write_new(path: &Path, sample: &Sample) -> io::Result<()> {
 /// Deletes an incomplete handler: the next attempt would refuse to overwrite it.
 fn remove_half(path: &Path) {
     if let Err(error) = std::fs::remove_file(path) {
-        tracing::warn!(%error, path = %path.display(), "half a file is left");
+        tracing::warn!(%error, path = %path.display(), "an incomplete file was left behind");
     }
 }
 
@@ -172,7 +170,7 @@ fn remove_half(path: &Path) {
 fn told(sample: &Sample, path: &Path, dir: Option<&Path>) -> String {
     let lines = sample.text.lines().count();
     let how = match sample.worker {
-        None => "an HTTP handler on 127.0.0.1:9000 (PORT=9001 in its environment: on another port)",
+        None => "an HTTP handler on 127.0.0.1:9000 (PORT=9001 in its environment changes the port)",
         Some(_) => "a worker that reads items as lines and answers each with a line",
     };
     let mut text = format!("{}: {lines} lines, {how}\nnext:", path.display());
@@ -182,16 +180,16 @@ fn told(sample: &Sample, path: &Path, dir: Option<&Path>) -> String {
         }
     };
     let dir = dir.map(|dir| format!("cd {}", quoted(dir)));
-    next(dir.as_deref().unwrap_or_default(), "where it is");
+    next(dir.as_deref().unwrap_or_default(), "to its directory");
     let tried = "three items; nothing is stored";
     if let Some(command) = sample.worker {
-        next(sample.prepare, "builds it");
+        next(sample.prepare, "to build it");
         next(&format!("windrow try -- {command}"), tried);
         let run = format!("windrow run --total 100 --rate 20/s -- {command}");
         next(&run, "one job without a node");
         return text;
     }
-    next(sample.prepare, "in a terminal of its own");
+    next(sample.prepare, "in another terminal");
     next("windrow try http://127.0.0.1:9000", tried);
     let register = "windrow biz register hello-push --url http://127.0.0.1:9000";
     next(register, "for tasks of a node, such as windrow dev");

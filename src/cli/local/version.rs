@@ -23,7 +23,10 @@ pub struct VersionArgs {
 /// Same as [`Link::send`].
 pub(crate) async fn version(args: &VersionArgs, shell: &Shell) -> Result<Exit, Fault> {
     if matches!(args.remote.view.output, Form::Name | Form::Csv) {
-        return Err(Fault::no_form("a version is no list", "-o table, or -o json"));
+        return Err(Fault::no_form(
+            "a version isn't a list",
+            "use -o table or -o json",
+        ));
     }
     let own = env!("CARGO_PKG_VERSION");
     let is_asked = args.remote.server.is_some() || args.remote.context.is_some();

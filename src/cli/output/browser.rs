@@ -30,7 +30,7 @@ pub(crate) fn open(url: &str, screen: &Screen) {
     match command.spawn() {
         Ok(child) => drop(child),
         Err(error) => screen.say(&format!(
-            "no browser was opened ({program}: {error}); the address is {url}"
+            "can't open a browser ({program}: {error}); the address is {url}"
         )),
     }
 }

@@ -45,14 +45,14 @@ pub(crate) fn of_command_line(error: &clap::Error, wants_json: bool) -> Exit {
             .unwrap_or_default()
             .trim_start_matches("error: ");
         return told(
-            &Fault::new(Exit::Usage, "the command line is wrong", because),
+            &Fault::new(Exit::Usage, "invalid command line", because),
             wants_json,
         );
     }
     match printed {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            let fault = Fault::new(Exit::Failed, "the help can't be printed", error.to_string());
-            screen::print_error(&fault.hint("check where standard output goes").to_string());
+            let fault = Fault::new(Exit::Failed, "can't print the help", error.to_string());
+            screen::print_error(&fault.hint("check standard output").to_string());
             Exit::Failed
         }
         _ => Exit::Ok,

@@ -10,10 +10,10 @@ pub(crate) fn judgement(failure: &api::Failure) -> String {
     if failure.unconfirmed {
         return match others {
             Some(others @ 1..) => format!(
-                "unconfirmed: {}, not enough to blame this item",
+                "unconfirmed: {}, too few to blame this item",
                 answered_meanwhile(others)
             ),
-            _ => "unconfirmed: no other call was answered to compare it with".to_owned(),
+            _ => "unconfirmed: no other call got a response to compare it with".to_owned(),
         };
     }
     let (charged, attempts) = (u64::from(failure.charged), u64::from(failure.attempts));
@@ -74,7 +74,7 @@ mod tests {
                 ..Default::default()
             })
         };
-        let of_one = "unconfirmed: no other call was answered to compare it with";
+        let of_one = "unconfirmed: no other call got a response to compare it with";
         for (sentence, expected) in [
             (
                 told(5, 5, false, Some(1214)),
@@ -91,11 +91,11 @@ mod tests {
             (told(0, 5, true, None), of_one),
             (
                 told(3, 5, true, Some(3)),
-                "unconfirmed: 3 other calls were answered meanwhile, not enough to blame this item",
+                "unconfirmed: 3 other calls were answered meanwhile, too few to blame this item",
             ),
             (
                 told(3, 5, true, Some(1)),
-                "unconfirmed: 1 other call was answered meanwhile, not enough to blame this item",
+                "unconfirmed: 1 other call was answered meanwhile, too few to blame this item",
             ),
         ] {
             assert_eq!(sentence, expected);

@@ -81,12 +81,12 @@ impl Missing {
             _ => None,
         };
         let there = match (meant, self.there.len()) {
-            (_, 0) => "they have none at all".to_owned(),
+            (_, 0) => "they have no members".to_owned(),
             (Some(meant), _) => format!("did you mean {meant}?"),
             (None, count) => {
                 let told: Vec<&str> = known().take(TOLD_MAX).collect();
                 let more = if count > TOLD_MAX { " and more" } else { "" };
-                format!("there are {}{more}", told.join(", "))
+                format!("members: {}{more}", told.join(", "))
             }
         };
         format!("{none_has} a member {names}: its column stays empty; {there}")
@@ -120,6 +120,6 @@ mod tests {
         );
         assert!(text("email,a,b").starts_with("no output has a member a, b:"));
         let plain = told("foo", &["1", "[2]"]).unwrap_or_default();
-        assert!(plain.ends_with("; they have none at all"), "{plain}");
+        assert!(plain.ends_with("; they have no members"), "{plain}");
     }
 }

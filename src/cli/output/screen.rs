@@ -232,8 +232,8 @@ pub(crate) fn print(text: &str) -> Result<(), Fault> {
     match writeln!(out, "{}", safe::visible(text.trim_end_matches('\n'))).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(
-                Fault::new(Exit::Failed, "the outcome can't be printed", error.to_string())
-                    .hint("check where standard output goes; what was done is saved"),
+                Fault::new(Exit::Failed, "can't print the result", error.to_string())
+                    .hint("check standard output; completed work is saved"),
             )
         }
         _ => Ok(()),
@@ -295,8 +295,8 @@ pub(crate) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(
-            Fault::new(Exit::Failed, "the answer can't be printed", error.to_string())
-                .hint("check where standard output goes"),
+            Fault::new(Exit::Failed, "can't print the response", error.to_string())
+                .hint("check standard output"),
         ),
     }
 }
@@ -318,8 +318,8 @@ fn filter(talk: Verbosity, wanted: Option<&str>) -> Result<telemetry::Filter, Fa
         .unwrap_or(level)
         .parse()
         .map_err(|error: telemetry::BadFilter| {
-            Fault::new(Exit::Config, "WINDROW_LOG can't be used", error.to_string())
-                .hint("a level, or levels by module: WINDROW_LOG=info,windrow_engine=debug")
+            Fault::new(Exit::Config, "invalid WINDROW_LOG", error.to_string())
+                .hint("use a level, or levels by module: WINDROW_LOG=info,windrow_engine=debug")
         })
 }
 
@@ -332,7 +332,7 @@ fn start_log(bars: MultiProgress, filter: telemetry::Filter, is_node: bool, is_a
         _ => Style::Pretty { colours },
     };
     if telemetry::start_log(filter, style, writer).is_none() {
-        tracing::debug!("the log was started before");
+        tracing::debug!("the log was already started");
     }
 }
 

@@ -12,15 +12,14 @@ use crate::shell::Shell;
 use windrow_client::Request;
 
 /// Examples of `windrow api`, for the help.
-pub(crate) const EXAMPLES: &str = "\
-Examples:
+pub(crate) const EXAMPLES: &str = "Examples:
   windrow api GET /v1/tasks?limit=3
   windrow api POST /v1/tasks/t42/stop -d '{\"reason\":\"complaints\"}'
   windrow api POST /v1/businesses?check=skip -d @business.json
   windrow api PATCH /v1/tasks/t42 -H 'If-Match: \"7\"' -d '{\"rate\":\"100/s\"}'
 
-The body is printed as it came (on a terminal without control characters), of a refusal too; the exit code says which
-it is (windrow help exit-codes).";
+The response body is printed unchanged (on a terminal without control characters), also that of an error; the exit code
+tells which it is (windrow help exit-codes).";
 
 /// Arguments of `windrow api`.
 #[derive(Debug, Args)]
@@ -46,8 +45,8 @@ pub struct ApiArgs {
 /// The node's refusal, after its body is printed; or the reason why it didn't answer.
 pub(crate) async fn api(args: &ApiArgs, shell: &Shell) -> Result<Exit, Fault> {
     if matches!(args.remote.view.output, Form::Name | Form::Csv) {
-        let hint = "leave -o out; `windrow task list -o csv` and other lists have tables";
-        return Err(Fault::no_form("an answer is printed as it came", hint));
+        let hint = "omit -o; `windrow task list -o csv` and other lists print tables";
+        return Err(Fault::no_form("responses are printed unchanged", hint));
     }
     let request = request(args)?;
     let link = Link::open(&args.remote, shell)?;
@@ -74,7 +73,7 @@ fn harmless(body: &[u8]) -> String {
 }
 
 fn request(args: &ApiArgs) -> Result<Request, Fault> {
-    let wrong = |because: String| Fault::new(Exit::Usage, "the request can't be sent", because);
+    let wrong = |because: String| Fault::new(Exit::Usage, "can't send the request", because);
     let method = args.method.to_ascii_uppercase();
     let known = ["GET", "HEAD", "POST", "PATCH", "PUT", "DELETE"];
     let known_method = known
@@ -103,7 +102,7 @@ fn request(args: &ApiArgs) -> Result<Request, Fault> {
 fn body(data: &str) -> Result<Vec<u8>, Fault> {
     let unread = |name: &str, error: std::io::Error| {
         let because = format!("{name}: {error}");
-        Fault::new(Exit::Rejected, "the body can't be read", because)
+        Fault::new(Exit::Rejected, "can't read the body", because)
             .hint("-d '{…}', -d @FILE, or -d - for standard input")
     };
     match (data, data.strip_prefix('@')) {

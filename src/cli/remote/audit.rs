@@ -26,7 +26,7 @@ token:ops, session:7, business:push, dataset:push.users, node:n1.";
 
 /// Arguments of `windrow audit`.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Which")]
+#[command(next_help_heading = "Filters")]
 pub struct AuditArgs {
     /// Only changes to this object: KIND:NAME, such as task:t12 or schedule:push/nightly
     #[arg(long, value_name = "OBJECT")]
@@ -71,7 +71,7 @@ const CHANGES: Listing<AuditEntry> = Listing {
         Column::plain("ID", Keep::Wide, 3, |entry| Some(entry.id.to_string())),
     ],
     name: |entry| entry.id.to_string(),
-    none: "no changes like that",
+    none: "no matching changes",
 };
 
 /// Formats the object as `--object` takes it, such as `schedule:push/nightly`.

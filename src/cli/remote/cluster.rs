@@ -12,14 +12,13 @@ use crate::remote::node::list::NODES;
 use crate::shell::Shell;
 
 /// Examples of the status, for the help.
-const STATUS_EXAMPLES: &str = "\
-Examples:
+const STATUS_EXAMPLES: &str = "Examples:
   windrow cluster status
   windrow cluster status -o json
 
-Nodes are a cluster when they have the same database server: 'windrow help serve' says how one joins.
+Nodes with the same database server form a cluster; see 'windrow help serve'.
 
-Exit: 0 when all is well, 1 when something isn't.";
+Exit: 0 if the cluster is healthy, 1 otherwise.";
 
 /// Arguments of `windrow cluster`.
 #[derive(Debug, Args)]
@@ -74,8 +73,8 @@ async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fault> {
             screen::put(&NODES.table(&cluster.nodes, &link.look.times(0), link.look.paper, is_wide))?;
         }
         Form::Ndjson | Form::Name | Form::Csv => {
-            let hint = "-o table, or -o json; `windrow node list` lists nodes";
-            return Err(Fault::no_form("a cluster is no list", hint));
+            let hint = "use -o table or -o json; `windrow node list` lists nodes";
+            return Err(Fault::no_form("the cluster isn't a list", hint));
         }
     }
     Ok(match cluster.status.as_str() {
@@ -98,7 +97,8 @@ fn head(cluster: &Cluster) -> Vec<String> {
         format!("store     {store}  {database}; witness {witness}"),
         format!("versions  {}", versions.join(", ")),
         format!(
-            "shards    {owned} owned  {orphaned} to be taken over  {released} waiting for a node  {recovering} recovering"
+            "shards    {owned} owned  {orphaned} awaiting takeover  {released} waiting for a node  \
+                {recovering} recovering"
         ),
     ];
     lines.extend(

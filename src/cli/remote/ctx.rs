@@ -117,7 +117,7 @@ const CONTEXTS: Listing<Masked> = Listing {
         }),
     ],
     name: |context| context.name.clone(),
-    none: "no contexts; `windrow ctx add NAME --server URL` makes one",
+    none: "no contexts; `windrow ctx add NAME --server URL` adds one",
 };
 
 /// Executes the verb; lists the contexts without one.
@@ -147,7 +147,7 @@ fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
 fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
     let (contexts, look) = (Contexts::load(shell)?, Look::new(&args.view, shell));
     let Some(name) = args.name.as_ref().or(contexts.current.as_ref()) else {
-        let fault = Fault::new(Exit::NotFound, "there is no such context", "none is current");
+        let fault = Fault::new(Exit::NotFound, "no such context", "no context is current");
         return Err(fault.hint("windrow ctx list, then windrow ctx use NAME"));
     };
     let context = masked(&contexts, name, contexts.get(name)?);
@@ -162,7 +162,7 @@ fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
 
 fn masked(contexts: &Contexts, name: &str, context: &Context) -> Masked {
     let token = match (&context.token, &context.token_file) {
-        (Some(_), _) => Some("kept here (masked)".to_owned()),
+        (Some(_), _) => Some("saved here (masked)".to_owned()),
         (None, Some(file)) => Some(format!("in {}", file.display())),
         (None, None) => None,
     };
@@ -190,7 +190,7 @@ fn use_(name: &str, shell: &Shell) -> Result<Exit, Fault> {
     let server = contexts.get(name)?.server.clone();
     contexts.current = Some(name.to_owned());
     contexts.save(shell)?;
-    shell.screen.say(&format!("{name} is current: {server}"));
+    shell.screen.say(&format!("{name} is now current: {server}"));
     Ok(Exit::Ok)
 }
 
@@ -200,7 +200,7 @@ fn add(args: &AddArgs, shell: &Shell) -> Result<Exit, Fault> {
     let fault = names::fault(&args.name).or_else(|| args.name.is_empty().then(|| "is empty".to_owned()));
     if let Some(why) = fault {
         let because = format!("{} {why}", quoted(&args.name));
-        return Err(Fault::new(Exit::Usage, "invalid context name", because).hint("a name such as prod"));
+        return Err(Fault::new(Exit::Usage, "invalid context name", because).hint("use a name such as prod"));
     }
     let context = Context {
         server: args.server.clone(),
@@ -216,12 +216,12 @@ fn add(args: &AddArgs, shell: &Shell) -> Result<Exit, Fault> {
         contexts.current = Some(args.name.clone());
     }
     let path = contexts.save(shell)?;
-    let current = if is_current { "; it is current" } else { "" };
+    let current = if is_current { "; it is now current" } else { "" };
     let screen = &shell.screen;
-    screen.say(&format!("{} is in {}{current}", args.name, path.display()));
+    screen.say(&format!("{} saved in {}{current}", args.name, path.display()));
     if let Some(file) = missing {
         screen.must_say(&format!(
-            "warning: {} isn't there; it is read whenever the context is used",
+            "warning: {} doesn't exist; it is read whenever the context is used",
             file.display()
         ));
     }
@@ -240,7 +240,7 @@ fn remove(name: &str, shell: &Shell) -> Result<Exit, Fault> {
     } else {
         ""
     };
-    shell.screen.say(&format!("{name} is removed{current}"));
+    shell.screen.say(&format!("{name} removed{current}"));
     Ok(Exit::Ok)
 }
 
@@ -261,7 +261,7 @@ fn check(context: &Context) -> Result<(), Fault> {
 fn absolute(path: &Path) -> Result<PathBuf, Fault> {
     std::path::absolute(path).map_err(|error| {
         let because = format!("{}: {error}", path.display());
-        Fault::new(Exit::Failed, "the path can't be made absolute", because).hint("an absolute path")
+        Fault::new(Exit::Failed, "can't make the path absolute", because).hint("use an absolute path")
     })
 }
 
@@ -270,7 +270,7 @@ fn read_token() -> Result<String, Fault> {
     let read = std::io::stdin().lock().read_to_string(&mut text);
     let read = read.map_err(|error| error.to_string());
     read.and_then(|_| one_token(&text)).map_err(|because| {
-        Fault::new(Exit::Usage, "there is no token on standard input", because)
+        Fault::new(Exit::Usage, "no token on standard input", because)
             .hint("windrow ctx add NAME --server URL --token-stdin < FILE")
     })
 }

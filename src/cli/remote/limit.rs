@@ -22,13 +22,12 @@ use windrow_core::explain::rate_text;
 use windrow_core::settings::Rate;
 
 /// Examples of creating and using a limit, for the help.
-const CREATE_EXAMPLES: &str = "\
-Examples:
+const CREATE_EXAMPLES: &str = "Examples:
   windrow limit create vendor-x --rate 300/s --concurrency 50
   windrow biz edit push --limit vendor-x
   windrow task create mail --csv users.csv --limit vendor-x
 
-All tasks that name a limit, or whose business does, share it, on all nodes.";
+All tasks that name a limit, or whose business does, share it across all nodes.";
 
 /// Arguments of `windrow limit`.
 #[derive(Debug, Args)]
@@ -212,7 +211,7 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
         return Ok(Exit::Ok);
     };
     link.hint(&format!(
-        "nobody uses it yet: windrow biz edit NAME --limit {}",
+        "not used yet: windrow biz edit NAME --limit {}",
         shell_word(&args.name)
     ));
     link.show_done(&LIMITS, &answer, &format!("created {}", args.name))

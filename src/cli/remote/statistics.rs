@@ -13,15 +13,14 @@ use crate::shell::Shell;
 use windrow_client::Request;
 
 /// Examples of `windrow stats`, for the help.
-pub(crate) const EXAMPLES: &str = "\
-Examples:
+pub(crate) const EXAMPLES: &str = "Examples:
   windrow stats
   windrow stats --business push --since 90d
   windrow stats --by business --since 2026-01-01 --until 2026-02-01 -o csv
   windrow stats --by task --since yesterday
 
-Days are those of UTC. What was done is counted with each checkpoint: a crash
-neither loses nor repeats anything. Deleted tasks count, but not --by task.";
+Days are in UTC. Totals are saved with each checkpoint, so a crash neither
+loses nor repeats any. Deleted tasks count, except with --by task.";
 
 /// Grouping of the rows, for `--by`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -37,7 +36,7 @@ pub enum By {
 
 /// Arguments of `windrow stats`.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Which")]
+#[command(next_help_heading = "Filters")]
 pub struct StatsArgs {
     /// Only totals of this business
     #[arg(long, value_name = "NAME")]
@@ -72,7 +71,7 @@ macro_rules! listing {
                 $($tasks,)*
             ],
             name: |row| row.$member.clone().unwrap_or_default(),
-            none: "nothing was done in these days",
+            none: "no work in these days",
         }
     };
 }

@@ -15,18 +15,17 @@ use crate::output::table::times::{Times, written};
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
 use windrow_client::Request;
-use windrow_core::settings::text::parse_span;
+use windrow_core::settings::text::{parse_span, span_text};
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
 
 /// Examples of creating tokens, for the help.
-const CREATE_EXAMPLES: &str = "\
-Examples:
+const CREATE_EXAMPLES: &str = "Examples:
   windrow token create --role viewer --name wall-display
   windrow token create --role business --business push --expires-in 90d
   windrow token create --role operator --name ci > operator.token
 
-The token is printed once, alone on standard output; the node keeps a hash of it only.";
+The token is printed once, alone on standard output; the node stores only a hash.";
 
 /// Arguments of `windrow token`.
 #[derive(Debug, Args)]
@@ -76,8 +75,7 @@ pub struct CreateArgs {
     /// Business for --role business; limits a reader to its datasets, which by default are all
     #[arg(long, value_name = "NAME", required_if_eq("role", "business"))]
     pub business: Option<String>,
-    /// Holder of the token, for the audit log; defaults to the user who creates it ($USER, $LOGNAME), or else 'ROLE
-    /// token'
+    /// Holder of the token, for the audit log; defaults to $USER, $LOGNAME or 'ROLE token'
     #[arg(long, value_name = "TEXT")]
     pub name: Option<String>,
     /// Lifetime of the token; by default it is valid until revoked
@@ -128,7 +126,7 @@ fn state(token: &Token, times: &Times) -> Cell {
     match times.since(at) {
         Some(since) if since >= 0 => Cell::new("expired").tone(Tone::Dim),
         Some(_) => {
-            let valid = Cell::new(format!("valid, ends {}", times.text(at)));
+            let valid = Cell::new(format!("valid, expires {}", times.text(at)));
             valid.short("valid").plain("valid")
         }
         None => Cell::new("valid").tone(Tone::Good),
@@ -176,12 +174,12 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     let token = made.token.unwrap_or_default();
     match link.look.form {
         Form::Table | Form::Wide => link.say(&format!(
-            "token {} for {:?}, role {}; it is shown this once:",
+            "token {} for {:?}, role {}; shown only once:",
             made.id, made.name, made.role
         )),
         Form::Json | Form::Ndjson => {}
         // These forms have no place for the token.
-        Form::Name | Form::Csv => link.must_say(&format!("the token, shown this once: {token}")),
+        Form::Name | Form::Csv => link.must_say(&format!("the token, shown only once: {token}")),
     }
     link.show_done(&TOKENS, &answer, &token)
 }
@@ -201,9 +199,9 @@ fn after(span: Duration) -> Result<String, Fault> {
         .ok()
         .and_then(|ms| SystemClock::new().wall().0.checked_add(ms));
     at.and_then(written).ok_or_else(|| {
-        let because = format!("--expires-in {}", humantime::format_duration(span));
-        Fault::new(Exit::Usage, "the time is too far away", because)
-            .hint("leave it out: the token is valid until it is revoked")
+        let because = format!("--expires-in {}", span_text(span));
+        Fault::new(Exit::Usage, "the time is too far in the future", because)
+            .hint("omit it: the token is then valid until it is revoked")
     })
 }
 
@@ -213,7 +211,7 @@ async fn revoke(args: &RevokeArgs, shell: &Shell) -> Result<Exit, Fault> {
     if !args.write.dry_run {
         let ids: Vec<String> = args.ids.iter().map(ToString::to_string).collect();
         let ids = ids.join(", ");
-        let question = format!("Revoke token {ids}? Its holder is refused from then on, for good.");
+        let question = format!("Revoke token {ids}? This is permanent; its holder is locked out.");
         link.confirm(Danger::Final, &question)?;
     }
     for id in &args.ids {

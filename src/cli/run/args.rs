@@ -25,8 +25,7 @@ windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE
        windrow run [OPTIONS] --resume NAME";
 
 /// Examples of `windrow run`, for the help.
-pub(in crate) const EXAMPLES: &str = "\
-Examples:
+pub(in crate) const EXAMPLES: &str = "Examples:
   windrow run --csv users.csv --rate 500/s -- python3 -u handler.py
   windrow run --csv users.csv --url http://127.0.0.1:9000/windrow --batch 16
   windrow run --csv orders.csv --rate 20/s --json '{\"qty\": {qty:number}}' \\
@@ -41,44 +40,44 @@ Examples:
   windrow run --ndjson events.ndjson.zst --url http://127.0.0.1:9000/windrow
   windrow run --resume push
 
-Files and pipes may be compressed: gzip, zstd, bzip2 or xz, told by their content.
+Files and pipes may be compressed (gzip, zstd, bzip2 or xz, detected by content).
 
-A worker reads a line for each item and answers a line for each; flush them, stderr is free text:
-  in   {\"type\":\"hello\",…}   skipped, or answered with
+A worker reads one line per item and answers one line per item, flushed; stderr is free text:
+  in   {\"type\":\"hello\",…}   ignore it, or answer
        {\"type\":\"ready\",\"protocol\":1,\"concurrency\":8}
   in   {\"type\":\"item\",\"id\":17,\"index\":3817,\"attempt\":1,\"key\":\"…\",\"data\":{…}}
   out  ok, skip, retry or fail, for the oldest item; or, in any order,
   out  {\"type\":\"result\",\"id\":17,\"result\":\"retry\",\"code\":\"BUSY\",\"message\":\"…\"}
-  in   {\"type\":\"drain\"}, {\"type\":\"shutdown\",…}, also others: skipped, no answer
-  end  of stdin: it ends. `windrow init` writes one, `windrow try` checks it
+  in   {\"type\":\"drain\"}, {\"type\":\"shutdown\",…} and others: ignore, no answer
+  end  of stdin: exit. `windrow init` writes a worker, `windrow try` checks it
 
-A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
+A URL gets a POST per item (with --batch: \"items\" in, \"results\" out):
   in   {\"type\":\"item.process\",\"item\":{\"index\":7,\"key\":\"…\",\"data\":{…},…},…}
   out  any 2xx without a body: done; or {\"result\":\"retry\",\"code\":\"BUSY\"}, also
        skip and fail
   out  422 fails the item, 429 pauses for its Retry-After, 410 stops the job;
-       3xx, other 4xx (404 too), 5xx and timeouts are tried again. Where nothing
-       else is answered, three of 3xx, 401, 403, 404, 405, 415 or 501 in a row,
-       or ten of another 4xx, stop the job: they are about all items
+       3xx, other 4xx (also 404), 5xx and timeouts are retried. If there is no
+       other response, three in a row of 3xx, 401, 403, 404, 405, 415 or 501,
+       or ten of another 4xx, stop the job: they concern all items
 
-An API that knows nothing of Windrow gets the --request that was made of the item's
-data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx fail the item.
+--request calls any other API with a request built from the item's data;
+2xx: done, 429 pauses, 5xx is retried, other 4xx fail the item.
 
---each starts the program once for each item; exit codes say what came of it:
+--each starts the program once per item; its exit code is the result:
   0    done; stdout is the item's output, kept with --results-out
-  65   the item is failed; any other code: it is tried again
-  75   what it needs isn't there (also --unavailable-exit): as a 503
+  65   the item fails; any other code: retried
+  75   a dependency is down (also --unavailable-exit): like a 503
   126, 127  the program can't be started: three in a row stop the job
-  stdin is the row as JSON, WINDROW_INDEX, WINDROW_KEY and WINDROW_ATTEMPT are
-  set; as many run at once as there are cores, or --concurrency N
+  stdin is the row as JSON; WINDROW_INDEX, WINDROW_KEY and WINDROW_ATTEMPT are
+  set; one process per core runs at once, or --concurrency N
 
-Without flags: as fast as the handler answers, --batch 1 --concurrency auto --call-timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget auto
+Defaults: as fast as the handler answers, --batch 1 --concurrency auto --call-timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget auto
 
-Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing. After a crash
-or a kill -9 it does too; items that were in flight, and those of the last moments, are done again under the same keys.
-What a pipe brought is kept: --resume NAME goes on with it, also where the pipe would bring other items now, and with
-the handler and the settings that the job has, but for those that flags change. Secrets are not kept: files of theirs are read again,
-for others it says what to type.
+Ctrl-C stops gracefully: calls in flight end, then the program exits. The same command resumes without repeating anything.
+It also resumes after a crash or kill -9; items in flight and those of the last moments are then repeated with the same keys.
+Piped input is stored: --resume NAME resumes it even if the pipe would now bring other items, with
+the job's handler and settings except for the given flags. Secrets are not stored: their files are read again,
+otherwise the command to type is shown.
 Exit codes: windrow help exit-codes";
 
 /// Flags for the live settings. Omitted ones come from the configuration.
@@ -92,7 +91,7 @@ fn few(text: &str) -> Result<NonZeroU32, String> {
         .parse::<NonZeroU32>()
         .ok()
         .filter(|number| number.get() <= WORKERS_MAX);
-    number.ok_or_else(|| format!("a number from 1 to {WORKERS_MAX} is needed"))
+    number.ok_or_else(|| format!("must be a number from 1 to {WORKERS_MAX}"))
 }
 
 /// Arguments of `windrow run`.
@@ -103,12 +102,10 @@ pub struct RunArgs {
     /// Flags for the source of the items.
     #[command(flatten)]
     pub items: Items,
-    /// Files that match a pattern, sorted, each an item {"path", "name", "stem", "ext", "dir", "bytes"}; listed once,
-    /// at the first start; quote the pattern: 'in/*.png', 'in/**/*.{png,jpg}'
+    /// Files that match a quoted pattern ('in/*.png'), as items with path, name, stem, ext, dir and bytes
     #[arg(long, value_name = "PATTERN", value_hint = ValueHint::AnyPath, help_heading = "Items")]
     pub glob: Option<String>,
-    /// Fail if a file of the pattern can't be listed; without it such files (dangling links, unreadable directories,
-    /// names that are not UTF-8) are skipped and counted
+    /// Fail if a file of the pattern can't be listed, instead of skipping and counting it
     #[arg(long, requires = "glob", help_heading = "Items")]
     pub strict: bool,
     /// Outcome for an empty source: ok (nothing to do, exit 0) or error (exit 7)
@@ -130,15 +127,10 @@ pub struct RunArgs {
     /// Flags for one process per item.
     #[command(flatten)]
     pub each: EachArgs,
-    /// Time limit for first contact: the job ends (exit 7) if for this long the handler can't be reached (502 and 503
-    /// count as that), answers every item with 4xx, or dies before it takes an item. Three refusals in a row (401,
-    /// 403, 404 …; more if some items are refused all along), or ten of another 4xx before the first success, end it
-    /// at once. Other 5xx, timeouts, broken connections and workers that die with an item may be temporary;
-    /// --judge-after limits those
+    /// Stop the job (exit 7) if the handler can't be reached, or rejects everything, for this long
     #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "30s", help_heading = "Handler")]
     pub first_contact: Duration,
-    /// Wait for a handler that isn't running yet, however long it takes; one that runs and answers nothing is limited
-    /// by --judge-after
+    /// Wait for a handler that isn't running yet, however long it takes
     #[arg(long, conflicts_with = "first_contact", help_heading = "Handler")]
     pub wait: bool,
     /// Flags for calls to a URL.
@@ -153,8 +145,7 @@ pub struct RunArgs {
     /// Name of the job; by default it is derived from the source (file path, content of the pipe, or total)
     #[arg(long, value_parser = new_name, help_heading = "Identity and state")]
     pub name: Option<String>,
-    /// Resume the job of this name over its own items, including those from a pipe; keeps its handler unless another
-    /// is given, and the place of its results; replaces the source
+    /// Resume the job of this name, also one with piped items; keeps its handler unless another is given
     #[arg(long, value_name = "NAME", value_parser = job_name, conflicts_with = "name",
         help_heading = "Identity and state")]
     pub resume: Option<String>,
@@ -164,8 +155,7 @@ pub struct RunArgs {
     /// Redo the failed items of this job, with the same keys; repeat it for items that fail again
     #[arg(long, conflicts_with_all = ["restart", "if_finished"], help_heading = "Identity and state")]
     pub only_failed: bool,
-    /// Outcome if the job has already finished: ok (exit 0), error (exit 4), restart (start anew); by default the
-    /// exit code of the job's end: 0, or 8 with failures; 4 if it was started with another handler
+    /// Outcome if the job has already finished: ok (exit 0), error (exit 4), restart; default: its exit code
     #[arg(
         long,
         value_enum,
@@ -216,9 +206,7 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ResultArgs {
-    /// Write the outputs of succeeded items to this file, a line each, in index order while the job runs: NDJSON, or
-    /// CSV if the name ends in .csv; - is standard output. FILE.partial grows until the job ends. The job keeps the
-    /// results (results = keep): once it has ended, the same command writes them again, with those of --only-failed
+    /// Write outputs in index order to this file as NDJSON, or CSV if it ends in .csv; - is standard output
     #[arg(long = "results-out", value_name = "FILE", id = "results_out", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
     /// Write only results after the item with this index
@@ -229,8 +217,7 @@ pub struct ResultArgs {
         requires = "results_out"
     )]
     pub after: Option<u64>,
-    /// Add each item's data to its result: names of its columns, separated by commas, which are columns of their own
-    /// in a CSV; or '*', all of it as JSON in one column, data
+    /// Columns of the item's data to add to each result, separated by commas; '*' adds all of it as JSON
     #[arg(
         long = "results-data",
         value_name = "COLUMNS",

@@ -203,9 +203,9 @@ mod tests {
                 .expect("a line is due");
             line.split("  ").next().unwrap_or_default().to_owned()
         };
-        assert_eq!(told(0), "recovering: a long story; next try in 90s");
-        assert_eq!(told(5), "recovering: next try in 85s");
-        assert_eq!(told(55), "recovering: next try in 35s");
-        assert_eq!(told(60), "recovering: a long story; next try in 30s");
+        assert_eq!(told(0), "recovering: a long story; next attempt in 1m 30s");
+        assert_eq!(told(5), "recovering: next attempt in 1m 25s");
+        assert_eq!(told(55), "recovering: next attempt in 35s");
+        assert_eq!(told(60), "recovering: a long story; next attempt in 30s");
     }
 }

@@ -186,7 +186,7 @@ impl JobRun<'_> {
         sources.open(task).await.map_err(|error| {
             Fault::new(
                 Exit::Rejected,
-                format!("the items of {} can't be read", task.id),
+                format!("can't read the items of {}", task.id),
                 error.to_string(),
             )
         })

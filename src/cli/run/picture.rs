@@ -11,7 +11,6 @@ use windrow_core::handler::text::{self, Subject};
 use windrow_core::ids::{ItemCount, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::settings::RateLimit;
-use windrow_core::settings::text::span_text;
 use windrow_core::stats::completion::{self, Completion};
 use windrow_core::stats::speed::Speed;
 use windrow_core::stats::stall::StallReason;
@@ -126,11 +125,13 @@ impl Picture {
             RateLimit::Limited(rate) => format!("{actual} of {rate}"),
         };
         if let Some(eta) = self.eta() {
-            let span = humantime::format_duration(eta).to_string();
-            text += &format!("  ETA {}", human::eta_text(span, self.counts.parked));
+            text += &format!(
+                "  ETA {}",
+                human::eta_text(human::span(human::whole(eta)), self.counts.parked)
+            );
         }
         if let Some(p95) = self.latency_p95 {
-            text += &format!("  p95 {}", short(p95));
+            text += &format!("  p95 {}", human::span(p95));
         }
         text
     }
@@ -165,8 +166,10 @@ impl Picture {
             (Status::Running, Some(stall)) => {
                 let is_told = |span: &Duration| stall == StallReason::RetryWait && span.as_secs() > 0;
                 let next = self.next_retry.filter(is_told);
-                let next = next.map_or_else(String::new, |span| format!(", next in {}", whole(span)));
-                format!("waits: {}{next}", stall.as_str().replace('_', " "))
+                let next = next.map_or_else(String::new, |span| {
+                    format!(", next in {}", human::span(human::whole(span)))
+                });
+                format!("waiting: {}{next}", stall.as_str().replace('_', " "))
             }
             (Status::Running, None) => String::new(),
             (status, _) => stands(status, self.stands_why()),
@@ -180,7 +183,10 @@ impl Picture {
     }
 
     fn next_try_text(&self) -> Option<String> {
-        Some(format!("next try in {}", whole(self.next_try?)))
+        Some(format!(
+            "next attempt in {}",
+            human::span(human::whole(self.next_try?))
+        ))
     }
 
     /// Returns the reason, fitted into one line of a terminal.
@@ -265,20 +271,6 @@ fn why(view: &TaskView) -> Option<String> {
     }
 }
 
-/// Formats a span in whole seconds.
-fn whole(span: Duration) -> String {
-    span_text(Duration::from_secs(span.as_secs()))
-}
-
-/// Formats a latency with two or three digits.
-fn short(span: Duration) -> String {
-    match span.as_micros() {
-        micros @ ..10_000 => format!("{:.1}ms", micros as f64 / 1000.0),
-        micros @ ..10_000_000 => format!("{}ms", micros / 1000),
-        micros => format!("{:.1}s", micros as f64 / 1e6),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -354,7 +346,7 @@ mod tests {
             ..picture(Counters::default())
         };
         assert!(
-            stalled.line().ends_with("pending 100  waits: back pressure"),
+            stalled.line().ends_with("pending 100  waiting: back pressure"),
             "{}",
             stalled.line()
         );
@@ -364,7 +356,7 @@ mod tests {
             ..stalled
         };
         let line = retried.line();
-        assert!(line.ends_with("waits: retry wait, next in 12s"), "{line}");
+        assert!(line.ends_with("waiting: retry wait, next in 12s"), "{line}");
     }
 
     #[test]
@@ -381,7 +373,7 @@ mod tests {
             .line()
         };
         assert!(at(9.9).ends_with("pending 100"), "{}", at(9.9));
-        assert!(at(5.0).ends_with("waits: handler slots"), "{}", at(5.0));
+        assert!(at(5.0).ends_with("waiting: handler slots"), "{}", at(5.0));
     }
 
     #[test]

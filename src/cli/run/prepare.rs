@@ -162,7 +162,7 @@ fn checked(tuning: Tuning) -> Result<Tuning, Fault> {
         return Ok(tuning);
     }
     let because = faults.iter().map(ToString::to_string).collect();
-    let what = "the job can't be driven with these settings".to_owned();
+    let what = "can't run the job with these settings".to_owned();
     Err(Fault {
         exit: Exit::Usage,
         what,

@@ -35,8 +35,8 @@ const STOP_NOW_PATIENCE: Duration = Duration::from_secs(15);
 const CUT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Message for users while the database fails to write.
-const SAVED_LATE: &str = "progress can't be saved at the moment (is the disk slow or full?): it is tried again, and \
-                          nothing is lost; -v shows why";
+const SAVED_LATE: &str = "can't save progress right now (disk slow or full?); retrying, no data is \
+    lost; -v shows why";
 
 /// End of the observation of a task.
 pub(super) enum End {
@@ -141,7 +141,7 @@ impl Watch<'_> {
         if !*is_told && beats.into_iter().sum::<u64>() + checkpoints > 0 {
             *is_told = true;
             self.screen.say(&match is_full {
-                true => format!("progress can't be saved at the moment: {}", store_full_text(0)),
+                true => format!("can't save progress right now: {}", store_full_text(0)),
                 false => SAVED_LATE.to_owned(),
             });
         }
@@ -158,15 +158,15 @@ impl Watch<'_> {
     async fn view(&self, id: TaskId) -> Result<Option<TaskView>, Fault> {
         if self.node.is_over() {
             return Err(match self.meters.is_store_full(self.node.clock().now()) {
-                true => disk_full("the run ended, since it could save nothing"),
-                false => Fault::bug("the node ended although its task had not"),
+                true => disk_full("the run ended because it could not save"),
+                false => Fault::bug("the node ended before its task"),
             });
         }
         match self.node.tasks().get(id).await {
             Ok(Some(view)) => Ok(Some(view)),
             Ok(None) => Err(Fault::bug(format!("{id} is gone from the database"))),
             Err(error) if error.class() == ErrorClass::Transient => {
-                tracing::debug!(%error, "the task can't be read now");
+                tracing::debug!(%error, "can't read the task now");
                 Ok(None)
             }
             Err(error) => Err(error.into()),
@@ -202,7 +202,7 @@ impl Watch<'_> {
         let in_flight: u64 = live.iter().map(|live| live.counters.in_flight).sum();
         self.command_stop(id, false).await?;
         self.screen.say(&format!(
-            "stopping: no new calls; waiting for {in_flight} in flight; Ctrl-C again cuts them off"
+            "stopping: no new calls; waiting for {in_flight} in flight; Ctrl-C again aborts them"
         ));
         Ok(Stopping::Calmly(self.node.clock().now().plus(self.drain_timeout)))
     }
@@ -218,13 +218,9 @@ impl Watch<'_> {
             // The task has ended in the meantime.
             Ok(_) | Err(ServiceError::WrongState(_)) => Ok(()),
             Err(error) if full || matches!(error, ServiceError::StoreFull) => {
-                Err(disk_full("the run was ended without its last checkpoint"))
+                Err(disk_full("the run ended without its last checkpoint"))
             }
-            Err(error) => Err(Fault::new(
-                Exit::Failed,
-                "the task can't be stopped",
-                error.to_string(),
-            )),
+            Err(error) => Err(Fault::new(Exit::Failed, "can't stop the task", error.to_string())),
         }
     }
 
@@ -233,22 +229,22 @@ impl Watch<'_> {
         let now = self.node.clock().now();
         match stopping {
             Stopping::Calmly(until) if now >= until => {
-                self.screen
-                    .must_say("calls in flight did not end in time; they are cut off and will be repeated");
+                self.screen.must_say(
+                    "calls in flight did not end in time; they are aborted and will be \
+                        repeated",
+                );
                 self.command_stop(id, true).await?;
                 Ok(Stopping::AtOnce(now.plus(STOP_NOW_PATIENCE)))
             }
             Stopping::AtOnce(until) if now >= until => {
                 if self.meters.is_store_full(now) {
-                    return Err(disk_full("the run was ended without its last checkpoint"));
+                    return Err(disk_full("the run ended without its last checkpoint"));
                 }
                 let because = format!("it did not stop within {}s", STOP_NOW_PATIENCE.as_secs());
-                Err(Fault::new(
-                    Exit::Failed,
-                    "the run was ended without its last checkpoint",
-                    because,
+                Err(
+                    Fault::new(Exit::Failed, "the run ended without its last checkpoint", because)
+                        .hint("run the same command again: it resumes from the last checkpoint"),
                 )
-                .hint("run the same command again: it resumes from the last checkpoint"))
             }
             other => Ok(other),
         }
@@ -257,7 +253,7 @@ impl Watch<'_> {
     /// Attempts an orderly end without waiting for it: the rest ends with the process.
     async fn cut(&self, id: TaskId) -> Result<End, Fault> {
         if timeout(CUT_PATIENCE, self.command_stop(id, true)).await.is_err() {
-            tracing::debug!("the store did not take the stop in time");
+            tracing::debug!("the store did not accept the stop in time");
         }
         Ok(End::Cut)
     }
@@ -265,10 +261,10 @@ impl Watch<'_> {
 
 /// Creates the fault for a run that ends on a full disk, with its consequences and the way to resume.
 fn disk_full(what: &str) -> Fault {
-    let because = "the disk with its progress is full: what was saved is safe, and items whose calls ended since the last \
-                   checkpoint are called again";
+    let because = "the progress disk is full: saved progress is safe, and items completed since the \
+        last checkpoint are called again";
     Fault::new(Exit::Failed, what, because)
-        .hint("make room on the disk, then run the same command again: it resumes from the last checkpoint")
+        .hint("free disk space, then run the same command again: it resumes from the last checkpoint")
 }
 
 /// Returns the item that failed last, while its failure is displayed. A handler that is down concerns no single item.
@@ -290,7 +286,7 @@ fn failed_call(seen: &TaskPicture) -> Option<String> {
     seen.handler.text()?;
     let error = seen.handler.state.error.as_ref()?;
     Some(format!(
-        "the last call that failed: {} at item {}: {}",
+        "the last failed call: {} at item {}: {}",
         error.code, error.index.0, error.example
     ))
 }

@@ -59,7 +59,7 @@ pub fn waits_for_its_time(task: &Task) -> bool {
 
 /// Returns the message on how to start a task that nobody has started.
 pub fn not_started(id: &str) -> String {
-    format!("{id} isn't started; windrow task start {id} lets it begin")
+    format!("{id} isn't started; windrow task start {id} starts it")
 }
 
 /// Returns the status without its remark, for narrow columns.
@@ -238,7 +238,7 @@ pub fn rate(task: &Task, times: &Times) -> Option<String> {
     let wait = next
         .and_then(|next| times.since(&next.at))
         .filter(|since| *since < 0);
-    let wait = wait.map(|since| human::span(Duration::from_millis(since.unsigned_abs())));
+    let wait = wait.map(|since| human::span(human::whole(Duration::from_millis(since.unsigned_abs()))));
     Some(match wait {
         Some(wait) => format!("{text} in {wait}"),
         None => text,

@@ -12,6 +12,7 @@ use super::protocol::{self, Said};
 use super::{WORKER_CRASH, program};
 use crate::wire;
 use windrow_core::items::verdict::Failure;
+use windrow_core::settings::text::span_text;
 
 /// Time a worker has to end after SIGTERM, which follows its grace period.
 const TERM_GRACE: Duration = Duration::from_secs(1);
@@ -59,7 +60,7 @@ impl Life<'_> {
     async fn say_goodbye(&mut self) {
         let grace = self.shared.settings.kill_grace;
         if self.handshake.kind().takes_orders() && self.handshake.has_begun() {
-            let farewell = protocol::farewell(grace);
+            let farewell = protocol::farewell(&span_text(grace));
             self.shared
                 .pool
                 .edit(self.worker, |worker_state| worker_state.tell(farewell));

@@ -59,7 +59,7 @@ impl Entry {
     /// Stores an answer. On failure the next Tab asks again.
     pub(super) fn write(&self, body: &str) {
         if let Err(error) = self.put(body) {
-            tracing::debug!(%error, "completions are not kept");
+            tracing::debug!(%error, "can't cache completions");
         }
     }
 

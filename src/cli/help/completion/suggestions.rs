@@ -107,8 +107,8 @@ fn topics() -> Vec<Suggestion> {
     let commands = commands.map(|command| Suggestion::new(command.get_name(), about(command)));
     commands
         .chain([
-            Suggestion::new(EXIT_CODES, "What the program's exit codes mean"),
-            Suggestion::new(TEMPLATES, "How a request is made of an item's data"),
+            Suggestion::new(EXIT_CODES, "Exit codes"),
+            Suggestion::new(TEMPLATES, "Placeholders of --request"),
         ])
         .collect()
 }

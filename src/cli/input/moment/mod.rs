@@ -43,7 +43,7 @@ impl Lean {
             }
             Lean::Ahead => ("22:00, tonight, 8h, tomorrow 06:00", TimeDelta::days(1)),
             Lean::Back => (
-                "10m or 7d (so long ago), 22:00, yesterday 18:00",
+                "10m or 7d (that long ago), 22:00, yesterday 18:00",
                 TimeDelta::days(-1),
             ),
         };
@@ -85,14 +85,14 @@ pub(crate) enum MomentError {
 impl fmt::Display for MomentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MomentError::Unknown => write!(f, "it isn't understood"),
+            MomentError::Unknown => write!(f, "not a valid time"),
             MomentError::Vague => write!(
                 f,
-                "people mean different times by it: say a date, a time of a day, or a span such as 7d"
+                "the word is ambiguous: give a date, a time of day, or a span such as 7d"
             ),
-            MomentError::Over(at) => write!(f, "that was {at}, which is over"),
-            MomentError::Skipped(at) => write!(f, "there is no {at} here: clocks are put forward over it"),
-            MomentError::TooFar => write!(f, "no clock goes that far"),
+            MomentError::Over(at) => write!(f, "{at} is in the past"),
+            MomentError::Skipped(at) => write!(f, "{at} doesn't exist here: clocks are put forward over it"),
+            MomentError::TooFar => write!(f, "the time is out of range"),
         }
     }
 }
@@ -316,9 +316,9 @@ where
     });
     let found = found.map_err(|error| {
         let what = match error {
-            MomentError::Over(_) => "the time is over",
+            MomentError::Over(_) => "the time has passed",
             MomentError::Unknown | MomentError::Vague | MomentError::Skipped(_) | MomentError::TooFar => {
-                "the time can't be read"
+                "invalid time"
             }
         };
         Fault::new(Exit::Usage, what, format!("{flag} {text:?}: {error}")).hint(lean.examples(now))

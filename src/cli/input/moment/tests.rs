@@ -126,13 +126,13 @@ fn what_each_person_reads_otherwise_is_told_with_what_nobody_does() {
     assert!(
         fault
             .to_string()
-            .contains("a date, a time of a day, or a span such as 7d"),
+            .contains("a date, a time of day, or a span such as 7d"),
         "{fault}"
     );
     assert!(
         fault
             .hint
-            .is_some_and(|hint| hint.starts_with("10m or 7d (so long ago), "))
+            .is_some_and(|hint| hint.starts_with("10m or 7d (that long ago), "))
     );
 }
 
@@ -147,7 +147,7 @@ fn a_time_of_today_that_is_over_is_told() {
         tonight
             .expect_err("it is over")
             .to_string()
-            .contains("which is over")
+            .contains("is in the past")
     );
     let hint = told("--start-at", "tonight", Lean::Ahead, &late)
         .expect_err("it is over")
@@ -200,10 +200,10 @@ fn a_time_that_is_over_is_refused_where_one_to_come_is_meant() {
         ("2026-11-22T13:00:00Z", "2026-11-22T13:00:00+00:00"),
     ] {
         let fault = start(text).expect_err("it is over");
-        let because = format!("--start-at {text:?}: that was {at}, which is over");
+        let because = format!("--start-at {text:?}: {at} is in the past");
         assert_eq!(
             (fault.exit, fault.what.as_str(), fault.because[0].as_str()),
-            (Exit::Usage, "the time is over", because.as_str())
+            (Exit::Usage, "the time has passed", because.as_str())
         );
         assert!(fault.hint.is_some_and(|hint| hint.contains("tomorrow 06:00")));
     }

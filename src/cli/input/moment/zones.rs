@@ -24,7 +24,10 @@ pub(crate) fn given(
         Some(zone) => told_in(zone, flag, text, lean)?,
         None => {
             let (found, line) = told(flag, text, lean, &now())?;
-            (found, line.map(|line| format!("{line} (this machine's clocks)")))
+            (
+                found,
+                line.map(|line| format!("{line} (this machine's time zone)")),
+            )
         }
     };
     if let Some(line) = line {
@@ -52,8 +55,8 @@ pub(super) fn split<'a>(flag: &str, text: &'a str) -> Result<(&'a str, Option<Zo
     match last.parse::<Zone>() {
         Ok(zone) => Ok((time.trim_end(), Some(zone))),
         Err(_) if last.contains('/') => {
-            let because = format!("{flag} {text:?}: there is no time zone {last:?}");
-            Err(Fault::new(Exit::Usage, "the time can't be read", because)
+            let because = format!("{flag} {text:?}: no time zone {last:?}");
+            Err(Fault::new(Exit::Usage, "invalid time", because)
                 .hint("an IANA name such as UTC, Europe/Berlin, America/New_York"))
         }
         Err(_) => Ok((text, None)),

@@ -7,17 +7,16 @@ use clap::{Args, Subcommand};
 use crate::link::View;
 
 /// Examples of `windrow db`, for the help.
-pub(in crate) const EXAMPLES: &str = "\
-Examples:
+pub(in crate) const EXAMPLES: &str = "Examples:
   windrow db status --config /etc/windrow/config.toml
   windrow db backup /backup/windrow-$(date +%F).db --data-dir /var/lib/windrow
   windrow db restore /backup/windrow.db --key /backup/key --data-dir data
   windrow db check --data-dir /var/lib/windrow
   windrow db migrate --dry-run
 
-These commands work on the database itself, without a node: a file in the state directory of this machine, or the server
-that store.url names. status, backup and check also while nodes run. A server is copied and restored by its own tools, which
-backup and restore name; then all nodes stay stopped until `windrow db restored` was run. Without --data-dir and --config, ./config.toml is read if there is one; else defaults and the environment.";
+These commands open the database without a node: a file in this machine's state directory, or the server in store.url.
+status, backup and check also work while nodes run. backup and restore name the tools that copy and restore a server; after
+such a restore, keep all nodes stopped until `windrow db restored` has run. Without --data-dir and --config, ./config.toml is read if it exists; otherwise defaults and the environment apply.";
 
 /// Arguments of `windrow db`.
 #[derive(Debug, Args)]

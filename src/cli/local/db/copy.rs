@@ -28,14 +28,13 @@ pub(super) async fn backup(args: &BackupArgs, shell: &Shell) -> Result<Exit, Fau
     inspection.close().await?;
     done.map_err(fault)?;
     let size = fs::metadata(&args.file).map_or(0, |found| found.len());
-    shell.screen.must_say(&format!(
-        "{} of one moment, read back and sound",
-        human::bytes(size)
-    ));
+    shell
+        .screen
+        .must_say(&format!("{} from one moment, verified", human::bytes(size)));
     let key = key(&config);
     if key.exists() {
         shell.screen.must_say(&format!(
-            "keep {} too: without it the stored secrets can't be read",
+            "back up {} too: without it the stored secrets can't be read",
             key.display()
         ));
     }
@@ -66,7 +65,7 @@ fn of_server(server: &ServerAddress, args: &BackupArgs) -> Fault {
     Fault::new(
         Exit::Usage,
         "nothing was copied",
-        "a database server is copied by its own tools",
+        "use the database server's own backup tools",
     )
     .hint(&command)
 }
@@ -74,10 +73,10 @@ fn of_server(server: &ServerAddress, args: &BackupArgs) -> Fault {
 fn fault(error: BackupError) -> Fault {
     let because = error.to_string();
     match error {
-        BackupError::Exists(_) => Fault::new(Exit::Conflict, "nothing is overwritten", because)
-            .hint("name a file that isn't there, e.g. with the date in its name"),
-        BackupError::Io { .. } => Fault::new(Exit::Failed, "the copy can't be written", because)
-            .hint("check the folder, its permissions and its free space"),
+        BackupError::Exists(_) => Fault::new(Exit::Conflict, "nothing was overwritten", because)
+            .hint("name a new file, e.g. with the date in its name"),
+        BackupError::Io { .. } => Fault::new(Exit::Failed, "can't write the copy", because)
+            .hint("check the directory, its permissions and its free space"),
         BackupError::Store(error) => Fault::from(error),
     }
 }

@@ -10,7 +10,7 @@ use windrow_engine::ports::StoreError;
 use windrow_node::database;
 
 /// Hint while a node holds the directory.
-const STOP_FIRST: &str = "stop it first; its next start brings the schema up to date by itself";
+const STOP_FIRST: &str = "stop the node first; its next start migrates the schema";
 
 /// Brings the schema up to date.
 ///
@@ -28,15 +28,13 @@ pub(super) async fn migrate(args: &MigrateArgs, shell: &Shell) -> Result<Exit, F
     }
     let steps = schema.pending.join("\n");
     if steps.is_empty() {
-        shell
-            .screen
-            .must_say("nothing to do: the schema is this program's");
+        shell.screen.must_say("nothing to do: the schema is current");
         return Ok(Exit::Ok);
     }
     if args.dry_run {
         shell
             .screen
-            .must_say("dry run: nothing was changed; these steps are missing:");
+            .must_say("dry run: nothing was changed; pending steps:");
         return screen::put(&steps).map(|()| Exit::Ok);
     }
     match &target {

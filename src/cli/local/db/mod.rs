@@ -68,10 +68,10 @@ impl Target {
         }
         let fault = Fault::new(
             Exit::NotFound,
-            "there is no database",
-            format!("{} isn't there", path.display()),
+            "no database",
+            format!("{} doesn't exist", path.display()),
         );
-        Err(fault.hint("--data-dir DIR, or --config FILE of the node; `windrow serve` makes one"))
+        Err(fault.hint("--data-dir DIR, or the node's --config FILE; `windrow serve` creates one"))
     }
 
     /// Opens the database for inspection.

@@ -30,7 +30,7 @@ pub(super) async fn restore(args: &RestoreArgs, shell: &Shell) -> Result<Exit, F
     }
     let database = database::path(&config);
     look(args, &database).await?;
-    let directory = held(&config, "stop it first: what it runs would be lost")?;
+    let directory = held(&config, "stop the node first: its current work would be lost")?;
     let now = SystemClock::new().wall();
     let old = Old::of(args, &config, (&database, now)).await?;
     let marks = (args.schedules.pause_schedules, now);
@@ -47,7 +47,7 @@ pub(super) async fn restore(args: &RestoreArgs, shell: &Shell) -> Result<Exit, F
     prepared.put(&database, &old.database_kept).map_err(fault)?;
     let size = fs::metadata(&database).map_or(0, |found| found.len());
     let say = |line: &str| shell.screen.must_say(line);
-    say(&format!("{} checked and in place", human::bytes(size)));
+    say(&format!("{} verified and restored", human::bytes(size)));
     old.tell(&say);
     restored::tell(&marked, &database.display().to_string(), &say);
     screen::put(&database.display().to_string()).map(|()| Exit::Ok)
@@ -59,10 +59,10 @@ async fn look(args: &RestoreArgs, database: &Path) -> Result<(), Fault> {
     if !file.is_file() {
         let fault = Fault::new(
             Exit::NotFound,
-            "there is no backup",
-            format!("{} isn't there, or is no file", file.display()),
+            "no such backup",
+            format!("{} doesn't exist or isn't a file", file.display()),
         );
-        return Err(fault.hint("name the file that `windrow db backup` wrote"));
+        return Err(fault.hint("name the file written by `windrow db backup`"));
     }
     if fs::canonicalize(file).ok() == fs::canonicalize(database).ok() {
         let fault = Fault::new(
@@ -70,12 +70,12 @@ async fn look(args: &RestoreArgs, database: &Path) -> Result<(), Fault> {
             "nothing was restored",
             format!("{} is the node's database itself", file.display()),
         );
-        return Err(fault.hint("where a backup was copied there by hand: windrow db restored"));
+        return Err(fault.hint("if a backup was copied there by hand: windrow db restored"));
     }
     if let Some(key) = &args.key {
         restore::look_at_key(key).map_err(|error| {
-            Fault::new(Exit::Rejected, "the key can't be used", error.to_string())
-                .hint("name the file `key` that was kept with the backup")
+            Fault::new(Exit::Rejected, "can't use the key", error.to_string())
+                .hint("name the file `key` that was saved with the backup")
         })?;
     }
     restore::look(file).await.map_err(fault)
@@ -122,30 +122,30 @@ impl Old {
         if args.replace || is_again {
             return Ok(old);
         }
-        let because = format!("{} is there already", taken.display());
-        let hint =
-            "--replace keeps what is there beside it, with its time in the name, or name another --data-dir";
-        Err(Fault::new(Exit::Conflict, "nothing is overwritten", because).hint(hint))
+        let because = format!("{} already exists", taken.display());
+        let hint = "--replace keeps the existing files under a name with the time, or choose another \
+                --data-dir";
+        Err(Fault::new(Exit::Conflict, "nothing was overwritten", because).hint(hint))
     }
 
     fn tell(&self, say: &impl Fn(&str)) {
         if self.is_replaced {
-            say(&format!("what was there is {} now", self.database_kept.display()));
+            say(&format!(
+                "the previous database is now {}",
+                self.database_kept.display()
+            ));
         }
         let key = self.key.display();
         if self.is_key_new && self.had_key {
-            say(&format!(
-                "the key that was there is {} now",
-                self.key_kept.display()
-            ));
+            say(&format!("the previous key is now {}", self.key_kept.display()));
         }
         match self.had_key || self.is_key_new {
             true => say(&format!(
-                "the key is {key}: stored secrets were sealed with it, or can't be read"
+                "the key is {key}: secrets sealed with another key can't be read"
             )),
             false => say(&format!(
-                "{key} is missing: without the key of the backup stored secrets can't be read. Copy it there before a \
-                 node starts, which would make a new one"
+                "{key} is missing: stored secrets can't be read without the backup's key. Copy it \
+                    there before a node starts and creates a new one"
             )),
         }
     }
@@ -184,7 +184,7 @@ fn of_server(kind: ServerKind) -> Fault {
     Fault::new(
         Exit::Usage,
         "nothing was restored",
-        "a database server is restored by its own tools",
+        "use the database server's own restore tools",
     )
     .hint(format!(
         "stop all nodes, restore with {tool}, run windrow db restored --config FILE, then start the nodes"
@@ -195,7 +195,7 @@ fn fault(error: RestoreError) -> Fault {
     let because = error.to_string();
     let told = |exit, hint: &str| Fault::new(exit, "nothing was restored", because.clone()).hint(hint);
     match error {
-        RestoreError::Unusable { .. } => told(Exit::Rejected, "name another backup; nothing was changed"),
+        RestoreError::Unusable { .. } => told(Exit::Rejected, "use another backup; nothing was changed"),
         RestoreError::Newer { .. } => told(Exit::Config, "use the newer windrow"),
         RestoreError::Io { .. } => told(
             Exit::Failed,

@@ -25,7 +25,10 @@ pub(super) async fn restored(args: &RestoredArgs, shell: &Shell) -> Result<Exit,
     let marks = (args.schedules.pause_schedules, SystemClock::new().wall());
     let marked = match &target {
         Target::File(path) => {
-            let directory = held(&config, "stop it first: it gives numbers meanwhile")?;
+            let directory = held(
+                &config,
+                "stop the node first: it assigns new numbers while it runs",
+            )?;
             database::mark(path, &directory, marks).await?
         }
         Target::Server(server) => {
@@ -50,15 +53,18 @@ async fn watch(inspection: &Inspection, shell: &Shell) -> Result<(), Fault> {
         let fault = Fault::new(
             Exit::NotFound,
             "nothing was marked",
-            "the database has none of windrow's tables",
+            "the database has no windrow tables",
         );
-        return Err(fault.hint("look at store.url, and whether the restore was into this database"));
+        return Err(fault.hint("check store.url, and check that the restore went into this database"));
     }
     let first = inspection.heartbeats().await?;
     let Some(wait) = first.iter().map(|heartbeat| heartbeat.promise).max() else {
         return Ok(());
     };
-    let line = format!("looking for {} s whether a node still writes", wait.as_secs());
+    let line = format!(
+        "checking for {} s that no node writes to the database",
+        wait.as_secs()
+    );
     shell.screen.must_say(&line);
     for _ in 0..wait.as_secs().max(1) {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -71,31 +77,33 @@ async fn watch(inspection: &Inspection, shell: &Shell) -> Result<(), Fault> {
 }
 
 fn busy(alive: &Heartbeat) -> Fault {
-    let because = format!("the node {} works on this database", alive.node);
+    let because = format!("the node {} uses this database", alive.node);
     Fault::new(Exit::Conflict, "nothing was marked", because)
-        .hint("stop all nodes, restore once more what they wrote meanwhile, then run this again")
+        .hint("stop all nodes, restore again what they overwrote, then run this command again")
 }
 
 /// Prints the consequences of a restore, to be read before a node starts.
 pub(super) fn tell(marked: &Restored, database: &str, say: &impl Fn(&str)) {
     say(&format!(
-        "new tasks begin at {}: no number, item key, epoch or publication that was given since the backup is given again",
+        "new tasks begin at {}: numbers, item keys, epochs and publications assigned since the backup \
+            are not reused",
         marked.first_task
     ));
     if !marked.sealed.is_empty() {
         let tasks: Vec<String> = marked.sealed.iter().map(ToString::to_string).collect();
         say(&format!(
-            "sealed, because new items would get the keys of items that were appended since the backup: {}",
+            "sealed, because new items would reuse the keys of items appended since the backup: {}",
             tasks.join(", ")
         ));
     }
     match (marked.firing, marked.paused) {
         (0, 0) => {}
-        (0, paused) => say(&format!("schedules that were paused: {paused}")),
+        (0, paused) => say(&format!("paused schedules: {paused}")),
         (firing, _) => say(&format!(
-            "schedules that will fire again for times since the backup, in tasks with new keys: {firing}. Before a node \
-             starts, windrow db restored --pause-schedules pauses those of {database}"
+            "schedules that will fire again for times since the backup, in tasks with new keys: \
+                {firing}. Before starting a node, windrow db restored --pause-schedules pauses those \
+                of {database}"
         )),
     }
-    say("what was settled since the backup is repeated, under the same item keys");
+    say("items settled since the backup are processed again, under the same keys");
 }

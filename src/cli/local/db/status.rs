@@ -99,8 +99,11 @@ pub(super) async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fau
     }
     if !look.is_quiet && !schema.pending.is_empty() {
         shell.screen.must_say(match config.store.migrate_on_start {
-            true => "hint: windrow db migrate, or the start of a node, brings it up to date",
-            false => "hint: windrow db migrate brings it up to date; a node doesn't (store.migrate_on_start = false)",
+            true => "hint: run windrow db migrate, or start a node, to migrate the schema",
+            false => {
+                "hint: run windrow db migrate to migrate the schema; nodes don't \
+                (store.migrate_on_start = false)"
+            }
         });
     }
     ended(&schema, &faults)
@@ -131,13 +134,13 @@ fn card(seen: &Seen<'_>) -> Card {
     {
         card = card
             .line("size", human::bytes(bytes))
-            .line("not merged", human::bytes(wal_bytes))
+            .line("WAL size", human::bytes(wal_bytes))
             .maybe(
                 "room",
                 free_bytes.map(|free| format!("{} free", human::bytes(free))),
             );
     }
-    card = card.line("schema", format!("{database}, this program's {program}"));
+    card = card.line("schema", format!("{database} (this program: {program})"));
     card = match pending.is_empty() {
         true => card.line("pending", "nothing"),
         false => card.toned("pending", pending.join(", "), Tone::Warn),
@@ -150,13 +153,13 @@ fn card(seen: &Seen<'_>) -> Card {
             true => card.line("commits", format!("durable ({durability})")),
             false => card.toned(
                 "commits",
-                format!("a power cut can take back the last ones ({durability})"),
+                format!("not durable: a power cut can lose the latest ({durability})"),
                 Tone::Warn,
             ),
         };
     }
     match seen.faults.first() {
-        None => card.toned("sound", "yes; `windrow db check` looks at more", Tone::Good),
+        None => card.toned("sound", "yes; `windrow db check` checks more", Tone::Good),
         Some(fault) => card.toned("sound", format!("no: {fault}"), Tone::Bad),
     }
 }
@@ -172,8 +175,10 @@ fn ended(schema: &Schema, faults: &[String]) -> Result<Exit, Fault> {
 }
 
 fn damaged(fault: &str) -> Fault {
-    Fault::new(Exit::Failed, "the database is damaged", fault)
-        .hint("stop the node, keep the file, and go back to the last backup; `windrow db check` says more")
+    Fault::new(Exit::Failed, "the database is damaged", fault).hint(
+        "stop the node, keep the file, and restore the last backup; `windrow db check` shows \
+            details",
+    )
 }
 
 /// Checks a whole database.
@@ -199,7 +204,7 @@ pub(super) async fn check(args: &StatusArgs, shell: &Shell) -> Result<Exit, Faul
         );
     }
     if !schema.pending.is_empty() {
-        let detail = "rows weren't compared: the schema is an older one";
+        let detail = "rows not compared: the schema is out of date";
         report.push(checks::line(
             "schema",
             Outcome::Warn,

@@ -60,18 +60,17 @@ pub struct DevArgs {
     pub talk: Verbosity,
 }
 
-pub(crate) const EXAMPLES: &str = "\
-Examples:
+pub(crate) const EXAMPLES: &str = "Examples:
   windrow dev --open
   windrow dev --rate 2000/s --items 100000
   windrow dev --data ./playground --no-task
 
-One process: a node without sign-in that listens to this machine only, a sample business \"hello\" that is called over HTTP
-as any other, and a task of it. Of its items 4, 14, 24 … are busy at their first attempt (10 %), 99, 199 … are given up
-(1 %), so that there is something to see. Not for production: that is windrow serve.
+Runs in one process: a node without sign-in that only this machine can reach, a sample business \"hello\" called over HTTP
+like any other, and a task of it. As a demonstration, 10 % of its items (4, 14, 24 …) are busy at the first attempt and 1 %
+(99, 199 …) fail. Not for production: use windrow serve.
 
-./config.toml and WINDROW_… variables are not read, so that it begins everywhere in the same way. Ctrl-C drains and sums
-up; a second one ends at once.";
+./config.toml and WINDROW_… variables are ignored, so it starts the same everywhere. Ctrl-C drains and prints a summary;
+a second Ctrl-C stops at once.";
 
 /// Returns the default log filter, `None` if flags ask for more or less: warnings, and every change of the actor
 /// tree, which shows the structure of the node.
@@ -135,8 +134,9 @@ async fn look_on(dev: &Dev, shell: &Shell, clock: &dyn Clock, signals: &mut Sign
                 ProcessSignal::Stop | ProcessSignal::Reload => return Ok(()),
             },
             () = dev.serve.failed() => {
-                return Err(Fault::new(Exit::Failed, "the node stopped unexpectedly", "its actors failed too often; -v says why")
-                    .hint("start it again; with --data DIR every task goes on from its last checkpoint"));
+                return Err(Fault::new(Exit::Failed, "the node stopped unexpectedly", "its actors failed too often; -v shows why")
+                    .hint("start it again; with --data DIR every task continues from its last \
+                        checkpoint"));
             }
             _ = looks.tick() => {}
         }
@@ -160,7 +160,7 @@ async fn end(dev: Dev, shell: &Shell, clock: &dyn Clock, signals: &mut Signals) 
             tokio::select! {
                 (drained, ()) = &mut drain => break drained,
                 () = signals.stop() => {
-                    shell.screen.must_say("cut off: calls in flight were not waited for");
+                    shell.screen.must_say("aborted: calls in flight were not waited for");
                     return Exit::Interrupted;
                 }
                 () = sleep(TELL_AFTER), if !is_told => {
@@ -176,7 +176,7 @@ async fn end(dev: Dev, shell: &Shell, clock: &dyn Clock, signals: &mut Signals) 
     }
     shell
         .screen
-        .must_say("not everything ended in time; what was in flight was cut off");
+        .must_say("not everything ended in time; calls in flight were aborted");
     Exit::Failed
 }
 
@@ -187,12 +187,12 @@ impl From<DevError> for Fault {
             DevError::Serve(error) => of_serve(
                 &error,
                 "--data directory",
-                "choose another port: --port 0 takes a free one",
+                "choose another port: --port 0 picks a free one",
             ),
-            DevError::Listen(_) => Fault::new(Exit::Failed, "the sample business can't start", text)
-                .hint("look which limits this machine has on ports and open files"),
-            DevError::Service(_) => Fault::new(Exit::Failed, "the sample can't be made", text)
-                .hint("leave out --data, or name another directory; -v says more"),
+            DevError::Listen(_) => Fault::new(Exit::Failed, "can't start the sample business", text)
+                .hint("check this machine's limits on ports and open files"),
+            DevError::Service(_) => Fault::new(Exit::Failed, "can't create the sample task", text)
+                .hint("omit --data, or use another directory; -v shows details"),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::output::screen::Screen;
 
 /// File that marks a directory as one of `windrow dev`.
 const MARK: &str = "windrow-dev";
-const MARK_TEXT: &str = "This directory belongs to `windrow dev`. Without this file it is refused.\n";
+const MARK_TEXT: &str = "This directory belongs to `windrow dev`, which requires this file.\n";
 /// Parent of temporary directories unless TMPDIR is set.
 const TEMPORARY: &str = "/tmp";
 
@@ -35,22 +35,22 @@ impl Place {
         let failed = |error: io::Error| {
             Fault::new(
                 Exit::Failed,
-                format!("{} can't be used", path.display()),
+                format!("can't use {}", path.display()),
                 error.to_string(),
             )
-            .hint("name another directory: --data DIR")
+            .hint("choose another directory: --data DIR")
         };
         std::fs::create_dir_all(path).map_err(failed)?;
         let mark = path.join(MARK);
         if !mark.exists() {
             if std::fs::read_dir(path).map_err(failed)?.next().is_some() {
-                let what = format!("{} can't be used", path.display());
+                let what = format!("can't use {}", path.display());
                 return Err(Fault::new(
                     Exit::Conflict,
                     what,
-                    "it holds something that isn't of windrow dev",
+                    "it holds files that windrow dev didn't create",
                 )
-                .hint("name an empty or a new directory: --data DIR"));
+                .hint("choose an empty or new directory: --data DIR"));
             }
             std::fs::write(&mark, MARK_TEXT).map_err(failed)?;
         }
@@ -74,7 +74,7 @@ impl Place {
     pub(super) fn close(self, screen: &Screen) {
         if let Some(Err(error)) = self.fresh.map(TempDir::close) {
             screen.must_say(&format!(
-                "{} could not be deleted: {error}; delete it by hand",
+                "can't delete {}: {error}; delete it by hand",
                 self.path.display()
             ));
         }
@@ -92,10 +92,10 @@ fn fresh(env: &[(String, String)]) -> Result<Place, Fault> {
         .map_err(|error| {
             Fault::new(
                 Exit::Failed,
-                format!("no directory can be made in {base}"),
+                format!("can't create a directory in {base}"),
                 error.to_string(),
             )
-            .hint("name one: --data DIR, or set TMPDIR")
+            .hint("choose one: --data DIR, or set TMPDIR")
         })?;
     Ok(Place {
         path: made.path().to_owned(),

@@ -39,10 +39,11 @@ pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
         "deleted on exit; --data DIR keeps it"
     };
     let mut text = format!(
-        "windrow {version} — development mode, not for production: everybody on this machine may do everything"
+        "windrow {version} — development mode, not for production: anyone on this machine has full \
+            access"
     );
     if dev.is_port_taken {
-        text += &format!("\n  port {PORT_DEFAULT} is taken, so another one was chosen; --port N sets it");
+        text += &format!("\n  port {PORT_DEFAULT} is in use, so another one was chosen; --port N sets it");
     }
     let mut row = |name: &str, what: &str| text += &format!("\n  {name:<9} {what}");
     row("dashboard", &url);
@@ -52,7 +53,7 @@ pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
     row("metrics", &format!("{url}/metrics"));
     row(
         "business",
-        &format!("{BUSINESS}: 10 % of its items are busy at first, 1 % are given up"),
+        &format!("{BUSINESS}: 10 % of its items are busy at first, 1 % fail"),
     );
     row(
         "task",
@@ -80,8 +81,8 @@ fn task_text(begun: &SampleRun) -> String {
         task.tuning.rate
     );
     match (begun.goes_on, task.status) {
-        (true, Status::Stopped | Status::Created) => format!("{size} is {}, as it was left", task.status),
-        (true, _) => format!("{size} goes on at {}", human::count(done(task))),
+        (true, Status::Stopped | Status::Created) => format!("{size} is {}, unchanged", task.status),
+        (true, _) => format!("{size} continues at {}", human::count(done(task))),
         (false, _) => format!("{size} is running"),
     }
 }
@@ -122,7 +123,7 @@ impl Following {
         let task = match serve.service().tasks.get(self.id).await {
             Ok(task) => task,
             Err(error) => {
-                tracing::debug!(%error, task = %self.id, "the task can't be read now");
+                tracing::debug!(%error, task = %self.id, "can't read the task now");
                 return false;
             }
         };
@@ -163,7 +164,7 @@ fn rest_text(task: &TaskView) -> String {
     for (term, count) in terms.into_iter().filter(|(_, count)| *count > 0) {
         write!(text, ", {} {term}", human::count(count)).expect("a string takes any text");
     }
-    text + "; the node stays up, Ctrl-C ends it"
+    text + "; the node keeps running, Ctrl-C stops it"
 }
 
 /// Summary of all tasks, taken before the drain and completed after it.
@@ -191,7 +192,7 @@ impl Summary {
             .await
             .map(|page| page.tasks);
         let moving = moving.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the tasks can't be listed");
+            tracing::warn!(%error, "can't list the tasks");
             Vec::new()
         });
         let in_flight = moving.iter().map(|picture| picture.task.counters.in_flight).sum();
@@ -217,20 +218,19 @@ impl Summary {
         for task in &mut self.tasks {
             match service.tasks.get(task.id).await {
                 Ok(now) => *task = now,
-                Err(error) => tracing::warn!(%error, task = %task.id, "the task can't be read"),
+                Err(error) => tracing::warn!(%error, task = %task.id, "can't read the task"),
             }
         }
     }
 
-    /// Returns the last line, such as `stopped: t1 at 4,812/10,000, drained 31 in flight in 0.2 s. bye.`
+    /// Returns the last line, such as `stopped: t1 at 4,812/10,000, drained 31 in flight in 200ms. bye.`
     pub(super) fn text(&self) -> String {
         let mut parts: Vec<String> = self.tasks.iter().map(place_of).collect();
         if self.has_moved {
-            let tenths = (self.took.as_millis() + 50) / 100;
-            let (whole, part) = (tenths / 10, tenths % 10);
             parts.push(format!(
-                "drained {} in flight in {whole}.{part} s",
-                human::count(self.in_flight)
+                "drained {} in flight in {}",
+                human::count(self.in_flight),
+                human::span(self.took)
             ));
         }
         let what = if parts.is_empty() {

@@ -41,7 +41,7 @@ pub(super) async fn look(place: &Place, shell: &Shell, report: &mut Report) {
     // Redis isn't authoritative; nodes run without it.
     match witness::look(&config.cluster).await {
         None => {}
-        Some(Ok(())) => report.ok("redis", "it answers"),
+        Some(Ok(())) => report.ok("redis", "reachable"),
         Some(Err(error)) => {
             let advice = "check cluster.redis_url and whether Redis runs";
             let meaning = config.cluster.without_redis("nodes take");
@@ -70,14 +70,14 @@ async fn schema(config: &Config, report: &mut Report) {
     let (opened, advice) = match database::address(config) {
         Ok(Some(server)) => (
             Inspection::connect(&server).await,
-            "windrow db migrate, once for all nodes",
+            "run windrow db migrate once for all nodes",
         ),
         Ok(None) => {
             let path = database::path(config);
             if !path.exists() {
-                return report.ok("schema", format!("{} isn't there yet", path.display()));
+                return report.ok("schema", format!("{} doesn't exist yet", path.display()));
             }
-            let advice = "the node's next start does them, or windrow db migrate";
+            let advice = "the next start of the node or windrow db migrate applies them";
             (Inspection::open(&path).await, advice)
         }
         Err(error) => return report.fault("schema", &error.into()),
@@ -88,7 +88,7 @@ async fn schema(config: &Config, report: &mut Report) {
             report.fail("schema", detail, "use the newer windrow");
         }
         Ok(schema) if !schema.pending.is_empty() => {
-            let detail = format!("steps are missing: {}", schema.pending.join(", "));
+            let detail = format!("pending steps: {}", schema.pending.join(", "));
             report.warn("schema", detail, advice);
         }
         Ok(_) => report.ok("schema", "up to date"),
@@ -117,7 +117,7 @@ fn room(directory: &Path, report: &mut Report) {
                 ROOM_FAIL..ROOM_WARN => Outcome::Warn,
                 _ => Outcome::Ok,
             };
-            let advice = "make room; [retention] in config.toml says what is kept";
+            let advice = "free disk space, or keep less data ([retention] in config.toml)";
             report.came_out("disk", outcome, detail, advice);
         }
         Err(error) => {

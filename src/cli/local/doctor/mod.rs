@@ -15,15 +15,14 @@ use crate::local::db::args::Place;
 use crate::shell::Shell;
 
 /// Examples of `windrow doctor`, for the help.
-pub(crate) const EXAMPLES: &str = "\
-Examples:
+pub(crate) const EXAMPLES: &str = "Examples:
   windrow doctor
   windrow doctor https://windrow.internal --no-handlers
   windrow doctor --config /etc/windrow/config.toml
 
-With --config or --data-dir the state directory of this machine is looked at too; nothing is changed anywhere. Handlers get
-the pings of `windrow biz check`.
-Exit: 0 when nothing failed, 1 when something did, 6 when the server can't be reached.";
+--config or --data-dir also checks the state directory of this machine; nothing is changed anywhere. Handlers get the pings
+of `windrow biz check`.
+Exit: 0 if nothing failed, 1 if a check failed, 6 if the server can't be reached.";
 
 /// Arguments of `windrow doctor`.
 #[derive(Debug, Args)]
@@ -78,15 +77,12 @@ fn contexts(shell: &Shell, report: &mut Report) {
         Ok(contexts) if contexts.all.is_empty() => {
             report.ok(
                 "contexts",
-                "none; the environment, flags and the default say where the node is",
+                "none; the address comes from the environment, flags and the default",
             );
         }
         Ok(contexts) => {
             let current = contexts.current.as_deref().unwrap_or("none of them");
-            report.ok(
-                "contexts",
-                format!("{}, current is {current}", contexts.all.len()),
-            );
+            report.ok("contexts", format!("{}, current: {current}", contexts.all.len()));
         }
         Err(fault) => report.fault("contexts", &fault),
     }
@@ -113,10 +109,10 @@ impl Report {
     fn durability(&mut self, is_durable: bool, setting: &str) {
         let detail = match is_durable {
             true => setting.to_owned(),
-            false => format!("{setting}: a power cut of the database's machine takes back commits"),
+            false => format!("{setting}: a power cut on the database's machine can lose commits"),
         };
         let outcome = if is_durable { Outcome::Ok } else { Outcome::Warn };
-        let advice = "synchronous_commit = on, innodb_flush_log_at_trx_commit = 1";
+        let advice = "set synchronous_commit = on or innodb_flush_log_at_trx_commit = 1";
         self.came_out("durability", outcome, detail, advice);
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -12,6 +13,7 @@ use super::Report;
 use crate::fault::Fault;
 use crate::link::checks::{Outcome, line};
 use crate::link::{Link, Paging};
+use crate::output::table::human;
 use windrow_client::{Answer, ClientError, Request, segment};
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
@@ -38,11 +40,8 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Report
             return !is_away;
         }
     };
-    let took = begun.0.elapsed().as_millis();
-    report.ok(
-        "server",
-        format!("{} answered in {took} ms", link.client.server()),
-    );
+    let took = human::span(begun.0.elapsed());
+    report.ok("server", format!("{} answered in {took}", link.client.server()));
     versions(&version, report);
     clock(&version, begun.1, SystemClock::new().wall().0, report);
     ready(link, report).await;
@@ -63,11 +62,11 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Report
         _ if no_handlers => {}
         "operator" | "admin" => handlers(link, report).await,
         _ => {
-            let detail = format!("not called: that isn't for the role {role}");
+            let detail = format!("not called: the role {role} may not check handlers");
             report.warn(
                 "handlers",
                 detail,
-                "--token-file of an operator, or --no-handlers",
+                "use the --token-file of an operator, or --no-handlers",
             );
         }
     }
@@ -93,20 +92,21 @@ async fn peers(link: &Link<'_>, orphaned: Option<u64>, report: &mut Report) {
         .filter(|node| !is_well(node, orphaned, report))
         .count();
     if bad == 0 {
-        report.ok("nodes", format!("{}, and all can be asked", nodes.len()));
+        report.ok("nodes", format!("{}, all reachable", nodes.len()));
     }
     let versions: BTreeSet<&str> = nodes.iter().map(|node| node.version.as_str()).collect();
     if versions.len() > 1 {
         let versions: Vec<&str> = versions.into_iter().collect();
-        let detail = format!("the nodes have different ones: {}", versions.join(", "));
+        let detail = format!("versions differ: {}", versions.join(", "));
         report.warn("node_versions", detail, "finish the upgrade of all nodes");
     }
     for node in nodes {
         let ahead = node.live.clock_ahead_seconds.unwrap_or(0.0);
         if ahead.abs() * 1e3 > SKEW_WARN_MS as f64 {
             let hint =
-                "let NTP set all clocks; nodes whose clocks are a minute apart don't believe one another";
-            let detail = format!("{} differs by {ahead:.1} s", node.id);
+                "synchronise all clocks by NTP; nodes whose clocks are a minute apart reject each other";
+            let side = if ahead < 0.0 { "behind" } else { "ahead" };
+            let detail = format!("{} is {} {side}", node.id, human::seconds(ahead.abs()));
             report.warn("node_clocks", detail, hint);
         }
     }
@@ -117,16 +117,17 @@ fn is_well(node: &api::Node, orphaned: Option<u64>, report: &mut Report) -> bool
     let (name, state) = (&node.id, &node.state);
     let is_gone = ["silent", "fenced"].contains(&state.as_str());
     if is_gone && orphaned == Some(0) {
-        let detail = format!("{name} gave no sign for too long; other nodes have taken over what it ran");
-        let advice = "nothing waits for it; start it again if it is to take work";
+        let detail = format!("{name} has not reported for too long; other nodes have taken over its work");
+        let advice = "no work waits for it; start it again to use it";
         report.warn("nodes", detail, advice);
     } else if is_gone {
-        let advice = "start it again, or let others take over";
+        let advice = "start it again, or let other nodes take over";
         report.warn("nodes", format!("{name} is {state}"), advice);
     } else if let Some(why) = &node.live.why {
         let address = node.address.as_deref().unwrap_or("no address");
-        let hint = "is it running? http.advertise there must be an address that this node reaches; auth.key_file is the same on all";
-        report.fail("nodes", format!("{name} ({address}) can't be asked: {why}"), hint);
+        let hint = "check that it runs, that this node reaches its http.advertise, and that \
+            auth.key_file is the same on all nodes";
+        report.fail("nodes", format!("{name} ({address}) is unreachable: {why}"), hint);
     } else {
         return true;
     }
@@ -136,9 +137,11 @@ fn is_well(node: &api::Node, orphaned: Option<u64>, report: &mut Report) -> bool
 fn versions(answer: &Answer, report: &mut Report) {
     let own = env!("CARGO_PKG_VERSION");
     match answer.read::<api::Version>() {
-        Ok(node) if node.version == own => report.ok("version", format!("{own}, the node {} too", node.node)),
+        Ok(node) if node.version == own => {
+            report.ok("version", format!("{own}, same on the node {}", node.node))
+        }
         Ok(node) => {
-            let advice = "the same version on both sides knows the same commands";
+            let advice = "install the same version on both sides, so that they know the same commands";
             let detail = format!("{own} here, {} on {}", node.version, node.node);
             report.warn("version", detail, advice);
         }
@@ -151,22 +154,22 @@ fn clock(answer: &Answer, before_ms: i64, after_ms: i64, report: &mut Report) {
     let Some(node_ms) = answer.date_ms() else {
         return report.warn(
             "clock",
-            "the node doesn't tell its time",
-            "look for a proxy between",
+            "the response has no Date header",
+            "check for a proxy in between",
         );
     };
     let skew = skew(node_ms, before_ms, after_ms);
     let detail = match skew {
-        0 => "the same here and there".to_owned(),
-        ahead @ 1.. => format!("the node is {} ahead", seconds(ahead)),
-        behind => format!("the node is {} behind", seconds(-behind)),
+        0 => "no difference".to_owned(),
+        ahead @ 1.. => format!("the node is {} ahead", shown(ahead)),
+        behind => format!("the node is {} behind", shown(behind)),
     };
     let outcome = match skew.saturating_abs() {
         0..=SKEW_WARN_MS => Outcome::Ok,
         gap if gap <= SKEW_FAIL_MS => Outcome::Warn,
         _ => Outcome::Fail,
     };
-    report.came_out("clock", outcome, detail, "let NTP set both clocks");
+    report.came_out("clock", outcome, detail, "synchronise both clocks by NTP");
 }
 
 /// Returns the difference that neither the round trip nor the whole seconds of the node's time explain. Unit:
@@ -182,8 +185,8 @@ fn skew(node_ms: i64, before_ms: i64, after_ms: i64) -> i64 {
     }
 }
 
-fn seconds(milliseconds: i64) -> String {
-    format!("{}.{} s", milliseconds / 1000, milliseconds % 1000 / 100)
+fn shown(milliseconds: i64) -> String {
+    human::span(Duration::from_millis(milliseconds.unsigned_abs()))
 }
 
 async fn ready(link: &Link<'_>, report: &mut Report) {
@@ -200,16 +203,16 @@ async fn ready(link: &Link<'_>, report: &mut Report) {
     if !told.ready {
         let advice = match told.reasons.first() {
             Some(first) if first.reason == "drained" => {
-                "windrow node undrain NODE (windrow node list names it)"
+                "windrow node undrain NODE (windrow node list shows its name)"
             }
-            _ => "the node's log says more",
+            _ => "see the node's log",
         };
         report.fail("ready", texts(&told.reasons), advice);
     } else if degraded.is_empty() {
-        report.ok("ready", "it takes work");
+        report.ok("ready", "accepts work");
     } else {
-        let advice = "windrow doctor --config FILE on the node's machine looks at it from there";
-        report.warn("ready", format!("it takes work, but {degraded}"), advice);
+        let advice = "run windrow doctor --config FILE on the node's machine";
+        report.warn("ready", format!("accepts work, but {degraded}"), advice);
     }
 }
 
@@ -270,7 +273,7 @@ fn handler(name: &str, checked: Result<api::CheckReply, Fault>, report: &mut Rep
     let checks = checked.checks;
     let with = |result: &str| checks.iter().find(|check| check.result == result);
     let Some(worst) = with("fail").or_else(|| with("warn")) else {
-        return report.ok(&label, format!("keeps the contract ({} checks)", checks.len()));
+        return report.ok(&label, format!("fulfils the contract ({} checks)", checks.len()));
     };
     let outcome = match checked.passed {
         true => Outcome::Warn,
@@ -292,6 +295,6 @@ mod tests {
         assert_eq!(skew(10_000, 9_000, 10_100), 0, "the request was slow");
         assert_eq!(skew(13_000, 10_000, 10_100), 2_900);
         assert_eq!(skew(10_000, 13_999, 14_100), -3_000);
-        assert_eq!(seconds(2_900), "2.9 s");
+        assert_eq!((shown(2_900).as_str(), shown(-2_900).as_str()), ("2.9s", "2.9s"));
     }
 }

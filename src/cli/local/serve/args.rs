@@ -6,24 +6,23 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// Examples of `windrow serve`, for the help.
-pub(in crate) const EXAMPLES: &str = "\
-Examples:
+pub(in crate) const EXAMPLES: &str = "Examples:
   windrow serve --config /etc/windrow/config.toml
   windrow serve --data-dir ./data --listen 127.0.0.1:7700
   WINDROW_NODE__CAPACITY_RATE=3000/s windrow serve
 
-It needs a directory of its own that it may write (node.data_dir, by default /var/lib/windrow: the database, its lock and
-the key of stored secrets) and a free port (http.listen, by default 127.0.0.1:7700); no other server. At its first start it
-writes a token for an administrator to a file and prints which (auth.bootstrap_token_file).
+Needs only its own writable directory (node.data_dir, default /var/lib/windrow: database, lock and key of the stored
+secrets) and a free port (http.listen, default 127.0.0.1:7700). On its first start it writes an administrator's token to a
+file and prints the path (auth.bootstrap_token_file).
 
-Without --config, ./config.toml is read if there is one; else defaults and the environment hold (WINDROW_NODE__DATA_DIR
-is node.data_dir). The API is described at /docs of the address that is printed, with the file of the first token.
-SIGTERM or Ctrl-C drains: no new work, calls under way end, progress is saved; a second one ends at once.
-SIGHUP reads the configuration anew, SIGUSR1 prints the tree of actors.
+Without --config, ./config.toml is read if it exists; otherwise defaults and the environment apply (WINDROW_NODE__DATA_DIR
+sets node.data_dir). /docs at the printed address describes the API; sign in with the first token.
+SIGTERM or Ctrl-C drains: no new work, calls in flight end, progress is saved; a second signal stops at once.
+SIGHUP reloads the configuration, SIGUSR1 prints the tree of actors.
 
-Nodes with the same store.url (PostgreSQL or MariaDB) and copies of one auth.key_file are a cluster; each needs a name of its
-own (node.id) and an address that the others reach (http.advertise). 'windrow db migrate' makes the tables once for all;
-'windrow cluster' shows them, docs/operations.md says the rest.";
+Nodes with the same store.url (PostgreSQL or MariaDB) and copies of one auth.key_file form a cluster; each needs a unique
+name (node.id) and an address that the others can reach (http.advertise). 'windrow db migrate' creates the tables once for all;
+'windrow cluster' shows the nodes, docs/operations.md has the details.";
 
 /// Arguments of `windrow serve`.
 #[derive(Debug, Args)]
@@ -48,5 +47,5 @@ pub struct ServeArgs {
 /// Parses the address to listen on.
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse()
-        .map_err(|_| "it takes an address and a port, such as 127.0.0.1:7700".to_owned())
+        .map_err(|_| "must be an address and port, such as 127.0.0.1:7700".to_owned())
 }

@@ -44,7 +44,7 @@ pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
         node = starting => node?,
         // The database may take long to answer, or never answer.
         () = signals.stop() => {
-            shell.screen.must_say("told to end before it served: nothing was begun");
+            shell.screen.must_say("stopped before the start: nothing was started");
             return Ok(Exit::Ok);
         }
     };
@@ -59,8 +59,8 @@ pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
                 ProcessSignal::Tree => shell.screen.must_say(node.tree().trim_end()),
             },
             () = node.failed() => {
-                return Err(Fault::new(Exit::Failed, "the node stopped unexpectedly", "its actors failed too often; the log says why")
-                    .hint("start it again; every task goes on from its last checkpoint"));
+                return Err(Fault::new(Exit::Failed, "the node stopped unexpectedly", "its actors failed too often; see the log")
+                    .hint("start it again; every task continues from its last checkpoint"));
             }
             () = tokio::time::sleep(pulse.unwrap_or(NO_PULSE)) => {
                 if pulse.is_some() && node.is_alive() {
@@ -77,9 +77,9 @@ fn pages(args: &ServeArgs) -> Result<Pages, Fault> {
         return Ok(Pages::default());
     };
     Pages::of_folder(folder).map_err(|error| {
-        let what = format!("the dashboard can't be served from {}", folder.display());
+        let what = format!("can't serve the dashboard from {}", folder.display());
         Fault::new(Exit::Config, what, error.to_string())
-            .hint("name the folder that has index.html, such as --ui-dir ui; or leave --ui-dir out")
+            .hint("name the directory with index.html, such as --ui-dir ui; or omit --ui-dir")
     })
 }
 
@@ -151,8 +151,8 @@ fn start_log(config: &Config, shell: &Shell) -> Result<Option<LogControl>, Fault
     let wanted = shell.env.iter().find(|(name, _)| name == "WINDROW_LOG");
     let filter = wanted.map_or(config.log.filter.as_str(), |(_, filter)| filter.as_str());
     let filter = filter.parse().map_err(|error: BadFilter| {
-        Fault::new(Exit::Config, "the log's filter can't be used", error.to_string())
-            .hint("a level, or levels by module: WINDROW_LOG=info,windrow_engine=debug")
+        Fault::new(Exit::Config, "invalid log filter", error.to_string())
+            .hint("use a level, or levels by module: WINDROW_LOG=info,windrow_engine=debug")
     })?;
     let is_terminal = io::stderr().is_terminal();
     let style = match config.log.format {
@@ -179,18 +179,12 @@ fn reload(node: &Serve, args: &ServeArgs, shell: &Shell) {
         Ok((applied, ignored)) => {
             tracing::info!(applied = applied.join(","), "configuration reloaded");
             if !ignored.is_empty() {
-                tracing::warn!(
-                    keys = ignored.join(","),
-                    "changed, but only a restart can apply it"
-                );
+                tracing::warn!(keys = ignored.join(","), "changed, but a restart is needed");
             }
         }
         Err(faults) => {
             for fault in faults {
-                tracing::error!(
-                    fault,
-                    "the configuration was not reloaded; the old one stays in force"
-                );
+                tracing::error!(fault, "configuration not reloaded; the old one stays in force");
             }
         }
     }
@@ -207,7 +201,7 @@ async fn drain(node: Serve, signals: &mut Signals, shell: &Shell) -> Exit {
     tokio::select! {
         drained = node.drain() => if drained { Exit::Ok } else { Exit::Failed },
         () = signals.stop() => {
-            shell.screen.must_say("cut off: calls in flight will be repeated when the node is back");
+            shell.screen.must_say("aborted: calls in flight will be repeated once the node is back");
             Exit::Interrupted
         }
     }
@@ -232,40 +226,43 @@ pub(crate) fn of_serve(error: &ServeError, place: &str, port: &str) -> Fault {
             return Fault::of_store(error, place);
         }
         ServeError::Folder(error) => {
-            let hint = "mount the folder that the store's other nodes have, or set the location to it; a new one must be \
-                        writable for the node's user";
-            let what = "a folder of the store can't be used";
+            let hint = "mount the same directory as the store's other nodes, or change the location; a \
+                new one must be writable for the node's user";
+            let what = "can't use a directory of the store";
             return Fault::new(Exit::Config, what, error.text()).hint(hint);
         }
         ServeError::Start(error) => return Fault::of_start(error, place),
         ServeError::Lost { .. } => {
-            let hint = "put the file back, or windrow db restore BACKUP; windrow serve --new begins with an empty database";
-            return Fault::new(Exit::Conflict, "the node can't start", error.to_string()).hint(hint);
+            let hint = "put the file back, or run windrow db restore BACKUP; windrow serve --new \
+                starts with an empty database";
+            return Fault::new(Exit::Conflict, "can't start the node", error.to_string()).hint(hint);
         }
         ServeError::Witness(WitnessError::Differs { .. }) => {
-            "set cluster.redis_url, redis_prefix and takeover_without_redis as on the other nodes; to change them for \
-             the store, stop all nodes, then start them with the new setting"
+            "set cluster.redis_url, redis_prefix and takeover_without_redis as on the other nodes; to \
+                change them, stop all nodes, then start them with the new values"
         }
         ServeError::Name(_) => "node.id = \"n1\"",
-        ServeError::Tls(_) => "PEM files of a certificate chain and its key; or neither for plain HTTP",
-        ServeError::Key(error) if matches!(&error.fault, SecretFault::Io(cause) if cause.kind() == io::ErrorKind::NotFound) => {
-            "correct auth.key_file, or make a key: openssl rand -base64 32 > FILE; chmod 600 FILE"
+        ServeError::Tls(_) => {
+            "set PEM files for the certificate chain and its key; or neither for plain HTTP"
         }
-        ServeError::Key(_) => "correct auth.key_file; without its key stored secrets are lost",
-        ServeError::PeerTrust(_) => "a file of certificates in PEM form; or \"\" for the system's",
+        ServeError::Key(error) if matches!(&error.fault, SecretFault::Io(cause) if cause.kind() == io::ErrorKind::NotFound) => {
+            "correct auth.key_file, or create a key: openssl rand -base64 32 > FILE; chmod 600 FILE"
+        }
+        ServeError::Key(_) => "correct auth.key_file; stored secrets are lost without their key",
+        ServeError::PeerTrust(_) => "set a file with PEM certificates; or \"\" for the system's",
         ServeError::Token(_) => "correct auth.bootstrap_token_file, or make its directory writable",
         ServeError::Listen { cause, .. } => {
             let hint = match cause.kind() {
-                io::ErrorKind::PermissionDenied => format!("ports below 1024 need rights; {port}"),
+                io::ErrorKind::PermissionDenied => format!("ports below 1024 need privileges; {port}"),
                 io::ErrorKind::AddrNotAvailable => {
                     "set http.listen (--listen) to an address of this machine".to_owned()
                 }
-                _ => format!("end what listens there, or {port}"),
+                _ => format!("stop the program that uses the port, or {port}"),
             };
-            return Fault::new(Exit::Conflict, "the node can't start", error.to_string()).hint(hint);
+            return Fault::new(Exit::Conflict, "can't start the node", error.to_string()).hint(hint);
         }
     };
-    Fault::new(Exit::Config, "the node can't start", error.to_string()).hint(hint)
+    Fault::new(Exit::Config, "can't start the node", error.to_string()).hint(hint)
 }
 
 #[cfg(test)]
@@ -283,7 +280,7 @@ mod tests {
                 .expect("a hint")
         };
         assert!(listen(io::ErrorKind::PermissionDenied).contains("ports below 1024"));
-        assert!(listen(io::ErrorKind::AddrInUse).contains("end what listens there"));
+        assert!(listen(io::ErrorKind::AddrInUse).contains("stop the program that uses the port"));
         let key = SecretFile {
             what: "key",
             setting: "auth.key_file",

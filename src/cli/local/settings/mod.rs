@@ -30,7 +30,7 @@ pub(crate) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> 
                 serviceable(shell.config(file.as_deref())?).map_err(|faults| Fault::of_config(&faults))?;
             let port = startable(&config)?;
             let name = file.map_or_else(|| "the default".to_owned(), |file| file.display().to_string());
-            format!("{name} is sound\n{}", needs(&config, port))
+            format!("{name} is valid\n{}", needs(&config, port))
         }
         ConfigVerb::Default => windrow_config::documented(),
         ConfigVerb::Show(args) => return shown::show(args, shell),
@@ -62,7 +62,7 @@ fn told((key, refusal): (&'static str, ServeError)) -> windrow_config::Fault {
     let what = refusal.to_string();
     let try_ = match refusal {
         ServeError::Store(_) => {
-            "a file with the password in its first line, that only the node's user reads".to_owned()
+            "use a file that only the node's user can read, with the password in its first line".to_owned()
         }
         refusal => Fault::from(refusal)
             .hint
@@ -79,11 +79,7 @@ fn told((key, refusal): (&'static str, ServeError)) -> windrow_config::Fault {
 /// Describes the machine resources that a node with this configuration needs.
 fn needs(config: &Config, port: Port) -> String {
     let listen = config.http.listen;
-    let taken = if port == Port::Taken {
-        "; somebody listens there now"
-    } else {
-        ""
-    };
+    let taken = if port == Port::Taken { "; in use now" } else { "" };
     let scheme = if config.http.tls_cert_file.is_some() {
         "https"
     } else {
@@ -92,7 +88,7 @@ fn needs(config: &Config, port: Port) -> String {
     let data = config.node.data_dir.display();
     let key = config.auth.key_file.as_ref();
     let key = key.map_or_else(
-        || format!("{data}/key, made at the first start"),
+        || format!("{data}/key, created at the first start"),
         |file| file.display().to_string(),
     );
     let own = format!("{data}/admin.token");
@@ -103,17 +99,18 @@ fn needs(config: &Config, port: Port) -> String {
         .map(|file| file.display().to_string());
     let token = token.filter(|file| *file != own).map_or_else(
         || own.clone(),
-        |file| format!("{file}, or {own} where that can't be written"),
+        |file| format!("{file}, or {own} if that can't be written"),
     );
     let mut text = format!(
-        "a node needs\n  the port         {listen} ({scheme}){taken}\n  to write         {data}\n  the secrets' key {key}\n"
+        "requirements of the node\n  port             {listen} ({scheme}){taken}\n  writable         \
+            {data}\n  key of secrets   {key}\n"
     );
     text.push_str(&match config.auth.mode {
         AuthMode::Off => {
-            "  no token         auth.mode is off: everybody on this machine may do everything".to_owned()
+            "  no token         auth.mode is off: anyone on this machine has full access".to_owned()
         }
         AuthMode::Token | AuthMode::Proxy => {
-            format!("  the first token  {token}, made at the first start unless it is there")
+            format!("  first token      {token}, created at the first start if missing")
         }
     });
     text

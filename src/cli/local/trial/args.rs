@@ -56,8 +56,7 @@ pub struct TryArgs {
     /// JSON data of each item; {index} is the item's number
     #[arg(long, value_name = "JSON", conflicts_with_all = ["csv", "ndjson", "lines"])]
     pub data: Option<String>,
-    /// Files that match a pattern, sorted, each an item {"path", "name", "stem", "ext", "dir", "bytes"}; quote the
-    /// pattern: 'in/*.png', 'in/**/*.{png,jpg}'
+    /// Files that match a quoted pattern ('in/*.png'), as items with path, name, stem, ext, dir and bytes
     #[arg(long, value_name = "PATTERN", value_hint = ValueHint::AnyPath, conflicts_with_all = ["csv", "ndjson", "lines", "data"])]
     pub glob: Option<String>,
     /// Flags for data from the rows of a file.

@@ -43,8 +43,8 @@ impl Data {
         if chosen.0.iter().any(|index| *index > INDEX_MAX) {
             return Err(Fault::new(
                 Exit::Usage,
-                "there is no such item",
-                format!("the highest is {INDEX_MAX}"),
+                "no such item",
+                format!("the highest index is {INDEX_MAX}"),
             ));
         }
         if let Some(template) = &args.data {
@@ -57,8 +57,8 @@ impl Data {
         }
         source::look(&spec)?;
         if source::is_read_once(&spec) {
-            let because = "`try` keeps nothing, and a pipe can be read only once";
-            return Err(Fault::new(Exit::Usage, "piped items can't be tried", because).hint("name a file"));
+            let because = "`try` stores nothing, and a pipe can be read only once";
+            return Err(Fault::new(Exit::Usage, "can't try piped items", because).hint("use a file"));
         }
         let opened = open_for_a_look(&spec, now).await?;
         if let Some(request) = request {
@@ -87,7 +87,7 @@ impl Data {
                     let failed = |error: windrow_engine::ports::sources::source::SourceError| {
                         Fault::new(
                             Exit::Rejected,
-                            format!("item {index} can't be read"),
+                            format!("can't read item {index}"),
                             error.to_string(),
                         )
                     };
@@ -108,10 +108,10 @@ fn in_file(chosen: &Choice, total: u64) -> Result<(), Fault> {
         None => Ok(()),
         Some(index) => Err(Fault::new(
             Exit::Rejected,
-            format!("there is no item {index}"),
+            format!("no item {index}"),
             format!("the file has {total} items, 0 to {}", total.saturating_sub(1)),
         )
-        .hint("choose others with --items")),
+        .hint("choose other items with --items")),
     }
 }
 
@@ -120,11 +120,12 @@ fn filled(template: &str, index: u64) -> Result<RowChunk, Fault> {
     let text = template.replace("{index}", &index.to_string());
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&text) {
         let because = format!("{text} is not JSON: {error}");
-        return Err(Fault::new(Exit::Usage, "--data can't be used", because)
-            .hint("--data '{\"user_id\":\"u{index}\"}'"));
+        return Err(
+            Fault::new(Exit::Usage, "invalid --data", because).hint("--data '{\"user_id\":\"u{index}\"}'")
+        );
     }
     let end = u32::try_from(text.len())
-        .map_err(|_| Fault::new(Exit::Usage, "--data can't be used", "it is longer than 4 GiB"))?;
+        .map_err(|_| Fault::new(Exit::Usage, "invalid --data", "it is longer than 4 GiB"))?;
     Ok(RowChunk::new(ItemIndex(index), Bytes::from(text), vec![end]))
 }
 

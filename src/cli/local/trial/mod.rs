@@ -18,6 +18,7 @@ use crate::fault::Fault;
 use crate::input::choice::Choice;
 use crate::local::trial::args::TryArgs;
 use crate::output::screen;
+use crate::output::table::human::span;
 use crate::run::handler;
 use crate::run::handler::each::Beside;
 use crate::run::handler::request::{self, RequestWanted};
@@ -70,7 +71,7 @@ pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
     let tried = tokio::select! {
         tried = trial.run(ready_within) => tried,
         () = signals.stop() => {
-            shell.screen.say("interrupted: the handler may end calmly; Ctrl-C again ends it at once");
+            shell.screen.say("interrupted: waiting for the handler to end; Ctrl-C again kills it");
             Ok(Exit::Interrupted)
         }
     };
@@ -215,8 +216,6 @@ impl ItemReport {
             1 => String::new(),
             _ => format!(" (attempt {attempt})"),
         };
-        let micros = self.took.as_micros();
-        let (whole, tenth) = (micros / 1000, micros % 1000 / 100);
-        format!("#{} {}{again}  {whole}.{tenth} ms", self.index, self.text)
+        format!("#{} {}{again}  {}", self.index, self.text, span(self.took))
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::output::table::human::{self, span};
 use windrow_core::items::output::Output;
 use windrow_core::items::verdict::{Failure, FailureClass, Outcome, RetryAdvice, cut};
 use windrow_core::template::TEMPLATE_VALUE;
@@ -64,7 +65,7 @@ pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<ItemRepor
 fn output_text(output: &Output) -> String {
     match output {
         Output::Json(json) => cut(json, OUTPUT_SHOWN_MAX),
-        Output::TooLarge(bytes) => format!("(an output of {bytes} bytes: more than is kept)"),
+        Output::TooLarge(bytes) => format!("(output of {bytes} bytes: too large to keep)"),
     }
 }
 
@@ -94,7 +95,11 @@ fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport
                 retry: Some(after),
                 understood,
                 answered: understood,
-                ..said(format!("↻ retry {}{}", told(&failure), wait_text(after)))
+                ..said(format!(
+                    "↻ retry {}{}",
+                    told(&failure),
+                    wait_text(after).unwrap_or_default()
+                ))
             }
         }
     }
@@ -112,7 +117,7 @@ fn not_sent(said: ItemReport) -> ItemReport {
 fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
     let fenced = Failure::new(
         "FENCED",
-        "it answers that a newer run exists, but nothing runs here",
+        "the response says that a newer run exists, but none runs here",
     );
     let is_of = |codes: &str| matches!(failure, CallFailure::Failed { failure, .. } if failure.code.starts_with(codes));
     // A program's exit code is its answer.
@@ -122,7 +127,7 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         CallFailure::Failed { failure, after, .. } => ("↻ failed", failure, false, Some(*after)),
         CallFailure::BackPressure { after, failure } => ("↻ busy", failure, false, Some(*after)),
         CallFailure::Final(failure) | CallFailure::Unsendable(failure) => ("✗ failed", failure, false, None),
-        CallFailure::BadReply(failure) => ("✗ not understood:", failure, true, None),
+        CallFailure::BadReply(failure) => ("✗ invalid response:", failure, true, None),
         CallFailure::Rejected(failure) | CallFailure::Unstarted(failure) => {
             ("✗ refused:", failure, true, None)
         }
@@ -140,7 +145,11 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         }
     );
     ItemReport {
-        text: format!("{sign} {}{}", told(why), wait_text(retry.flatten())),
+        text: format!(
+            "{sign} {}{}",
+            told(why),
+            wait_text(retry.flatten()).unwrap_or_default()
+        ),
         flaw: is_flaw.then(|| why.clone()),
         retry,
         understood,
@@ -154,10 +163,8 @@ fn told(failure: &Failure) -> String {
     format!("{} {}", failure.code, failure.message)
 }
 
-fn wait_text(after: Option<Duration>) -> String {
-    after
-        .map(|after| format!(" (after {})", humantime::format_duration(after)))
-        .unwrap_or_default()
+fn wait_text(after: Option<Duration>) -> Option<String> {
+    after.map(|after| format!(" (after {})", span(after)))
 }
 
 /// Statistics over all calls of a trial.
@@ -219,7 +226,7 @@ impl Tally {
             let how = match (self.is_request, self.flaws.is_empty()) {
                 (_, true) if !self.answered => "no answer".to_owned(),
                 (_, true) if self.understood => {
-                    format!("{} of {} items undone", self.undone.len(), self.items.len())
+                    format!("{} of {} items not done", self.undone.len(), self.items.len())
                 }
                 (true, _) => "refused".to_owned(),
                 (false, _) => "broken".to_owned(),
@@ -231,9 +238,9 @@ impl Tally {
         let mean = sum.as_secs_f64() / self.latencies.len() as f64;
         let p95 = self.latencies[(self.latencies.len() * 95).div_ceil(100).max(1) - 1];
         format!(
-            "{subject}: ok · a call takes {:.1} ms, one at a time (p95 {:.1} ms)",
-            mean * 1000.0,
-            p95.as_secs_f64() * 1000.0
+            "{subject}: ok · mean call time {}, sequential (p95 {})",
+            human::seconds(mean),
+            span(p95)
         )
     }
 
@@ -242,28 +249,32 @@ impl Tally {
         if let Some(flaw) = self.flaws.first() {
             if self.is_request {
                 return Err(
-                    Fault::new(Exit::BadHandler, "the API refuses the request", told(flaw))
+                    Fault::new(Exit::BadHandler, "the API rejects the request", told(flaw))
                         .hint("see the request above"),
                 );
             }
-            return Err(Fault::new(Exit::BadHandler, "the handler breaks the contract", told(flaw))
-                .or_hint("see what a handler has to answer: `windrow init http` says it, `windrow init python` writes one"));
+            return Err(
+                Fault::new(Exit::BadHandler, "the handler violates the contract", told(flaw)).or_hint(
+                    "`windrow init http` describes the expected responses, `windrow init python` \
+                    writes a handler",
+                ),
+            );
         }
         if !self.understood {
             let because = self.last.as_deref().unwrap_or("nothing was called");
             let is_tls = because.contains("certificate") || because.contains("secure connection");
             let (what, hint) = match self.answered {
                 _ if because.contains(TEMPLATE_VALUE) => {
-                    ("no request could be made", "see what the items carry, above")
+                    ("can't build a request", "check the items' data, above")
                 }
                 true => (
-                    "the handler refuses every call",
-                    "its own log may say why; `windrow init` writes one that answers as it should",
+                    "the handler rejects every call",
+                    "check its log; `windrow init` writes a handler that answers correctly",
                 ),
-                false if is_tls => ("no call was answered", "see what is said of the connection above"),
+                false if is_tls => ("no call got a response", "check the connection error above"),
                 false => (
-                    "no call was answered",
-                    "check that it runs and answers within --call-timeout",
+                    "no call got a response",
+                    "check that it runs and responds within --call-timeout",
                 ),
             };
             // Same exit code as `run` if its handler was never reached.
@@ -276,8 +287,8 @@ impl Tally {
         }
         if let Some((index, last)) = self.undone.first_key_value() {
             let because = format!("#{index} {last}");
-            return Err(Fault::new(Exit::BadHandler, "not every item was done", because)
-                .hint("see what is said of it above; --max-attempts allows more"));
+            return Err(Fault::new(Exit::BadHandler, "some items were not done", because)
+                .hint("see their errors above; --max-attempts allows more attempts"));
         }
         Ok(Exit::Ok)
     }
@@ -314,7 +325,7 @@ mod tests {
             tally.on_call(read(&[0], Reply::AllOk, Duration::ZERO), Duration::ZERO);
             tally.on_call(read(&[1], reply, Duration::ZERO), Duration::ZERO);
             assert!(
-                tally.summary().ends_with("1 of 2 items undone"),
+                tally.summary().ends_with("1 of 2 items not done"),
                 "{}",
                 tally.summary()
             );
@@ -344,7 +355,7 @@ mod tests {
                 .contract()
                 .expect_err("refused")
                 .to_string()
-                .contains("refuses every call")
+                .contains("rejects every call")
         );
     }
 

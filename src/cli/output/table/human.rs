@@ -4,31 +4,13 @@ use std::time::Duration;
 
 use console::{measure_text_width, truncate_str};
 use windrow_core::text::steers;
+pub use windrow_words::{bytes, count, counted, span};
 
 /// Block characters in eighths, for bars.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /// Signs for skipped, failed and excluded items. A full cell means succeeded.
 const OTHERS: [char; 3] = ['·', '✕', '–'];
-
-/// Formats a number as `1,234,567`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Formats a number with a noun that has a regular plural: `1 item`, `1,200 items`.
-pub fn counted(number: u64, one: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {one}{plural}", count(number))
-}
 
 /// Returns a part of a whole in percent, 100 if the whole is 0.
 fn percent(part: u64, whole: u64) -> f64 {
@@ -91,22 +73,14 @@ fn marked_bar(part: u64, others: &[(u64, char)], whole: u64, cells: usize) -> St
     text + &marks + &"░".repeat(free)
 }
 
-/// Formats a span in its largest unit: `14s`, `21m`, `3h`, `5d`.
-pub fn span(span: Duration) -> String {
-    match span.as_secs() {
-        seconds @ 0..=119 => format!("{seconds}s"),
-        seconds @ 120..=7199 => format!("{}m", seconds / 60),
-        seconds @ 7200..=172_799 => format!("{}h", seconds / 3600),
-        seconds => format!("{}d", seconds / 86_400),
-    }
+/// Formats a span in seconds, as the API has it.
+pub(crate) fn seconds(seconds: f64) -> String {
+    span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
-/// Formats a span as `1.9 s`, from two minutes as `2m 53s`.
-pub(crate) fn seconds(span: Duration) -> String {
-    match span.as_secs() {
-        ..120 => format!("{:.1} s", span.as_secs_f64()),
-        seconds => humantime::format_duration(Duration::from_secs(seconds)).to_string(),
-    }
+/// Returns a span in whole seconds, for texts that are refreshed.
+pub(crate) fn whole(exact: Duration) -> Duration {
+    Duration::from_secs(exact.as_secs())
 }
 
 /// Fits a text and a suffix into one line: the suffix gets up to half of it, and a long text is cut.
@@ -116,23 +90,8 @@ pub fn ended(text: &str, end: &str, cells: usize) -> String {
     format!("{}{end}", truncate_str(text, room, "…"))
 }
 
-/// Formats a size: `812 B`, `41.2 MB`.
-pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
-    if bytes < 1000 {
-        return format!("{bytes} B");
-    }
-    let mut size = bytes as f64 / 1000.0;
-    let mut unit = 0;
-    while size >= 999.95 && unit + 1 < UNITS.len() {
-        size /= 1000.0;
-        unit += 1;
-    }
-    format!("{size:.1} {}", UNITS[unit])
-}
-
-/// Formats a remaining time as `21m`, or `21m+` while items are parked: the duration of their retries doesn't follow
-/// from the rate.
+/// Adds `+` to a remaining time such as `21m` while items are parked: the duration of their retries doesn't follow from
+/// the rate.
 pub fn eta_text(shown: String, parked: u64) -> String {
     match parked {
         0 => shown,
@@ -170,9 +129,15 @@ mod tests {
     }
 
     #[test]
-    fn no_seconds_are_cut_off() {
-        let told = [1_900, 119_900, 173_400, 330_000, 3_661_000].map(|ms| seconds(Duration::from_millis(ms)));
-        assert_eq!(told, ["1.9 s", "119.9 s", "2m 53s", "5m 30s", "1h 1m 1s"]);
+    fn spans_have_one_form() {
+        let told = [0.31e-3, 0.021, 1.9, 119.9, 173.4, 330.0, 3_661.0].map(seconds);
+        assert_eq!(
+            told,
+            ["0.3ms", "21ms", "1.9s", "1m 59s", "2m 53s", "5m 30s", "1h 01m"]
+        );
+        assert_eq!(seconds(-1.0), "0s");
+        let told = [0, 999, 14_600, 172_800_000].map(|ms| span(whole(Duration::from_millis(ms))));
+        assert_eq!(told, ["0s", "0s", "14s", "2d"]);
     }
 
     #[test]
@@ -227,11 +192,5 @@ mod tests {
         assert_eq!(at(30), "the handler answ…  {\"id\":\"u7\"}");
         assert_eq!(at(16), "the han…  {\"id\"…");
         assert_eq!(ended("the handler answered 500", "", 17), "the handler answ…");
-    }
-
-    #[test]
-    fn spans_are_short() {
-        let texts = [0, 14, 119, 120, 1260, 7200, 172_800].map(|seconds| span(Duration::from_secs(seconds)));
-        assert_eq!(texts, ["0s", "14s", "119s", "2m", "21m", "2h", "2d"]);
     }
 }

@@ -94,7 +94,7 @@ pub fn parsed(at: &str) -> Option<DateTime<FixedOffset>> {
 }
 
 fn span(milliseconds: i64) -> String {
-    human::span(Duration::from_millis(milliseconds.unsigned_abs()))
+    human::span(human::whole(Duration::from_millis(milliseconds.unsigned_abs())))
 }
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
             style,
             now_ms: 1_795_194_220_222 + seconds * 1000,
         };
-        assert_eq!(times(TimeStyle::Relative, 200).text(at), "3m ago");
+        assert_eq!(times(TimeStyle::Relative, 200).text(at), "3m 20s ago");
         assert_eq!(times(TimeStyle::Relative, -14).text(at), "in 14s");
         assert_eq!(times(TimeStyle::Utc, 0).text(at), "2026-11-20 17:03:40Z");
         assert_eq!(times(TimeStyle::Iso, 0).text(at), at);

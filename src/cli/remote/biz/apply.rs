@@ -143,8 +143,8 @@ fn replace(body: &mut Map<String, Value>, before: &Map<String, Value>) {
 fn wanted(file: &Path) -> Result<Vec<Wanted>, Fault> {
     let bad = |because: String| {
         let because = format!("{}: {because}", file.display());
-        Fault::new(Exit::Rejected, "the file can't be applied", because)
-            .hint("`windrow biz show NAME -o json` is an example; `windrow biz apply --help` says more")
+        Fault::new(Exit::Rejected, "can't apply the file", because)
+            .hint("`windrow biz show NAME -o json` prints an example; see `windrow biz apply --help`")
     };
     let json = document::json(file).map_err(bad)?;
     let parsed = serde_json::from_str(&json).map_err(|error| bad(error.to_string()))?;
@@ -156,19 +156,21 @@ fn businesses(parsed: Value) -> Result<Vec<Wanted>, String> {
         Value::Array(all) => all,
         Value::Object(mut table) => match (table.len(), table.remove("business")) {
             (1, Some(Value::Array(all))) => all,
-            (_, Some(_)) => return Err("`business` is a list, and alone in its file".to_owned()),
+            (_, Some(_)) => {
+                return Err("`business` is a list and must be the only member of its file".to_owned());
+            }
             (_, None) => vec![Value::Object(table)],
         },
-        _ => return Err("neither a business nor a list of businesses".to_owned()),
+        _ => return Err("it is not a business or a list of businesses".to_owned()),
     };
     let named = all.into_iter().enumerate().map(|(at, one)| {
         let Value::Object(mut body) = one else {
-            return Err(format!("the {}. isn't a table", at + 1));
+            return Err(format!("number {} is not a table", at + 1));
         };
         body.retain(|name, _| !KEPT.contains(&name.as_str()));
         match body.remove("name") {
             Some(Value::String(name)) if !name.is_empty() => Ok((name, body)),
-            _ => Err(format!("the {}. has no name", at + 1)),
+            _ => Err(format!("number {} has no name", at + 1)),
         }
     });
     named.collect()

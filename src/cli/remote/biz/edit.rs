@@ -40,8 +40,8 @@ pub(super) async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> 
         }
     }
     if patch.is_empty() {
-        let fault = Fault::new(Exit::Usage, "there is nothing to change", "no setting was named");
-        return Err(fault.hint("--url, --rate, --unset …; `windrow biz edit --help` has them all"));
+        let fault = Fault::new(Exit::Usage, "nothing to change", "no setting was given");
+        return Err(fault.hint("--url, --rate, --unset …; `windrow biz edit --help` lists them all"));
     }
     let is_about_handler = patch
         .keys()
@@ -73,8 +73,8 @@ async fn warn_of_handler(link: &Link<'_>, name: &str) {
     if let Some(failed) = checked.checks.iter().find(|check| check.result == "fail") {
         let (check, detail) = (clean(&failed.check), clean(&failed.detail));
         link.say(&format!(
-            "warning: the handler of {name} fails the check, and running tasks go on with it: {}: {detail}; windrow biz \
-             check {name}",
+            "warning: the handler of {name} fails the check, but running tasks still use it: {}: \
+                {detail}; windrow biz check {name}",
             check.replace('_', " ")
         ));
     }
@@ -92,10 +92,10 @@ pub(super) async fn archive(args: &NamedWrite, shell: &Shell, verb: &str) -> Res
     };
     let done = match verb {
         "archive" => format!(
-            "archived {}: it takes no new tasks, those it has go on",
+            "archived {}: it accepts no new tasks; existing tasks continue",
             args.name
         ),
-        _ => format!("{} takes tasks again", args.name),
+        _ => format!("{} accepts tasks again", args.name),
     };
     link.show_done(&BUSINESSES, &answer, &done)
 }
@@ -110,7 +110,7 @@ pub(super) fn told(name: &str, before: &Business, after: &Business) -> Vec<Strin
     lines.extend(differences.iter().map(|one| format!("  {}", one.line())));
     lines.extend(secret(after));
     if differences.is_empty() {
-        lines.push("  the value of a secret header".to_owned());
+        lines.push("  value of a secret header".to_owned());
     }
     lines
 }
@@ -118,14 +118,21 @@ pub(super) fn told(name: &str, before: &Business, after: &Business) -> Vec<Strin
 /// Returns the line with a new signing secret, if one was created.
 pub(super) fn secret(answer: &Business) -> Option<String> {
     let secret = answer.secret.as_ref()?;
-    Some(format!("  its signing secret, shown this once  {secret}"))
+    Some(format!("  signing secret, shown only once  {secret}"))
 }
 
 /// Sets a member to null, which removes it.
 fn unset(patch: &mut Map<String, Value>, member: &str) -> Result<(), Fault> {
     let bad = || {
-        Fault::new(Exit::Usage, "this can't be unset", format!("--unset {member:?}"))
-            .hint("a member of `windrow biz show -o json`, with a dot between levels: defaults.rate")
+        Fault::new(
+            Exit::Usage,
+            "can't unset the member",
+            format!("--unset {member:?}"),
+        )
+        .hint(
+            "give a member of `windrow biz show -o json`, with a dot between levels: \
+                defaults.rate",
+        )
     };
     let mut at = patch;
     let mut names = member.split('.').peekable();

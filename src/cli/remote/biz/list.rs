@@ -125,16 +125,16 @@ pub(super) fn card(business: &Business, times: &Times) -> Card {
     }
     let pointer = Some(business.response_pointer.as_str());
     card = card
-        .maybe("result at", pointer.filter(|pointer| !pointer.is_empty()))
+        .maybe("result pointer", pointer.filter(|pointer| !pointer.is_empty()))
         .maybe("proxy", business.proxy.as_deref());
     if business.require_signature {
-        card = card.line("signature", "the handler must refuse bad ones");
+        card = card.line("signature", "handler must reject invalid ones");
     }
     if business.ca_pem.is_some() {
-        card = card.line("certificates", "authorities of its own are trusted");
+        card = card.line("certificates", "custom authorities");
     }
     if business.insecure_skip_verify {
-        card = card.toned("certificates", "any is trusted", Tone::Warn);
+        card = card.toned("certificates", "not verified", Tone::Warn);
     }
     card.line("revision", business.revision.to_string())
         .time("registered", Some(&business.created_at), times)

@@ -19,8 +19,7 @@ use crate::shell::Shell;
 use windrow_client::segment;
 
 /// Examples of registration, for the help.
-const REGISTER_EXAMPLES: &str = "\
-Examples:
+const REGISTER_EXAMPLES: &str = "Examples:
   windrow biz register push --url https://push.internal/windrow --batch 16
   windrow biz register report --command report --pool batch --force
   windrow biz register push --url https://push.internal/windrow \\
@@ -28,19 +27,18 @@ Examples:
   windrow biz register ship --request 'POST https://api.example/v1/{id}' \\
     --header 'authorization: Bearer {secret.api}' --secret api=@api.token
 
-The handler is called with pings first; one that breaks the contract isn't registered (exit 11), unless with --force.
-The secret that signs calls is printed once, on standard output; a --request and a --command without hooks have none.";
+The handler is checked with pings first; if it violates the contract, it is not registered (exit 11) unless with --force.
+The secret that signs calls is printed once on standard output; --request, and --command without hooks, have none.";
 
 /// Examples of `apply`, for the help.
-const APPLY_EXAMPLES: &str = "\
-Examples:
+const APPLY_EXAMPLES: &str = "Examples:
   windrow biz apply -f push.toml --reason \"more room\"
   windrow biz show push -o json | jq '{name, url, defaults}' |
     windrow biz apply -f -
 
-The file holds what `windrow biz show -o json` shows of a business: one as an object (TOML: the file), several as a list
-(TOML: [[business]]). What the file names becomes as it says, a table as a whole; what it doesn't name stays.
-Nothing to change is no change, and no error.";
+The file has the members of `windrow biz show -o json`: one business as an object (TOML: the file), several as a list
+(TOML: [[business]]). Members in the file are set, tables as a whole; other members keep their values.
+Applying an unchanged file does nothing.";
 
 /// Arguments of `windrow biz`.
 #[derive(Debug, Args)]
@@ -67,7 +65,7 @@ pub enum Verb {
     /// Change the settings of a business
     #[command(visible_alias = "set")]
     Edit(Box<EditArgs>),
-    /// Check that the handler keeps the contract; exit 11 if it doesn't
+    /// Check that the handler fulfils the contract; exit 11 if it doesn't
     Check(Named),
     /// Archive a business: hide it, accept no new tasks; existing ones continue
     Archive(NamedWrite),
@@ -86,7 +84,7 @@ pub enum Verb {
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
     /// List archived businesses instead
-    #[arg(long, help_heading = "Which")]
+    #[arg(long, help_heading = "Filters")]
     pub archived: bool,
     /// Flags for the number of entries.
     #[command(flatten)]

@@ -27,7 +27,7 @@ pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit,
     };
     if args.force {
         link.hint(&format!(
-            "its handler wasn't called: windrow biz check {}",
+            "handler not checked: windrow biz check {}",
             shell_word(&args.name)
         ));
     } else if link.look.form.is_for_people() {
@@ -52,7 +52,7 @@ pub(super) async fn rotate_secret(args: &NamedWrite, shell: &Shell) -> Result<Ex
     let Some(answer) = link.change(&args.write, request, Map::new()).await? else {
         return Ok(Exit::Ok);
     };
-    link.say("the old secret stays valid for 24 hours: calls carry both signatures until then");
+    link.say("the old secret stays valid for 24 hours; until then calls carry both signatures");
     tell_secret(&link, &answer)
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn send(
         }
         Err(ClientError::Problem(problem)) if problem.slug() == "name-taken" => {
             Err(Fault::from(ClientError::Problem(problem)).hint(format!(
-                "`windrow biz edit {}` changes it, with the same flags; or register it under another name",
+                "`windrow biz edit {}` changes it with the same flags; or choose another name",
                 shell_word(name)
             )))
         }
@@ -89,9 +89,9 @@ fn broken(name: &str, problem: &Problem, link: &Link<'_>) -> Fault {
     for line in checks::lines(report, false) {
         link.must_say(&line);
     }
-    let what = format!("{name} is not registered: {}", checks::failed(report));
+    let what = format!("{name} was not registered: {}", checks::failed(report));
     Fault::new(Exit::BadHandler, what, &*problem.detail)
-        .hint("correct the handler; --force registers it all the same")
+        .hint("correct the handler; --force registers it anyway")
 }
 
 /// Prints the secret on standard output. The forms `name` and `csv` have no place for it, so it goes to standard
@@ -102,10 +102,12 @@ fn tell_secret(link: &Link<'_>, answer: &Answer) -> Result<Exit, Fault> {
         return link.show_one(&BUSINESSES, answer, card);
     };
     match link.look.form {
-        Form::Table | Form::Wide => link
-            .say("its signing secret, shown this once; give it to the handler, which checks calls with it:"),
+        Form::Table | Form::Wide => link.say(
+            "signing secret, shown only once; give it to the handler, which verifies calls with \
+                it:",
+        ),
         Form::Json | Form::Ndjson => {}
-        Form::Name | Form::Csv => link.must_say(&format!("its signing secret, shown this once: {secret}")),
+        Form::Name | Form::Csv => link.must_say(&format!("signing secret, shown only once: {secret}")),
     }
     link.show_done(&BUSINESSES, answer, &secret)
 }
@@ -127,6 +129,6 @@ pub(super) async fn check(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
         return Ok(Exit::Ok);
     }
     let failed = checks::failed(&report);
-    link.say(&format!("{} breaks the contract: {failed}", args.name));
+    link.say(&format!("{} violates the contract: {failed}", args.name));
     Ok(Exit::BadHandler)
 }

@@ -31,8 +31,7 @@ pub struct Settings {
         help_heading = "Handler"
     )]
     pub command: Option<String>,
-    /// Header to send, as 'name: value'; may be repeated; authorization, cookies, tokens and the like are stored
-    /// encrypted
+    /// Header to send, as 'name: value'; may be repeated; authorization and the like are stored encrypted
     #[arg(long = "header", value_name = "HEADER", help_heading = "Handler")]
     pub headers: Vec<String>,
     /// File with headers to store encrypted, one 'name: value' per line
@@ -56,8 +55,7 @@ pub struct Settings {
     /// Accept any certificate; for test systems only
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", help_heading = "Handler")]
     pub insecure_skip_verify: Option<bool>,
-    /// Event to send to the handler: validate, prepare, stopped or finished, optionally to another URL, prepare=URL;
-    /// may be repeated
+    /// Event to send to the handler: validate, prepare, stopped or finished; prepare=URL sends it elsewhere
     #[arg(long = "hook", value_name = "HOOK", help_heading = "Handler")]
     pub hooks: Vec<String>,
     /// Display name for people
@@ -67,23 +65,19 @@ pub struct Settings {
     #[arg(long, help_heading = "Business")]
     pub pool: Option<String>,
     /// Rate of tasks that set none: 500/s, 30/m, unlimited
-    #[arg(long, help_heading = "Defaults of its tasks")]
+    #[arg(long, help_heading = "Task defaults")]
     pub rate: Option<RateLimit>,
     /// Maximum items in flight: a number or auto
-    #[arg(long, help_heading = "Defaults of its tasks")]
+    #[arg(long, help_heading = "Task defaults")]
     pub concurrency: Option<Auto<NonZeroU32>>,
     /// Number of items per call
-    #[arg(long, value_name = "N", help_heading = "Defaults of its tasks")]
+    #[arg(long, value_name = "N", help_heading = "Task defaults")]
     pub batch: Option<NonZeroU32>,
     /// Timeout of one handler call
-    #[arg(long, value_name = "SPAN", value_parser = parse_span, help_heading = "Defaults of its tasks")]
+    #[arg(long, value_name = "SPAN", value_parser = parse_span, help_heading = "Task defaults")]
     pub call_timeout: Option<Duration>,
     /// Any other setting, such as window=1500 or backoff='1s..60s x2'; may be repeated
-    #[arg(
-        long = "default",
-        value_name = "KEY=VALUE",
-        help_heading = "Defaults of its tasks"
-    )]
+    #[arg(long = "default", value_name = "KEY=VALUE", help_heading = "Task defaults")]
     pub defaults: Vec<String>,
     /// Rate of all running tasks together: 500/s, 30/m, or none
     #[arg(long, value_name = "RATE", help_heading = "Limits")]
@@ -91,8 +85,7 @@ pub struct Settings {
     /// Maximum items in flight of all tasks together, or none
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub limit_concurrency: Option<Bound<NonZeroU32>>,
-    /// Limit to share with other businesses (`windrow limit list`); may be repeated; replaces all present limits, and
-    /// '' means none
+    /// Limit to share with others (`windrow limit list`); may be repeated; replaces the present ones, '' clears
     #[arg(long = "limit", value_name = "NAME", help_heading = "Limits")]
     pub limits: Vec<String>,
 }
@@ -157,7 +150,7 @@ impl Settings {
             };
             if !["validate", "prepare", "stopped", "finished"].contains(&name) {
                 let fault = Fault::new(Exit::Usage, "unknown hook", format!("--hook {hook:?}"));
-                return Err(fault.hint("validate, prepare, stopped or finished"));
+                return Err(fault.hint("use validate, prepare, stopped or finished"));
             }
             hooks.insert(name.to_owned(), value);
         }
@@ -222,7 +215,7 @@ fn headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Map<String, Value
     let mut all = Map::new();
     for (at, line) in lines.enumerate() {
         let Some((name, value)) = line.split_once(':') else {
-            let because = format!("the {}. one has no colon", at + 1);
+            let because = format!("line {} has no colon", at + 1);
             return Err(Fault::new(Exit::Usage, "invalid header", because).hint("'name: value'"));
         };
         all.insert(name.trim().to_owned(), json!(value.trim()));
@@ -244,7 +237,7 @@ fn secret_headers(file: &Path) -> Result<Map<String, Value>, Fault> {
 fn read(file: &Path) -> Result<String, Fault> {
     fs::read_to_string(file).map_err(|error| {
         let because = format!("{}: {error}", file.display());
-        Fault::new(Exit::Rejected, "the file can't be read", because).hint("check its path and permissions")
+        Fault::new(Exit::Rejected, "can't read the file", because).hint("check its path and permissions")
     })
 }
 

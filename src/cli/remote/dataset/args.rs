@@ -9,8 +9,7 @@ use crate::link::{Named, NamedWrite, Pages, Paging, Remote, Write};
 use crate::task::args::make::RowForm;
 
 /// Examples of publishing and reading datasets, for the help.
-pub const EXAMPLES: &str = "\
-Examples:
+pub const EXAMPLES: &str = "Examples:
   windrow task create scores --csv drivers.csv --publish team-board \\
     --reduce command:rank --start
   windrow dataset generations team-board
@@ -19,7 +18,7 @@ Examples:
   windrow dataset rollback team-board 7
   windrow dataset set team-board --sink redis
 
-A finished task's results become the next generation; readers see one generation or another, never a mix.";
+The results of a finished task become the next generation; readers see exactly one generation, never a mix.";
 
 /// Arguments of `windrow dataset`.
 #[derive(Debug, Args)]

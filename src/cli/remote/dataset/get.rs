@@ -61,11 +61,7 @@ async fn print_matches(link: &Link<'_>, path: &str) -> Result<Exit, Fault> {
     let listed = link.list(Request::get(path), None).await?;
     let found: Vec<GenerationItem> = listed.things()?;
     if found.is_empty() {
-        return Err(Fault::new(
-            Exit::NotFound,
-            "nothing was found",
-            "no item has this key",
-        ));
+        return Err(Fault::new(Exit::NotFound, "not found", "no item has this key"));
     }
     let lines: String = found.iter().map(|item| line(Some(&item.output))).collect();
     link.put(lines.as_bytes())

@@ -87,12 +87,12 @@ fn sink_lines(card: Card, dataset: &Dataset, times: &Times) -> Card {
     };
     let shown = match state.generation {
         Some(no) => format!("{}, generation {no}", dataset.sink),
-        None => format!("{}, nothing yet", dataset.sink),
+        None => format!("{}, not copied yet", dataset.sink),
     };
     card.line("sink", shown)
         .time("behind since", state.behind_since.as_deref(), times)
-        .maybe("read from", state.pointer.as_deref())
-        .maybe("not copied", state.fault.as_deref())
+        .maybe("pointer", state.pointer.as_deref())
+        .maybe("copy error", state.fault.as_deref())
 }
 
 /// Executes the verb; lists the datasets without one.
@@ -136,7 +136,7 @@ async fn show(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
 /// Formats a dataset as a card.
 fn card(dataset: &Dataset, times: &Times) -> Card {
     let current = dataset.generation;
-    let current = current.map_or_else(|| "none yet".to_owned(), |no| format!("generation {no}"));
+    let current = current.map_or_else(|| "none".to_owned(), |no| format!("generation {no}"));
     let card = Card::new()
         .title(&dataset.name, Tone::Strong)
         .line("business", &dataset.business)
@@ -144,7 +144,7 @@ fn card(dataset: &Dataset, times: &Times) -> Card {
         .line("publications", dataset.publication.to_string())
         .time("published", dataset.published_at.as_deref(), times)
         .line("keeps", format!("the newest {}", dataset.keep))
-        .line("last number", dataset.last.to_string())
+        .line("last generation", dataset.last.to_string())
         .time("created", Some(&dataset.created_at), times);
     sink_lines(card, dataset, times)
 }
@@ -181,14 +181,14 @@ async fn roll_back(args: &RollBackArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let (name, no) = (&args.name, args.generation);
     if !args.write.dry_run {
-        let question = format!("Make generation {no} of {name} current again, for all readers?");
+        let question = format!("Make generation {no} of {name} current again for all readers?");
         link.confirm(Danger::Ordinary, &question)?;
     }
     let mut body = Map::new();
     body.insert("generation".to_owned(), json!(no));
     let request = Request::post(&format!("{}/rollback", path(name)));
     match link.change(&args.write, request, body).await? {
-        Some(answer) => link.show_done(&DATASETS, &answer, &format!("{name} is at generation {no} again")),
+        Some(answer) => link.show_done(&DATASETS, &answer, &format!("{name} is back at generation {no}")),
         None => Ok(Exit::Ok),
     }
 }

@@ -20,7 +20,7 @@ pub(super) async fn actors(args: &ActorsArgs, shell: &Shell) -> Result<Exit, Fau
         Form::Table | Form::Wide => ("text", "text/plain"),
         Form::Json | Form::Ndjson => ("json", "application/json"),
         Form::Name | Form::Csv => {
-            return Err(Fault::no_form("a tree is no list", "-o table, or -o json"));
+            return Err(Fault::no_form("a tree isn't a list", "use -o table or -o json"));
         }
     };
     let name = named(&link, args.node.as_deref()).await?;
@@ -45,8 +45,7 @@ pub(super) async fn actors(args: &ActorsArgs, shell: &Shell) -> Result<Exit, Fau
         }
         if terminal.is_term() {
             terminal.clear_screen().map_err(|error| {
-                Fault::new(Exit::Failed, "the terminal can't be cleared", error.to_string())
-                    .hint("leave --watch out")
+                Fault::new(Exit::Failed, "can't clear the terminal", error.to_string()).hint("omit --watch")
             })?;
         }
         // Separate snapshots that aren't drawn over one another.

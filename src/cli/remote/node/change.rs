@@ -48,12 +48,12 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
         return link.show_one(&NODES, &answer, card);
     }
     link.hint(&format!(
-        "windrow node undrain {} lets it take tasks again",
+        "windrow node undrain {} makes it accept tasks again",
         shell_word(&args.node)
     ));
     screen::put(&drained(&args.node, &answer.read()?, has_heir))?;
     if !has_heir {
-        link.must_say("warning: no other node takes tasks; they wait until a node is undrained");
+        link.must_say("warning: no other node accepts tasks; they wait until a node is undrained");
     }
     Ok(Exit::Ok)
 }
@@ -77,15 +77,15 @@ fn is_busy(node: &Node) -> bool {
 fn drained(name: &str, node: &Node, has_heir: bool) -> String {
     let state = node.state.as_str();
     let what = match (state, node.runs.len()) {
-        ("silent" | "fenced", _) => "it gives no sign; others take over what it has".to_owned(),
-        (_, 0) => "nothing runs on it".to_owned(),
+        ("silent" | "fenced", _) => "not responding; other nodes take over its runs".to_owned(),
+        (_, 0) => "no runs".to_owned(),
         // A node with its own database hands nothing over and counts as drained at once.
-        ("drained", 1) => "1 run goes on to its end".to_owned(),
-        ("drained", runs) => format!("{runs} runs go on to their end"),
+        ("drained", 1) => "1 run continues to its end".to_owned(),
+        ("drained", runs) => format!("{runs} runs continue to their end"),
         (_, 1) if has_heir => "1 run is handed over".to_owned(),
         (_, runs) if has_heir => format!("{runs} runs are handed over"),
-        (_, 1) => "1 run stops, and waits".to_owned(),
-        (_, runs) => format!("{runs} runs stop, and wait"),
+        (_, 1) => "1 run stops and waits".to_owned(),
+        (_, runs) => format!("{runs} runs stop and wait"),
     };
     format!("{name}: {state}; {what}")
 }
@@ -131,7 +131,7 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
         return Ok(Exit::Ok);
     };
     let (before, after): (Option<Node>, Node) = (serde_json::from_value(before).ok(), answer.read()?);
-    let mut done = format!("{}, until its next restart", args.node);
+    let mut done = format!("{} until its next restart", args.node);
     let mut tell = |member: &str, of: fn(&Node) -> Option<&str>| {
         let difference = Difference {
             member: member.to_owned(),

@@ -116,7 +116,7 @@ pub(super) fn card(node: &Node, times: &Times) -> Card {
         .line("capacity", capacity)
         .line(
             "tasks",
-            format!("{} running  {waiting} waiting for room", node.runs.len()),
+            format!("{} running  {waiting} waiting for capacity", node.runs.len()),
         )
         .maybe("runs", listed(&node.runs))
         .line("pools", node.pools.join(","))
@@ -124,7 +124,7 @@ pub(super) fn card(node: &Node, times: &Times) -> Card {
         .maybe("log", node.log_filter.as_deref())
         .time("seen", node.last_seen.as_deref(), times);
     if !node.run_tasks {
-        return card.toned("tasks", "it is configured to run none", Tone::Warn);
+        return card.toned("tasks", "disabled by the configuration", Tone::Warn);
     }
     card
 }

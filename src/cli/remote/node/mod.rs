@@ -24,22 +24,20 @@ Examples:
   windrow node actors n1 --depth 2 -o json";
 
 /// Examples of draining, for the help.
-const DRAIN_EXAMPLES: &str = "\
-Examples:
+const DRAIN_EXAMPLES: &str = "Examples:
   windrow node drain n2 --reason \"new kernel\" --wait
   windrow node undrain n2
 
-Any node can be asked, also while n2 itself can't be reached. Other nodes take its tasks over; where there is none, they
-wait until a node is undrained. A node with a database of its own hands nothing over: what runs there goes on to its
+Any node accepts the command, even while n2 is unreachable. Other nodes take over its tasks; without another node they
+wait until one is undrained. A node with its own database hands nothing over: its runs continue to their
 end.";
 
 /// Examples of changing a node, for the help.
-const SET_EXAMPLES: &str = "\
-Examples:
+const SET_EXAMPLES: &str = "Examples:
   windrow node set n1 --capacity 3000/s --reason \"the new database\"
   windrow node set n1 --log-filter info,windrow_engine=debug
 
-It holds until the node's next restart; config.toml says what it begins with.";
+Changes last until the node's next restart; config.toml has the initial values.";
 
 /// Arguments of `windrow node`.
 #[derive(Debug, Args)]

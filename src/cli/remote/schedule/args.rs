@@ -17,8 +17,7 @@ windrow schedule create [OPTIONS] BUSINESS SCHEDULE
                         --total N|--url URL|--items JSON";
 
 /// Examples of creating and checking a schedule, for the help.
-const CREATE_EXAMPLES: &str = "\
-Examples:
+const CREATE_EXAMPLES: &str = "Examples:
   windrow schedule create push team-board --every 30m --total 2000000 \\
     --rate 2000/s --overlap queue
   windrow schedule create mail nightly --cron '0 3 * * *' --zone Europe/Berlin \\
@@ -26,8 +25,8 @@ Examples:
     --name 'nightly-{fire_time:date}'
   windrow schedule create mail nightly --cron '0 3 * * *' --total 10 --dry-run
 
-Each fire makes a task and starts it. Texts of the task may have {fire_time} and {previous_fire_time} in them, with :date,
-:time, :unix or :ms behind the name.";
+Each fire creates and starts a task. Its texts may contain {fire_time} and {previous_fire_time}, with an optional :date,
+:time, :unix or :ms after the name.";
 
 /// Arguments of `windrow schedule`.
 #[derive(Debug, Args)]
@@ -130,7 +129,7 @@ impl OverlapWord {
 
 /// Flags for the times of a schedule.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "When")]
+#[command(next_help_heading = "Time")]
 pub struct When {
     /// Times as 'minute hour day month weekday', such as '0 3 * * *'; or six fields with seconds first
     #[arg(long, value_name = "EXPRESSION", conflicts_with = "every")]
@@ -201,7 +200,7 @@ pub struct CreateArgs {
     #[command(flatten)]
     pub when: When,
     /// Create the schedule paused
-    #[arg(long, help_heading = "When")]
+    #[arg(long, help_heading = "Time")]
     pub paused: bool,
     /// Flags for the source of items, which is read anew for each fire.
     #[command(flatten)]
@@ -257,7 +256,6 @@ pub struct BackfillArgs {
     /// Schedule to backfill: s7, or business/name
     pub schedule: String,
     /// First time to backfill; yesterday 18:00, 8h or RFC 3339, in the schedule's zone unless it names one
-    /// (2026-01-05 06:00 Europe/Berlin)
     #[arg(long, value_name = "TIME")]
     pub from: String,
     /// End of the times to backfill, not included, as for --from; defaults to now

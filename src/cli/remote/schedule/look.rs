@@ -68,28 +68,28 @@ pub(super) const FIRES: Listing<Zoned> = Listing {
         Column::maybe("WHY", Keep::Rank(60), 10, |one| one.fire.text.as_deref()),
     ],
     name: |one| one.fire.time.clone(),
-    none: "it has not fired yet",
+    none: "no fires yet",
 };
 
 /// Listing of fires that a backfill would order.
 pub(super) const ORDERED: Listing<Zoned> = Listing {
     columns: &[
         Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
-        Column::maybe("TASK'S NAME", Keep::Always, 8, |one| one.fire.name.as_deref()),
+        Column::maybe("TASK NAME", Keep::Always, 8, |one| one.fire.name.as_deref()),
         Column::new("OUTCOME", Side::Left, Keep::Rank(50), 7, outcome),
     ],
     name: |one| one.fire.time.clone(),
-    none: "none: those times have their fires",
+    none: "none: all those times already have fires",
 };
 
 /// Listing of future fire times.
 const NEXT: Listing<Zoned> = Listing {
     columns: &[
         Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
-        Column::time("FROM NOW", Keep::Always, |one: &Zoned| Some(&one.fire.time)).named("from_now"),
+        Column::time("IN", Keep::Always, |one: &Zoned| Some(&one.fire.time)).named("from_now"),
     ],
     name: |one| one.fire.time.clone(),
-    none: "it fires no more",
+    none: "no more fires",
 };
 
 /// Formats a fire time such as `2026-01-05T02:00:00Z (Mon 03:00 CET)`. The local time of the schedule's zone follows
@@ -194,7 +194,7 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
         };
         let (fire, address) = (schedule.last_fire.as_ref(), address(schedule));
         let gives_up = match fire.is_some_and(|fire| fire.outcome == "pending") {
-            true => format!("; windrow schedule skip {} gives it up", shell_word(&address)),
+            true => format!("; windrow schedule skip {} drops it", shell_word(&address)),
             false => String::new(),
         };
         link.hint(&format!(
@@ -224,7 +224,7 @@ pub(super) async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
     if open(&schedule).is_some() {
         let address = address(&schedule.schedule);
         link.hint(&format!(
-            "windrow schedule skip {} gives up what is pending or queued",
+            "windrow schedule skip {} drops pending and queued fires",
             shell_word(&address)
         ));
     }
@@ -234,8 +234,8 @@ pub(super) async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
 /// Formats the unfinished fires: `1 pending (being made, or tried again)  2 queued (until nothing of it runs)`.
 fn open(schedule: &ScheduleAhead) -> Option<String> {
     let open = [
-        (schedule.pending, "pending", "being made, or tried again"),
-        (schedule.queued, "queued", "until nothing of it runs"),
+        (schedule.pending, "pending", "creating the task, or retrying"),
+        (schedule.queued, "queued", "waiting for the previous task to end"),
     ];
     let open: Vec<String> = open
         .iter()
@@ -299,7 +299,7 @@ pub(super) fn card(ahead: &ScheduleAhead, times: &Times) -> Card {
         card = card.line(when_next, format!("{} ({})", exact(at), times.text(at)));
     }
     card.maybe("task", schedule.task.as_ref().map(|task| task.get()))
-        .line("made by", &schedule.created_by)
+        .line("created by", &schedule.created_by)
         .line("revision", schedule.revision.to_string())
         .time("updated", Some(&schedule.updated_at), times)
 }
@@ -334,7 +334,7 @@ pub(super) async fn next(args: &NextArgs, shell: &Shell) -> Result<Exit, Fault> 
         .await?;
     let schedule = of(&link, &place).await?;
     if schedule.paused {
-        link.say("paused: none of these happens before `windrow schedule resume`");
+        link.say("paused: none of these fires before `windrow schedule resume`");
     }
     let at = |time| Fire {
         time,

@@ -47,7 +47,7 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     warn(&link, &made);
     let schedule = &made.schedule;
     let next = match made.next_fires.first().filter(|_| !schedule.paused) {
-        Some(next) => format!("fires first {}", link.times(&answer).text(next)),
+        Some(next) => format!("first fire {}", link.times(&answer).text(next)),
         None => "paused".to_owned(),
     };
     let line = format!("created  {}  {}   {next}", schedule.id, address(schedule));
@@ -60,8 +60,8 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = Draft::default();
     draft.put_option("task", task_change(args)?)?;
     if draft.is_empty() && args.when.is_empty() {
-        let fault = Fault::new(Exit::Usage, "nothing to change", "no flag says what");
-        return Err(fault.hint("windrow schedule set --help lists what can be changed"));
+        let fault = Fault::new(Exit::Usage, "nothing to change", "no change was given");
+        return Err(fault.hint("windrow schedule set --help lists the flags"));
     }
     let path = place(&link, &args.schedule).await?;
     let before = link.get(&path).await?;
@@ -137,8 +137,8 @@ fn warn(link: &Link<'_>, schedule: &ScheduleAhead) {
 fn when(draft: &mut Draft, when: &When, clocks: Option<&str>, link: &Link<'_>) -> Result<(), Fault> {
     for (flag, given) in [("--every", &when.every), ("--jitter", &when.jitter)] {
         if let Some(Err(why)) = given.as_deref().map(span) {
-            let fault = Fault::new(Exit::Usage, format!("{flag} can't be used"), why);
-            return Err(fault.hint(format!("{flag} 30m; s, m, h and d are units")));
+            let fault = Fault::new(Exit::Usage, format!("invalid {flag}"), why);
+            return Err(fault.hint(format!("{flag} 30m; units are s, m, h and d")));
         }
     }
     draft.put_option("cron", when.cron.as_ref())?;
@@ -172,7 +172,7 @@ fn time(
 fn task(args: &CreateArgs) -> Result<Draft, Fault> {
     check_url(
         args.items.url.as_deref(),
-        "each fire fetches its items anew: put the file where the node reaches it over HTTP",
+        "every fire fetches its items again: serve the file over HTTP at a URL the node can reach",
     )?;
     let mut task = Draft::default();
     task.identity(&args.identity)?;

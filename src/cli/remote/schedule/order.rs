@@ -34,7 +34,7 @@ pub(super) async fn pause(args: &OneWrite, pauses: bool, shell: &Shell) -> Resul
     let after: ScheduleAhead = answer.read()?;
     let address = address(&after.schedule);
     let line = match after.next_fires.first().filter(|_| !pauses) {
-        Some(next) => format!("{address}  fires next {}", link.times(&answer).text(next)),
+        Some(next) => format!("{address}  next fire {}", link.times(&answer).text(next)),
         None => format!("{address}  paused"),
     };
     link.show_done(&SCHEDULES, &answer, &line)
@@ -45,10 +45,7 @@ pub(super) async fn delete(args: &OneWrite, shell: &Shell) -> Result<Exit, Fault
     let link = Link::open(&args.write.remote, shell)?;
     let path = place(&link, &args.schedule).await?;
     if !args.write.dry_run {
-        let question = format!(
-            "Delete the schedule {} and what is known of its fires?",
-            args.schedule
-        );
+        let question = format!("Delete the schedule {} and its fire history?", args.schedule);
         link.confirm(Danger::Final, &question)?;
     }
     match link
@@ -97,9 +94,9 @@ pub(super) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit, Fault> 
     };
     let skipped: Page<Fire> = answer.read()?;
     let line = match skipped.items.len() {
-        0 => format!("{}  no fire waits", args.schedule),
+        0 => format!("{}  no pending or queued fires", args.schedule),
         count => format!(
-            "{}  {} given up",
+            "{}  {} dropped",
             args.schedule,
             human::counted(count as u64, "fire")
         ),
@@ -162,7 +159,7 @@ async fn try_skip(
         screen::put(&FIRES.table(&fires, &link.times(&answer), link.look.paper, wide))?;
     }
     link.say(&format!(
-        "{} would be given up",
+        "{} would be dropped",
         human::counted(fires.len() as u64, "fire")
     ));
     Ok(Exit::Ok)

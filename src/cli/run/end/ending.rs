@@ -48,8 +48,10 @@ impl JobRun<'_> {
         }
         if task.tuning.results == Results::Off {
             let because = format!("{} ran without --results-out", task.id);
-            return Err(Fault::new(Exit::Conflict, "the job kept no results", because)
-                .hint("--restart begins it anew, with them"));
+            return Err(
+                Fault::new(Exit::Conflict, "the job's results weren't kept", because)
+                    .hint("--restart runs it again and keeps them"),
+            );
         }
         let source = self.source_of(task).await?;
         self.check_shown(&*source).await?;
@@ -61,10 +63,10 @@ impl JobRun<'_> {
 
     /// Reports that the run was cut off, and how to resume it.
     pub(in crate::run) fn tell_cut(&self, how: &str) -> Result<Exit, Fault> {
-        let because = "calls in flight were ended and will be repeated";
-        self.shell.screen.must_say(&format!("cut off: {because}; {how}"));
+        let because = "calls in flight were aborted and will be repeated";
+        self.shell.screen.must_say(&format!("aborted: {because}; {how}"));
         if self.args.output == Output::Json {
-            let cut = Fault::new(Exit::Interrupted, "the run was cut off", because);
+            let cut = Fault::new(Exit::Interrupted, "the run was aborted", because);
             screen::print_json(&cut.hint(how).json())?;
         }
         Ok(Exit::Interrupted)
@@ -81,7 +83,7 @@ impl JobRun<'_> {
         {
             let again = command_in(name, self.args.state.as_deref());
             self.say(&format!(
-                "its results are kept: {again} --results-out FILE writes them all"
+                "results are kept: {again} --results-out FILE writes them all"
             ));
         }
     }
@@ -126,7 +128,7 @@ impl JobRun<'_> {
             Output::Table => {
                 let again = match &self.args.results.out {
                     _ if self.args.only_failed => "",
-                    Some(_) => " with --only-failed in place of --results-out",
+                    Some(_) => " with --only-failed instead of --results-out",
                     None => " with --only-failed",
                 };
                 let hint = self.args.failures_out.is_none().then_some(again);
@@ -154,16 +156,17 @@ fn already(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
     let again = match args.resume.is_some() {
         true => "--restart runs the job again",
         false => {
-            "--restart runs the job again, --name NAME runs it beside, --if-finished says what it means to a script"
+            "--restart runs the job again, --name NAME starts another one, --if-finished sets the exit \
+                code for scripts"
         }
     };
     let recovered = net.map_or(0, |net| net.recovered);
     let (good, failed) = match task.counters.failed {
         0 => ("", ""),
-        failed if recovered >= failed => (", and --only-failed recovered what it failed", ""),
-        _ if recovered > 0 => ("", "--only-failed goes over what is failed still, "),
-        _ => ("", "--only-failed goes over what it failed, "),
+        failed if recovered >= failed => (", --only-failed recovered its failures", ""),
+        _ if recovered > 0 => ("", "--only-failed retries the remaining failures, "),
+        _ => ("", "--only-failed retries its failures, "),
     };
     let (id, status, other) = (task.id, task.status, identity::aside(task, net, args));
-    format!("{id} {status} already{when}{other}{good}, nothing was done now; {failed}{again}")
+    format!("{id} already {status}{when}{other}{good}, nothing to do; {failed}{again}")
 }

@@ -67,19 +67,19 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     let Some(path) = &args.failures_out else {
         return Ok(());
     };
-    let what = format!("failures can't be written to {}", path.display());
+    let what = format!("can't write failures to {}", path.display());
     if path
         .extension()
         .is_some_and(|end| end.eq_ignore_ascii_case("csv"))
     {
-        let because = "each failure is a line of JSON, and by its name the file would be taken for CSV";
+        let because = "failures are lines of JSON, but the name looks like CSV";
         let named = path.with_extension("ndjson");
         return Err(
             Fault::new(Exit::Usage, what, because).hint(format!("--failures-out {}", named.display()))
         );
     }
     let because = if path.as_os_str() == "-" {
-        (args.output == Output::Json).then(|| "standard output takes the JSON summary".to_owned())
+        (args.output == Output::Json).then(|| "standard output has the JSON summary".to_owned())
     } else {
         unusable(path, args)
     };
@@ -89,7 +89,7 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     } else {
         ", or - for standard output"
     };
-    let hint = format!("name a file of its own in a directory that exists{or_stdout}");
+    let hint = format!("name a separate file in an existing directory{or_stdout}");
     Err(Fault::new(Exit::Usage, what, because).hint(hint))
 }
 
@@ -102,7 +102,7 @@ fn unusable(path: &Path, args: &RunArgs) -> Option<String> {
         return Some(format!("the run needs that file: it is {}", used.display()));
     }
     if out_file::is_foreign(path, &[LINE_BEGINNING]) {
-        return Some("it is there already, and what it holds are no failures".to_owned());
+        return Some("the file exists and is not a failures file".to_owned());
     }
     out_file::unmakeable(path)
 }
@@ -111,7 +111,7 @@ fn unusable(path: &Path, args: &RunArgs) -> Option<String> {
 /// complete.
 pub(in crate::run) async fn write(of: Failed<'_>, path: &Path) -> Result<u64, Fault> {
     let failed = |error: io::Error| {
-        let what = format!("the failed items can't be written to {}", path.display());
+        let what = format!("can't write the failed items to {}", path.display());
         Fault::new(Exit::Failed, what, of_file(&error))
             .hint("run the same command again with another --failures-out; the run itself is saved")
     };
@@ -141,7 +141,7 @@ pub(in crate::run) fn write_none(args: &RunArgs) -> Result<(), Fault> {
     Half::beside(path)
         .and_then(|(half, _)| half.name())
         .map_err(|error| {
-            let what = format!("the failed items can't be written to {}", path.display());
+            let what = format!("can't write the failed items to {}", path.display());
             Fault::new(Exit::Failed, what, of_file(&error))
         })
 }

@@ -13,7 +13,7 @@ use crate::run::args::RunArgs;
 pub(super) fn unfit(path: &Path) -> Option<&'static str> {
     let Ok(there) = path.metadata() else {
         let is_link = path.is_symlink();
-        return is_link.then_some("it is a link to a file that doesn't exist");
+        return is_link.then_some("it is a link to a missing file");
     };
     if there.is_dir() {
         return Some("it is a directory");
@@ -28,7 +28,7 @@ pub(super) fn unfit(path: &Path) -> Option<&'static str> {
         .and_then(|out| out.metadata());
     is_stdout
         .is_ok_and(|out| is_same(&there, &out))
-        .then_some("standard output goes there")
+        .then_some("standard output is redirected there")
 }
 
 /// Returns the file of the command line that this path refers to: items, configuration, secrets, the handler and its
@@ -70,8 +70,8 @@ pub(super) fn unmakeable(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     Some(match folder {
         Some(folder) if !folder.exists() => "its directory does not exist".to_owned(),
-        Some(folder) if !folder.is_dir() => format!("{} is no directory", folder.display()),
-        _ => format!("no file can be made there: {error}"),
+        Some(folder) if !folder.is_dir() => format!("{} is not a directory", folder.display()),
+        _ => format!("can't create a file there: {error}"),
     })
 }
 
@@ -117,7 +117,7 @@ impl Drop for Half {
         if let Err(error) = fs::remove_file(&self.path)
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!(path = %self.path.display(), %error, "a half-written file is left");
+            tracing::warn!(path = %self.path.display(), %error, "an incomplete file was left behind");
         }
     }
 }

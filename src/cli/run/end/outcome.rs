@@ -9,7 +9,7 @@ use super::stop_hint;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::judgement::of_them_unconfirmed;
-use crate::output::table::human::{self, seconds, who};
+use crate::output::table::human::{self, span, who};
 use crate::run::kept::only_failed::Net;
 use crate::run::kept::resume::goes_on_at;
 use windrow_core::explain::rate_text;
@@ -96,9 +96,12 @@ impl Outcome {
     pub(in crate::run) fn disk_note(&self) -> Option<String> {
         let resume = match self.task.status.is_terminal() {
             true => String::new(),
-            false => format!("; make room, then {}", crate::run::kept::resume::how(&self.task)),
+            false => format!(
+                "; free disk space, then {}",
+                crate::run::kept::resume::how(&self.task)
+            ),
         };
-        let note = "the disk with the progress was full for a while: it was saved late, and nothing was lost";
+        let note = "the progress disk was full for a while: saving was delayed, but nothing was lost";
         self.seen.disk_full.then(|| format!("{note}{resume}"))
     }
 
@@ -224,7 +227,7 @@ impl Outcome {
             text += &format!(
                 "\n  {:<10} {}, {}",
                 "took",
-                seconds(took),
+                span(took),
                 rate_text(self.mean_rate())
             );
         }
@@ -292,7 +295,7 @@ impl Outcome {
         if let Some(again) = again {
             let first = ["once the job has finished, ", ""][usize::from(self.task.status.is_terminal())];
             add(format_args!(
-                "hint: {first}the same command{again} goes over them again, with --failures-out FILE it writes them all"
+                "hint: {first}the same command{again} retries them, --failures-out FILE writes them all"
             ));
         }
     }
@@ -305,11 +308,11 @@ impl Outcome {
     pub(in crate::run) fn stop_note(&self) -> Option<String> {
         let task = &self.task;
         match (task.status, task.stop_reason) {
-            (Status::Cancelled, _) => Some(format!("{} is cancelled; --restart begins anew", task.id)),
+            (Status::Cancelled, _) => Some(format!("{} is cancelled; --restart starts over", task.id)),
             (Status::Stopped, None | Some(StopReason::Operator)) => {
                 let repeats = match (&self.seen.trouble, task.counters.parked) {
-                    (None, 0) => "nothing will repeat",
-                    _ => "what is done is not done again, what failed is tried again",
+                    (None, 0) => "no call is repeated",
+                    _ => "completed items are not repeated, failed ones are retried",
                 };
                 let at = self.goes_on_at.0;
                 let stopped = format!(

@@ -350,20 +350,20 @@ impl Writer {
     }
 
     fn unread(&self, error: &dyn std::fmt::Display) -> Fault {
-        let what = format!("the results of {} can't be read", self.task.id);
+        let what = format!("can't read the results of {}", self.task.id);
         Fault::new(Exit::Failed, what, error.to_string())
-            .hint("run the same command again: it goes on where it was")
+            .hint("run the same command again: it resumes the job")
     }
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> Fault {
-    let what = format!("results can't be written to {}", path.display());
+    let what = format!("can't write results to {}", path.display());
     let hint = match error.kind() {
         io::ErrorKind::StorageFull => {
-            "make room on that disk, then run the same command again: nothing is lost, it goes on where it was; or name \
-             another --results-out"
+            "free disk space, then run the same command again: it resumes without losses; or name \
+                another --results-out"
         }
-        _ => "nothing is lost: run the same command again, also with another --results-out",
+        _ => "run the same command again, also with another --results-out; no data is lost",
     };
     Fault::new(Exit::Failed, what, of_file(error)).hint(hint)
 }

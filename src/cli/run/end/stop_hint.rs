@@ -5,27 +5,27 @@ use windrow_core::task::lifecycle::StopReason;
 /// Returns the hint for a task that stopped by itself. `resume` is the command that resumes it.
 pub(super) fn hint(reason: StopReason, resume: &str) -> String {
     let first = match reason {
-        StopReason::ErrorBudget => "look at the failures, fix the handler or raise --error-budget; ",
-        StopReason::ItemExhausted => "fix what the item needs, or --on-exhausted fail; ",
+        StopReason::ErrorBudget => "check the failures, fix the handler or raise --error-budget; ",
+        StopReason::ItemExhausted => "fix the cause, or use --on-exhausted fail; ",
         StopReason::HandlerUnreachable => {
             return format!(
-                "start the handler, or correct what is said of it (--url, its certificate, the command); nothing was \
-                 charged, {resume}, and --wait waits for it"
+                "start the handler, or correct its URL, certificate or command; no attempt was \
+                    counted; {resume}, --wait waits for the handler"
             );
         }
-        StopReason::NoItemSucceeds => "look at the handler's own log, fix it; ",
-        StopReason::ReduceFailed => "fix what --reduce runs or calls (the generation before stays current); ",
+        StopReason::NoItemSucceeds => "check the handler's log and fix it; ",
+        StopReason::ReduceFailed => "fix the --reduce handler (the previous generation stays current); ",
         StopReason::HandlerGone | StopReason::HandlerRejected => {
-            "see with `windrow try` what is sent and what comes back, fix it; "
+            "compare requests and responses with `windrow try`, fix the handler; "
         }
         StopReason::SourceChanged => {
-            return "bring the old content back and resume, or begin anew with --restart".to_owned();
+            return "restore the old content and resume, or start over with --restart".to_owned();
         }
         StopReason::CheckpointCorrupt => {
-            return "bring the state directory back from a backup, or begin anew with --restart".to_owned();
+            return "restore the state directory from a backup, or start over with --restart".to_owned();
         }
         StopReason::RecoveriesExhausted | StopReason::CrashLoop => {
-            "look at the failures and at -v, fix the handler; "
+            "check the failures and the output of -v, fix the handler; "
         }
         StopReason::Operator | StopReason::Business | StopReason::CanaryDone | StopReason::Deadline => "",
     };

@@ -16,14 +16,14 @@ use windrow_node::handlers::{HandlerChoice, cores};
 use windrow_node::sources::OpenedSource;
 
 /// Summary of faults about `--each`.
-const WHAT: &str = "--each can't be used";
+const WHAT: &str = "can't use --each";
 
 /// Prefix of variables that only a shell would expand.
 const SHELL_VARIABLE: &str = "$ROW_";
 
 /// Note printed once if nobody keeps the output of the programs.
-const DISCARDED: &str = "what the programs print is discarded: --results-out FILE keeps it, an answer for each item \
-                         (for a job that has begun: with --restart)";
+const DISCARDED: &str = "the output of the programs is discarded: --results-out FILE keeps one result \
+    per item (for an existing job: with --restart)";
 
 /// Argument group that provides `--each`: the flag, or a job that has it. Each command defines its members.
 pub(crate) const WITH_PROGRAM: &str = "program";
@@ -32,19 +32,16 @@ pub(crate) const WITH_PROGRAM: &str = "program";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Handler")]
 pub struct EachArgs {
-    /// Start this program for each item: {column}, {index}, {key} and {} in its arguments are replaced by the item's.
-    /// A single text is split into words as a shell would, but without a shell; or give the words separately: --each
-    /// -- COMMAND…
+    /// Program to start for each item; {column}, {index}, {key} and {} in its arguments are replaced
     #[arg(long, value_name = "COMMAND", num_args = 0..=1, default_missing_value = "", conflicts_with = "request")]
     pub each: Option<String>,
-    /// Run the text of --each with sh; a column is the variable "$ROW_column" there, and never part of the text
+    /// Run the text of --each with sh, where a column is the variable "$ROW_column"
     #[arg(long, requires = "each")]
     pub shell: bool,
     /// Let values of --each start an argument with -; programs may take them for options
     #[arg(long, requires = WITH_PROGRAM)]
     pub allow_dashes: bool,
-    /// Exit codes of --each that mean a dependency is down, besides 75, separated by commas; they cost an item no
-    /// attempt unless it alone gets them; for curl: 6,7,28
+    /// Exit codes of --each, besides 75, that mean a dependency is down and cost no attempt; for curl: 6,7,28
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=255), requires = WITH_PROGRAM)]
     pub unavailable_exit: Vec<u8>,
 }
@@ -70,10 +67,10 @@ impl EachArgs {
         let Some(text) = &self.each else { return Ok(None) };
         check_unused(beside.http)?;
         if beside.batch.get() > 1 {
-            let because = format!("--batch {} asks for several items in one call", beside.batch);
+            let because = format!("--batch {} puts several items into one call", beside.batch);
             return Err(
                 Fault::new(Exit::Usage, "--each starts one process for each item", because)
-                    .hint("without --batch; --concurrency N is how many run at once"),
+                    .hint("omit --batch; --concurrency N sets the number of parallel processes"),
             );
         }
         let recipe = self.recipe(text, beside.words)?;
@@ -138,10 +135,10 @@ impl EachArgs {
     fn recipe(&self, text: &str, words: &[OsString]) -> Result<Recipe, Fault> {
         let recipe = match (self.shell, text.is_empty(), words.is_empty()) {
             (_, false, false) => {
-                let because = "it has a text, and there are words after -- too";
+                let because = "it has a text, and words follow -- too";
                 return Err(usage(
                     because,
-                    "one of them: --each 'COMMAND…', or --each -- COMMAND…",
+                    "use one of them: --each 'COMMAND…', or --each -- COMMAND…",
                 ));
             }
             (_, true, true) => {
@@ -152,7 +149,7 @@ impl EachArgs {
                 ));
             }
             (true, true, _) => {
-                let because = "--shell runs one text";
+                let because = "--shell needs one text";
                 return Err(usage(because, "--shell --each 'sort \"$ROW_in\" > \"$ROW_out\"'"));
             }
             (true, false, _) => ShellText::parse(text).map(Recipe::Shell),
@@ -162,10 +159,7 @@ impl EachArgs {
                 let words: Option<Vec<&str>> = words.collect();
                 let Some(words) = words else {
                     let because = "an argument is not UTF-8";
-                    return Err(usage(
-                        because,
-                        "name it by a column, or in a script that is called",
-                    ));
+                    return Err(usage(because, "pass it as a column, or inside a script"));
                 };
                 Argv::parse(&words, self.allow_dashes).map(Recipe::Argv)
             }
@@ -185,20 +179,20 @@ fn usage(because: &str, hint: &str) -> Fault {
 /// Splits a command into words as a shell would. Refuses syntax that only a shell understands.
 fn split(text: &str) -> Result<Vec<String>, Fault> {
     let Some(words) = shlex::split(text) else {
-        let because = "it has a quote without its other one, or ends with \\";
-        return Err(usage(because, "as words of their own: --each -- COMMAND…"));
+        let because = "it has an unclosed quote or ends with \\";
+        return Err(usage(because, "give separate words: --each -- COMMAND…"));
     };
     if let Some(word) = words.iter().find(|word| word.contains(SHELL_VARIABLE)) {
-        let because = format!("{word} would stay as it is: no shell is involved");
-        let hint = "{column} for a value; or --shell before --each, where $ROW_column is one";
+        let because = format!("{word} would not be expanded: there is no shell");
+        let hint = "use {column} for a value; or --shell before --each, where $ROW_column is one";
         return Err(usage(&because, hint));
     }
     match shell_syntax::found(text) {
         None => Ok(words),
         Some(word) => {
-            let because = format!("{word} would be taken as it is: no shell is involved");
-            let hint = "--shell --each 'sort \"$ROW_in\" > \"$ROW_out\"'; where it is meant as it is, '…' around it, or \
-                        --each -- COMMAND…";
+            let because = format!("{word} would be taken literally: there is no shell");
+            let hint = "--shell --each 'sort \"$ROW_in\" > \"$ROW_out\"'; to pass it literally, quote \
+                it as '…' or use --each -- COMMAND…";
             Err(usage(&because, hint))
         }
     }
@@ -208,8 +202,8 @@ fn split(text: &str) -> Result<Vec<String>, Fault> {
 fn hint(why: &ProgramFault) -> &'static str {
     match why {
         ProgramFault::NoProgram => "--each 'gzip -k {file}'",
-        ProgramFault::ProgramVaries(_) => "--shell --each '\"$ROW_program\" …', if that is meant",
-        ProgramFault::Argument(..) => "{column} for a value, {{ and }} for braces",
+        ProgramFault::ProgramVaries(_) => "--shell --each '\"$ROW_program\" …', if intended",
+        ProgramFault::Argument(..) => "use {column} for a value, {{ and }} for braces",
     }
 }
 
@@ -240,14 +234,14 @@ mod tests {
         let flag = ["--shell".into(), "wc".into()];
         let cases: [(&str, bool, &[OsString], &str); 9] = [
             ("", false, &[], "names no program"),
-            ("", true, &words, "runs one text"),
-            ("true", false, &words, "words after --"),
-            ("", false, &flag, "--shell stands where the program does"),
-            ("echo 'x", false, &[], "a quote without its other one"),
+            ("", true, &words, "needs one text"),
+            ("true", false, &words, "words follow --"),
+            ("", false, &flag, "--shell is in the program's place"),
+            ("echo 'x", false, &[], "an unclosed quote"),
             ("echo {x", false, &[], "part of no placeholder"),
             ("{x} y", false, &[], "has a placeholder"),
-            ("cat {x} 2>/dev/null", false, &[], "no shell is involved"),
-            ("echo \"$ROW_x\"", false, &[], "would stay as it is"),
+            ("cat {x} 2>/dev/null", false, &[], "there is no shell"),
+            ("echo \"$ROW_x\"", false, &[], "would not be expanded"),
         ];
         for (text, shell, words, because) in cases {
             let fault = each(text, shell).recipe(text, words).expect_err("refused");

@@ -36,7 +36,7 @@ pub(in crate::run) fn note(task: &TaskView, args: &RunArgs) -> Option<String> {
     let before = before(task, None, args)?;
     let id = task.id;
     Some(format!(
-        "{id} was begun with another handler ({before}); what is left goes to this one"
+        "{id} was started with another handler ({before}); this one processes the rest"
     ))
 }
 

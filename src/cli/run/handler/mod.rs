@@ -39,11 +39,14 @@ pub(crate) fn wanted<'a>(
     };
     if let Some(name) = unfilled(url) {
         let because = format!(
-            "{name} of --url would be sent as it stands: --url calls one address, with the items in the body"
+            "{name} in --url would be sent literally: --url calls one address, with the items in the \
+                body"
         );
-        let hint =
-            format!("one request an item: --request 'POST {url}'; braces that are meant are %7B and %7D");
-        return Err(Fault::new(Exit::Usage, "the handler can't be used", because).hint(hint));
+        let hint = format!(
+            "use one request per item: --request 'POST {url}'; write literal braces as %7B and \
+                %7D"
+        );
+        return Err(Fault::new(Exit::Usage, "can't use the handler", because).hint(hint));
     }
     let headers = http
         .headers
@@ -69,10 +72,9 @@ pub(in crate::run) fn check_program(words: &[OsString]) -> Result<(), Fault> {
         .and_then(|word| word.to_str())
         .filter(|word| word.starts_with('-'));
     let Some(flag) = flag else { return Ok(()) };
-    let because = format!("{flag} stands where the program does: directly behind --");
-    let hint =
-        "flags of windrow stand before --; a text for sh needs none: --shell --each 'wc -c \"$ROW_path\"'";
-    Err(Fault::new(Exit::Usage, "the handler can't be used", because).hint(hint))
+    let because = format!("{flag} is in the program's place, directly after --");
+    let hint = "put windrow's flags before --; for a shell text use: --shell --each 'wc -c \"$ROW_path\"'";
+    Err(Fault::new(Exit::Usage, "can't use the handler", because).hint(hint))
 }
 
 /// Refuses HTTP flags without a URL: a user who gives a secret would believe that calls are signed.
@@ -81,9 +83,8 @@ pub(in crate::run) fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
     if http.headers.is_empty() && http.secret_file.is_none() && !trusts {
         return Ok(());
     }
-    let because =
-        "--header, --secret-file, --handler-ca-file and --insecure-skip-verify say how a URL is called";
-    Err(Fault::new(Exit::Usage, "there is no URL", because).hint("--url URL, or leave them out"))
+    let because = "--header, --secret-file, --handler-ca-file and --insecure-skip-verify apply to URLs";
+    Err(Fault::new(Exit::Usage, "no URL", because).hint("use --url URL, or omit them"))
 }
 
 pub(in crate::run) fn header(text: &str) -> Result<(String, String), Fault> {
@@ -92,13 +93,13 @@ pub(in crate::run) fn header(text: &str) -> Result<(String, String), Fault> {
         .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
     parts.ok_or_else(|| {
         // Don't print the header: it may be a secret.
-        Fault::new(Exit::Usage, "a --header can't be used", "it has no colon")
+        Fault::new(Exit::Usage, "invalid --header", "it has no colon")
             .hint("--header 'authorization: Bearer …'")
     })
 }
 
 fn secrets(path: &Path) -> Result<Vec<String>, Fault> {
-    let what = format!("{} can't be used as --secret-file", path.display());
+    let what = format!("can't use {} as --secret-file", path.display());
     let text = fs::read_to_string(path).map_err(|error| {
         Fault::new(Exit::Rejected, what.clone(), error.to_string()).hint("check the path")
     })?;
@@ -109,7 +110,7 @@ fn secrets(path: &Path) -> Result<Vec<String>, Fault> {
         .map(str::to_owned)
         .collect();
     if secrets.is_empty() {
-        return Err(Fault::new(Exit::Rejected, what, "it is empty").hint("one secret whsec_… a line"));
+        return Err(Fault::new(Exit::Rejected, what, "it is empty").hint("write one secret whsec_… per line"));
     }
     Ok(secrets)
 }

@@ -22,7 +22,7 @@ impl JobRun<'_> {
     async fn has_proven(&self, task: &TaskView) -> Result<bool, Fault> {
         let sources = stored_sources(&self.store, &self.state, &self.clock);
         let proven = sources.has_proven_origin(task, |origin| recall::is_kin(origin, self.args));
-        let what = "what the job did before can't be read";
+        let what = "can't read the job's earlier state";
         let proven = proven.await;
         proven.map_err(|error| Fault::new(Exit::Failed, what, error.to_string()))
     }
@@ -82,6 +82,6 @@ pub(in crate::run) fn behind(args: &RunArgs) -> Option<String> {
         .find(|word| is_flag(word))?;
     let program = program.to_string_lossy();
     Some(format!(
-        "warning: {flag} stands behind -- and goes to {program}; a flag of windrow stands before --"
+        "warning: {flag} comes after -- and is passed to {program}; put windrow's flags before --"
     ))
 }

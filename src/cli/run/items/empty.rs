@@ -38,7 +38,7 @@ impl JobRun<'_> {
         let there = self.store.find(BUSINESS, &name).await?;
         if let Some(task) = there.filter(|task| !self.starts_over(task)) {
             let items = counted(task.total.0, "item");
-            let text = format!("the job \"{name}\" was begun over {items}");
+            let text = format!("the job \"{name}\" was started with {items}");
             let mut fault = Fault::from(why);
             fault.because.push(text);
             return Err(fault.hint("put the items back, or give this run another --name"));

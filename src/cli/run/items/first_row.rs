@@ -22,8 +22,7 @@ const ITEM_CHARS_MAX: usize = 100;
 const SEPARATORS: [(char, &str); 4] = [(';', "';'"), ('\t', "tab"), ('|', "'|'"), (',', "','")];
 
 /// Warning about a byte order mark.
-pub(crate) const HAS_BOM: &str =
-    "the file begins with a byte order mark (EF BB BF); it is left out, and no part of the first item";
+pub(crate) const HAS_BOM: &str = "the file starts with a byte order mark (EF BB BF), which is removed";
 
 /// Preview of the items.
 #[derive(Debug, Default)]
@@ -93,8 +92,8 @@ fn joined(chunk: &RowChunk, columns: &[String]) -> Option<String> {
     };
     let index = (chunk.first().0..chunk.end().0).find(has_mark)?;
     Some(format!(
-        "item {index} begins with a byte order mark (EF BB BF), as where files were joined: it is part of that {:?}; \
-         write the file without it",
+        "item {index} starts with a byte order mark (EF BB BF), as in joined files: it is part of \
+            {:?}; write the file without it",
         columns[0]
     ))
 }
@@ -105,10 +104,11 @@ pub(in crate::run) fn packed(path: &Path, packing: Option<Packing>) -> Option<St
     match packing {
         _ if told == packing || path == Path::new("-") => None,
         Some(packing) => Some(format!(
-            "{name} is {packing} by its content, though not by its name; it is read as such"
+            "{name} contains {packing} data despite its name; it is read as such"
         )),
-        None => told
-            .map(|told| format!("{name} is {told} by its name, but not by its content; it is read as it is")),
+        None => told.map(|told| {
+            format!("{name} is {told} by its name, but not by its content; it is read uncompressed")
+        }),
     }
 }
 
@@ -153,17 +153,19 @@ pub(crate) fn doubt(row: &str, columns: &[String]) -> Option<String> {
     if let Some(first) = columns.first().filter(|first| first.starts_with('\u{feff}')) {
         let name = first.trim_start_matches('\u{feff}');
         return Some(format!(
-            "the first column's name begins with a byte order mark, so it is not {name:?}; write the file without it"
+            "the first column's name starts with a byte order mark, so it is not {name:?}; write the \
+                file without it"
         ));
     }
     if let [only] = columns {
         let found = SEPARATORS.iter().find(|(separator, _)| only.contains(*separator));
-        return found.map(|(_, flag)| {
-            format!("there is one column, {only:?}; if it is several, give --delimiter {flag}")
-        });
+        return found
+            .map(|(_, flag)| format!("found one column, {only:?}; for several, give --delimiter {flag}"));
     }
     (columns.is_empty() && row.starts_with('[')).then(|| {
-        "the first item is a JSON array; if its elements are the items, write one a line: jq -c '.[]' FILE".to_owned()
+        "the first item is a JSON array; to use its elements as items, write one per line: jq -c '.[]' \
+            FILE"
+            .to_owned()
     })
 }
 
@@ -178,10 +180,10 @@ pub(crate) fn refused(name: &str, row: &str, columns: &[String], rows: u64) -> O
         let (_, flag) = cuts.find(|(separator, _)| only.contains(*separator))?;
         return fault(
             format!(
-                "there is one column, {:?}, and its name holds what may stand between several",
+                "found one column, {:?}, whose name contains a likely delimiter",
                 bare(only)
             ),
-            format!("--delimiter {flag}; or, if it is one column, --delimiter ','"),
+            format!("--delimiter {flag}; or --delimiter ',' if it really is one column"),
         );
     }
     let within = row
@@ -193,7 +195,8 @@ pub(crate) fn refused(name: &str, row: &str, columns: &[String], rows: u64) -> O
     }
     fault(
         "its only line is an array of objects, which would be one item".to_owned(),
-        "write one item a line: jq -c '.[]' FILE; or, if all of it is one item, make it an object: jq -c '{items: .}' FILE"
+        "write one item per line: jq -c '.[]' FILE; or wrap it in an object to use it as one item: jq \
+            -c '{items: .}' FILE"
             .to_owned(),
     )
 }
@@ -243,9 +246,7 @@ mod tests {
         assert_eq!(said("u.csv.gz", Some(Packing::Gzip)), None);
         assert_eq!(said("u.csv", None), None);
         assert_eq!(said("-", Some(Packing::Xz)), None);
-        assert!(
-            said("u.csv", Some(Packing::Gzip)).is_some_and(|said| said.contains("is gzip by its content"))
-        );
+        assert!(said("u.csv", Some(Packing::Gzip)).is_some_and(|said| said.contains("contains gzip data")));
         assert!(said("u.gz", Some(Packing::Zstd)).is_some_and(|said| said.contains("is zstd")));
         assert!(said("u.gz", None).is_some_and(|said| said.contains("is gzip by its name")));
     }

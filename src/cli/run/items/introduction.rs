@@ -31,8 +31,8 @@ pub(crate) fn long_period(rate: RateLimit) -> Option<String> {
 fn first_leaves(rate: RateLimit) -> Option<String> {
     let period = long_period(rate)?;
     Some(format!(
-        "at {rate} the first item leaves in {period}, then one every {period}: however often a run begins, items never \
-         leave sooner than the rate lets them"
+        "at {rate} the first item starts in {period}, then one every {period}: restarts never exceed \
+            the rate"
     ))
 }
 
@@ -71,7 +71,7 @@ impl JobRun<'_> {
                 columns => columns.to_vec(),
             };
             if let Some((why, there_are)) = Members::parse(wanted).unknown(source.has_data(), &keys) {
-                return Err(Fault::new(Exit::Usage, format!("{flag} can't be used"), why).hint(there_are));
+                return Err(Fault::new(Exit::Usage, format!("can't use {flag}"), why).hint(there_are));
             }
         }
         Ok(())
@@ -82,12 +82,12 @@ impl JobRun<'_> {
         match self.args.results.after {
             Some(index) if index >= total.0 => {
                 let because = format!(
-                    "there is no item {index}: the {} have the indexes 0 to {}",
+                    "no item {index}: the {} have the indexes 0 to {}",
                     counted(total.0, "item"),
                     total.0.saturating_sub(1)
                 );
-                let hint = "the index of the last row that is there; without it all are written";
-                Err(Fault::new(Exit::Usage, "--results-after can't be used", because).hint(hint))
+                let hint = "give the index of the last row in the file; without it all rows are written";
+                Err(Fault::new(Exit::Usage, "can't use --results-after", because).hint(hint))
             }
             _ => Ok(()),
         }

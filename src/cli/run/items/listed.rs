@@ -34,7 +34,7 @@ impl JobRun<'_> {
         };
         let listed = resume::listed(&task, &self.state)?;
         if listed.is_some() {
-            self.say("the files are those of the first start; --restart lists them anew");
+            self.say("using the files listed at the first start; --restart lists them again");
         }
         Ok(listed)
     }

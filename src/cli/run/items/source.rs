@@ -41,8 +41,8 @@ pub(crate) fn spec(
 ) -> Result<SourceSpec, Fault> {
     // Not clap's `requires`, which is waived because --total excludes --csv.
     if let Some(flag) = items.csv_flags().next().filter(|_| items.csv.is_none()) {
-        let because = format!("{flag} says how a CSV is read");
-        return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
+        let because = format!("{flag} applies to CSV");
+        return Err(Fault::new(Exit::Usage, "no CSV", because).hint("--csv FILE"));
     }
     if let Some(pattern) = glob {
         return Ok(SourceSpec::File {
@@ -120,7 +120,7 @@ pub(crate) fn look(spec: &SourceSpec) -> Result<(), Fault> {
     let fault = Fault::from(error);
     Err(match is_url {
         true => fault.hint(format!(
-            "run reads files and pipes: curl -fsS {path_text} | windrow run --csv - … (or --ndjson -, --lines -)"
+            "pipe it: curl -fsS {path_text} | windrow run --csv - … (or --ndjson -, --lines -)"
         )),
         false => fault.meant(beside.as_deref()),
     })
@@ -302,14 +302,14 @@ async fn tell_of_pipe(spec: &SourceSpec, rows: &AtomicU64, screen: &Screen) -> I
             0 => String::new(),
             rows => format!(": {} so far", counted(rows, "row")),
         };
-        screen.say(&format!("reading {name}{so_far}; items leave once it has ended"));
+        screen.say(&format!("reading {name}{so_far}; processing starts at its end"));
     }
 }
 
 fn interrupted() -> Fault {
     Fault::new(
         Exit::Interrupted,
-        "interrupted before anything began",
+        "interrupted before the start",
         "the items were still being counted",
     )
     .hint("run it again; nothing was stored")

@@ -33,7 +33,7 @@ pub(in crate::run) async fn named(mut args: Box<RunArgs>, shell: &Shell) -> Resu
             continue;
         }
         if number > 1 {
-            let line = format!("{first} has ended with another handler; this one's job is {name}");
+            let line = format!("{first} has finished with another handler; this one's job is {name}");
             shell.screen.say(&line);
             args.name = Some(name);
         }

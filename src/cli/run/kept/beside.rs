@@ -95,7 +95,7 @@ pub(crate) async fn looked_at<T>(
     let store = Store::open(database).await.ok()?;
     let found = look(&store).await;
     if let Err(error) = store.close().await {
-        tracing::debug!(%error, "another job's database was not closed");
+        tracing::debug!(%error, "database of another job not closed");
     }
     Some(found)
 }
@@ -107,7 +107,7 @@ async fn is_readable(database: &Path) -> bool {
     };
     let schema = inspection.schema().await;
     if let Err(error) = inspection.close().await {
-        tracing::debug!(%error, "another job's database was not closed");
+        tracing::debug!(%error, "database of another job not closed");
     }
     schema.is_ok_and(|schema| schema.pending.is_empty() && schema.unknown.is_empty())
 }
@@ -115,7 +115,7 @@ async fn is_readable(database: &Path) -> bool {
 fn line(job: &TaskView) -> String {
     let name = job.spec.name.as_deref().unwrap_or_default();
     format!(
-        "note: {name} has the same items and isn't done: {} of {} items; {} goes on with it",
+        "note: {name} has the same items and is unfinished: {} of {} items; {} resumes it",
         done(job),
         job.total.0,
         command(name)

@@ -81,18 +81,15 @@ pub(crate) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Res
 /// Creates the fault for a source that has changed. If the command names that same source, resuming would read it
 /// again and be refused again, so the hint suggests other ways.
 fn of_other_items(job: &Job, first: &TaskView) -> Fault {
-    let what = format!("the failures of {} are of other items", job.name);
+    let what = format!("the failures of {} belong to other items", job.name);
     let hint = if job.source == first.source {
-        "bring the old content back, or go over all that is there now: the source's own flag with --restart, or with \
-         another --name"
+        "restore the old content, or process all current items: the source's own flag with --restart, \
+            or with another --name"
             .to_owned()
     } else {
-        format!(
-            "over the items that it had then: {} --only-failed",
-            command(&job.name)
-        )
+        format!("to retry its old items: {} --only-failed", command(&job.name))
     };
-    Fault::new(Exit::Conflict, what, "the source has changed since it ran").hint(hint)
+    Fault::new(Exit::Conflict, what, "the source has changed since the job ran").hint(hint)
 }
 
 /// Keeps the results of redone items if the job keeps its own: its results include both.
@@ -202,7 +199,7 @@ fn goes_over(task: &TaskView, failed: TaskId) -> bool {
 pub(crate) fn never_ran() -> Fault {
     let what = "no failures to retry";
     Fault::new(Exit::NotFound, what, "no job of this name has run here")
-        .hint("run it without --only-failed; or name the job it was: --name NAME, --state DIR")
+        .hint("run it without --only-failed; or name the right job: --name NAME, --state DIR")
 }
 
 fn name(job: &str, round: u32) -> String {
@@ -229,15 +226,15 @@ fn same(task: &TaskView, job: Job) -> Job {
 
 fn not_ended(task: &TaskView) -> Fault {
     let because = match task.status {
-        Status::Stopped => "it is stopped, with items left".to_owned(),
+        Status::Stopped => "it is stopped with items left".to_owned(),
         status => format!("it is {status}"),
     };
     Fault::new(
         Exit::Conflict,
-        "the job has not finished, so not all of its failures are known",
+        "the job hasn't finished, so more items may fail",
         because,
     )
-    .hint("the same command without --only-failed goes on with it")
+    .hint("the same command without --only-failed resumes it")
 }
 
 #[cfg(test)]

@@ -59,8 +59,7 @@ pub(crate) fn of_jobs(env: &[(String, String)]) -> Result<PathBuf, Fault> {
     let base = value("XDG_STATE_HOME").or_else(|| value("HOME").map(|home| home.join(".local/state")));
     let base = base.ok_or_else(|| {
         let because = "neither XDG_STATE_HOME nor HOME is an absolute path";
-        Fault::new(Exit::Config, "no directory for the progress", because)
-            .hint("name a directory: --state DIR")
+        Fault::new(Exit::Config, "no directory for progress", because).hint("name a directory: --state DIR")
     })?;
     Ok(base.join("windrow"))
 }
@@ -114,7 +113,7 @@ fn directory(name: &str) -> String {
 /// a job.
 pub(crate) fn remove_directory(place: &Path) -> Result<(), Fault> {
     let failed = |error: io::Error| {
-        let what = format!("{} can't be removed", place.display());
+        let what = format!("can't remove {}", place.display());
         Fault::new(Exit::Failed, what, error.to_string()).hint("remove the directory by hand")
     };
     let (Some(base), Some(name)) = (place.parent(), place.file_name()) else {
@@ -145,7 +144,7 @@ const NAME_BYTES_MAX: usize = 128;
 pub(crate) fn job_name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(steers) {
         return Err(format!(
-            "a name has 1 to {NAME_BYTES_MAX} bytes without control characters"
+            "must have 1 to {NAME_BYTES_MAX} bytes without control characters"
         ));
     }
     Ok(text.to_owned())
@@ -158,9 +157,7 @@ pub(crate) fn job_name(text: &str) -> Result<String, String> {
 /// Returns why the name isn't accepted.
 pub(crate) fn new_name(text: &str) -> Result<String, String> {
     if text.contains(|c: char| c.is_whitespace() || c == '/') {
-        return Err(
-            "a name has neither spaces nor slashes; a job whose name has is meant with --resume".to_owned(),
-        );
+        return Err("must not contain spaces or slashes; for a job whose name does, use --resume".to_owned());
     }
     if let Some(why) = spelt::fault(text) {
         return Err(format!("the name {why}"));

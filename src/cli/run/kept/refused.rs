@@ -20,7 +20,7 @@ impl JobRun<'_> {
 /// Removes a directory in which no job has started, while it is locked, so that nobody else can start one there.
 pub(in crate::run) fn remove(held: &StateDir) {
     if let Err(fault) = remove_directory(held.path()) {
-        tracing::debug!(%fault, "what a refused run left can't be removed");
+        tracing::debug!(%fault, "can't remove the leftovers of a refused run");
     }
 }
 
@@ -31,36 +31,34 @@ impl From<JobError> for Fault {
             JobError::OtherMeaning { task } => {
                 let name = task.spec.name.as_deref().unwrap_or_default();
                 let because = format!(
-                    "{name} is {} with {} items of another content, or read otherwise",
+                    "{name} is {} with {} items of other content, or read differently",
                     task.id, task.total.0
                 );
-                let beside = "or --name NAME to begin beside it";
+                let beside = "or --name NAME to start another job";
                 let hint = if task.status.is_terminal() {
                     format!(
-                        "--restart to forget that job, which has ended (in a script --if-finished restart), {beside}"
+                        "--restart to discard that finished job (in a script --if-finished restart), \
+                            {beside}"
                     )
                 } else if is_piped(&task) {
                     let resume = command(name);
                     format!(
-                        "{resume} goes on with the old items, which are kept; --restart to forget that job, {beside}"
+                        "{resume} resumes with the old items, which are stored; --restart to discard \
+                            that job, {beside}"
                     )
                 } else {
-                    format!("bring the old items back, --restart to forget that job, {beside}")
+                    format!("restore the old items, --restart to discard that job, {beside}")
                 };
-                Fault::new(Exit::Rejected, "the name is taken by another job", because).hint(hint)
+                Fault::new(Exit::Rejected, "another job has this name", because).hint(hint)
             }
             JobError::NoResults { task } => {
                 let settled = task.counters.settled();
-                let because = format!("{settled} of its items were settled by a run without --results-out");
-                Fault::new(
-                    Exit::Conflict,
-                    "the job's results weren't kept from its beginning",
-                    because,
-                )
-                .hint("go on without --results-out, or --restart to begin anew with it")
+                let because = format!("{settled} of its items were processed without --results-out");
+                Fault::new(Exit::Conflict, "the job's early results weren't kept", because)
+                    .hint("continue without --results-out, or --restart to start over with it")
             }
             JobError::Create(_) | JobError::Command(_) => {
-                Fault::new(Exit::Conflict, "the job can't start", error.to_string())
+                Fault::new(Exit::Conflict, "can't start the job", error.to_string())
             }
         }
     }

@@ -42,7 +42,7 @@ pub(crate) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) 
             [] => "the first line of a run names its job, `t1: 200 items (NAME)`".to_owned(),
             names => meant(name, names),
         };
-        unknown(name, &format!("nothing is kept in {}", looked.join(" or ")))
+        unknown(name, &format!("{} has no saved job", looked.join(" or ")))
             .hint(format!("{names}; --state DIR if it ran with one"))
     })
 }
@@ -66,13 +66,13 @@ pub(crate) async fn find<S: TaskStore + TaskList>(
         .collect();
     let kept = place::names(env);
     if kept.iter().any(|kept| kept == name) {
-        let because = "it ended before all its items were read, so none was begun";
-        return Err(unknown(name, because).hint("begin it anew, with its source in place of --resume"));
+        let because = "it ended before all its items were read, so no job was started";
+        return Err(unknown(name, because).hint("start it again with its source instead of --resume"));
     }
     let fault = unknown(name, "no job has this name");
     let begun: Vec<String> = names.into_iter().chain(kept).collect();
     Err(fault.hint(match begun.as_slice() {
-        [] => "begin one with --csv, --ndjson, --lines or --total".to_owned(),
+        [] => "start one with --csv, --ndjson, --lines or --total".to_owned(),
         begun => meant(name, begun),
     }))
 }
@@ -87,18 +87,14 @@ pub(crate) fn meant(name: &str, begun: &[String]) -> String {
         more => format!(" and {more} more (windrow job list)"),
     };
     format!(
-        "{}those that have run here: {}{more}",
+        "{}past jobs: {}{more}",
         likely.unwrap_or_default(),
         shown.join(", ")
     )
 }
 
 fn unknown(name: &str, because: &str) -> Fault {
-    Fault::new(
-        Exit::NotFound,
-        format!("there is no job {name} to resume"),
-        because,
-    )
+    Fault::new(Exit::NotFound, format!("no job {name} to resume"), because)
 }
 
 /// Returns the latest jobs that can be resumed.
@@ -141,10 +137,10 @@ pub(crate) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Faul
     {
         let path = state.spool().join(file);
         if !path.is_file() {
-            let because = format!("{} is not there any more", path.display());
+            let because = format!("{} no longer exists", path.display());
             return Err(
-                Fault::new(Exit::Rejected, "the items that were kept are gone", because)
-                    .hint("begin anew: pipe them in again, with --restart"),
+                Fault::new(Exit::Rejected, "the stored items are missing", because)
+                    .hint("start over: pipe the items in again, with --restart"),
             );
         }
     }
@@ -185,9 +181,8 @@ impl Before {
     /// Returns a clause such as `; up to 37 items may be called a second time, under the keys that they had`, printed
     /// before any of them is called.
     pub(crate) fn repeats(self) -> String {
-        self.may_repeat.map_or_else(String::new, |repeats| {
-            format!("; {repeats}, under the keys that they had")
-        })
+        self.may_repeat
+            .map_or_else(String::new, |repeats| format!("; {repeats}, with the same keys"))
     }
 }
 
@@ -215,10 +210,10 @@ pub(crate) fn told(task: &TaskView, before: Before) -> String {
     let change = before
         .rate
         .filter(|before| *before != rate)
-        .map(|before| format!("; its rate was {before}, now it is {rate}"))
+        .map(|before| format!("; rate changed from {before} to {rate}"))
         .unwrap_or_default();
     format!(
-        "resuming {}: {percent:.1} % done, {} failed, goes on at index {}{change}{}",
+        "resuming {}: {percent:.1} % done, {} failed, continues at index {}{change}{}",
         task.id,
         task.counters.failed,
         before.goes_on_at.unwrap_or(task.watermark).0,
@@ -257,7 +252,7 @@ pub(crate) async fn forget_piped(store: &impl TaskList, source: &str, state: &St
     removed.map_err(|error| {
         Fault::new(
             Exit::Failed,
-            format!("{} can't be removed", path.display()),
+            format!("can't remove {}", path.display()),
             error.to_string(),
         )
     })
@@ -279,9 +274,9 @@ pub(crate) fn refused(error: JobError) -> Fault {
     let JobError::OtherMeaning { task } = error else {
         return error.into();
     };
-    let because = format!("{} has {} items of another content", task.id, task.total.0);
-    Fault::new(Exit::Rejected, "the job's items are not what they were", because)
-        .hint("bring the old content back, or begin anew: the source's own flag with --restart")
+    let because = format!("{} has {} items of other content", task.id, task.total.0);
+    Fault::new(Exit::Rejected, "the job's items have changed", because)
+        .hint("restore the old content, or start over: the source's own flag with --restart")
 }
 
 /// True if a job's items came through a pipe.
@@ -308,7 +303,7 @@ pub(crate) fn command_in(name: &str, state: Option<&Path>) -> String {
 pub(crate) fn how(task: &TaskView) -> String {
     match &task.spec.name {
         Some(name) if is_piped(task) => format!(
-            "{SAME} if the pipe brings the same items again, and {} whatever it brings",
+            "{SAME} if the pipe brings the same items again, {} otherwise",
             command(name)
         ),
         _ => SAME.to_owned(),
@@ -328,7 +323,7 @@ pub(crate) async fn others(store: &impl TaskList, begun: &TaskView) -> Result<Ve
         let done = task.counters.settled() + task.counters.excluded;
         let name = task.spec.name.as_deref().unwrap_or_default();
         format!(
-            "{} from an earlier pipe isn't done: {done} of {} items; {} goes on with it",
+            "{} from an earlier pipe is unfinished: {done} of {} items; {} resumes it",
             task.id,
             task.total.0,
             command(name)

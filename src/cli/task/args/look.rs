@@ -140,8 +140,7 @@ pub struct ResultsArgs {
     /// Include results of redrives, and of their redrives, for failed items; all in one file, one row per item
     #[arg(long)]
     pub with_redrives: bool,
-    /// Add each item's data to its result: names of its columns, separated by commas, which are columns of their own
-    /// in a CSV; or '*', all of it as JSON in one column, data
+    /// Columns of the item's data to add to each result, separated by commas; '*' adds all of it as JSON
     #[arg(long, value_name = "COLUMNS")]
     pub data: Option<String>,
     /// Output members to use as CSV columns, separated by commas, instead of the JSON

@@ -28,9 +28,8 @@ Examples:
   id=$(windrow task create push --ndjson users.ndjson --start -o name)";
 
 /// Description and example of `apply`, for the help.
-pub const APPLY_EXAMPLES: &str = "\
-The file is TOML (.toml) or JSON and says what `POST /v1/tasks` takes; business and name are needed. Where no task of the
-business has the name, it is made; else what differs is changed. start and canary are of the making only.
+pub const APPLY_EXAMPLES: &str = "The file is TOML (.toml) or JSON with the members of `POST /v1/tasks`; business and name are required. If the business has
+no task of that name, it is created; otherwise the differences are applied. start and canary only apply to new tasks.
 
 Example:
   business = \"push\"
@@ -108,8 +107,7 @@ pub struct Identity {
     /// Label to find the task by; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
     pub labels: Vec<(String, String)>,
-    /// Columns of items to show, separated by commas; used by lists, log, watch and report (stored as the label
-    /// key-column)
+    /// Columns of items to show in lists, log, watch and report, separated by commas (label key-column)
     #[arg(long, value_name = "COLUMNS")]
     pub key_column: Option<String>,
 }
@@ -121,7 +119,7 @@ pub struct Identity {
 pub fn label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=').or_else(|| text.split_once(':')) {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("a label is key=value, such as team=growth".to_owned()),
+        _ => Err("a label must be key=value, such as team=growth".to_owned()),
     }
 }
 
@@ -289,14 +287,13 @@ pub struct CreateArgs {
 }
 
 /// Examples of `append`, for the help.
-pub(in crate::task) const APPEND_EXAMPLES: &str = "\
-Examples:
+pub(in crate::task) const APPEND_EXAMPLES: &str = "Examples:
   windrow task create push --open --name inbox --rate 50/s --start
   windrow task append push/inbox --ndjson new.ndjson --key 2026-11-25
   tail -F orders.ndjson | windrow task append push/inbox --ndjson -
   windrow task seal push/inbox
 
-What is acknowledged is processed. With --key the same lines can be sent again after anything, and are added once.";
+Acknowledged lines are processed. With --key, the same lines may be sent again at any time and are added only once.";
 
 /// Arguments of `windrow task append`.
 #[derive(Debug, Args)]

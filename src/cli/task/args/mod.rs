@@ -107,8 +107,7 @@ pub enum Verb {
     Revisions(PagesArgs),
     /// Print the full history of a task, with proof that every item is accounted for
     Report(ReportArgs),
-    /// Print outputs in index order, of a task with results = keep: a row for each item that succeeded with an
-    /// output; while it runs, up to the first item that isn't settled
+    /// Print outputs in index order, one row per succeeded item; needs results = keep
     Results(ResultsArgs),
     /// Export failures or the log as CSV or NDJSON
     Export(ExportArgs),
@@ -130,22 +129,22 @@ pub enum Verb {
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
     /// Only tasks of this business
-    #[arg(long, short = 'b', value_name = "BUSINESS", help_heading = "Which")]
+    #[arg(long, short = 'b', value_name = "BUSINESS", help_heading = "Selection")]
     pub business: Option<String>,
     /// Only tasks in one of these statuses, separated by commas
-    #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Which")]
+    #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Selection")]
     pub status: Option<String>,
     /// Only tasks with this label
-    #[arg(long, short = 'l', value_name = "KEY=VALUE", value_parser = make::label_sought, help_heading = "Which")]
+    #[arg(long, short = 'l', value_name = "KEY=VALUE", value_parser = make::label_sought, help_heading = "Selection")]
     pub label: Option<String>,
     /// Only tasks whose name or business contains this text
-    #[arg(long, value_name = "TEXT", help_heading = "Which")]
+    #[arg(long, value_name = "TEXT", help_heading = "Selection")]
     pub search: Option<String>,
     /// Only redrives of this task
-    #[arg(long, value_name = "TASK", help_heading = "Which")]
+    #[arg(long, value_name = "TASK", help_heading = "Selection")]
     pub parent: Option<String>,
     /// List the oldest tasks first
-    #[arg(long, help_heading = "Which")]
+    #[arg(long, help_heading = "Selection")]
     pub oldest: bool,
     /// Flags for the number of entries.
     #[command(flatten)]

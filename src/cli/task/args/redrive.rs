@@ -13,9 +13,9 @@ pub(super) const REDRIVE_USAGE: &str = "\
 windrow task redrive --code CODES|--indexes SET|--unconfirmed|--all TASK";
 
 /// Exit codes of `redrive`, for the help.
-pub(super) const REDRIVE_EXITS: &str = "\
-Exit with --wait: that of the redrive, 8 where some of its items failed again.
-Failures of TASK that it left alone don't count.";
+pub(super) const REDRIVE_EXITS: &str =
+    "The exit code with --wait is that of the redrive: 8 if some of its items failed
+again. Failures of TASK outside the redrive don't count.";
 
 /// Arguments of `windrow task redrive`.
 #[derive(Debug, Args)]
@@ -29,23 +29,23 @@ pub struct RedriveArgs {
         id = "codes",
         value_name = "CODES",
         value_delimiter = ',',
-        help_heading = "Which"
+        help_heading = "Selection"
     )]
     pub codes: Vec<String>,
     /// Only these items, such as 5,9-20
-    #[arg(long, value_name = "SET", help_heading = "Which")]
+    #[arg(long, value_name = "SET", help_heading = "Selection")]
     pub indexes: Option<String>,
     /// Only unconfirmed failures: nothing showed whether the handler failed for them alone
-    #[arg(long, help_heading = "Which")]
+    #[arg(long, help_heading = "Selection")]
     pub unconfirmed: bool,
     /// Redo all failed items, whatever the code
-    #[arg(long, conflicts_with_all = ["codes", "indexes", "unconfirmed"], help_heading = "Which")]
+    #[arg(long, conflicts_with_all = ["codes", "indexes", "unconfirmed"], help_heading = "Selection")]
     pub all: bool,
     /// Include items that earlier redrives recovered, or are working on
-    #[arg(long, help_heading = "Which")]
+    #[arg(long, help_heading = "Selection")]
     pub again: bool,
     /// Outcome if no failure is left: ok (exit 0) or error (exit 7)
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfEmpty::Ok, help_heading = "Which")]
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfEmpty::Ok, help_heading = "Selection")]
     pub if_empty: IfEmpty,
     /// Give the items new idempotency keys, so that the business treats them as new
     #[arg(long, help_heading = "Content")]

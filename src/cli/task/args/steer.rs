@@ -8,12 +8,11 @@ use crate::input::settings::Settings;
 use crate::link::Write;
 
 /// Examples of moving a task, for the help.
-pub(in crate::task) const MOVE_EXAMPLES: &str = "\
-Examples:
+pub(in crate::task) const MOVE_EXAMPLES: &str = "Examples:
   windrow task move t42 --to n2
   windrow task move push/black-friday --to n3 --shard 1 --wait
 
-If that node hasn't taken it within 30 s, any node may.";
+If that node hasn't taken the task within 30 s, any node may.";
 
 /// Flags that select tasks: some by their addresses, or all that match.
 #[derive(Clone, Debug, Default, Args)]
@@ -23,13 +22,13 @@ pub struct Which {
     #[arg(value_name = "TASK", conflicts_with_all = ["business", "status", "label"])]
     pub tasks: Vec<String>,
     /// All tasks of this business
-    #[arg(long, short = 'b', value_name = "BUSINESS", help_heading = "Which")]
+    #[arg(long, short = 'b', value_name = "BUSINESS", help_heading = "Selection")]
     pub business: Option<String>,
     /// All tasks in these statuses, separated by commas; by default those that the command applies to
-    #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Which")]
+    #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Selection")]
     pub status: Option<String>,
     /// All tasks with this label
-    #[arg(long, short = 'l', value_name = "KEY=VALUE", value_parser = label_sought, help_heading = "Which")]
+    #[arg(long, short = 'l', value_name = "KEY=VALUE", value_parser = label_sought, help_heading = "Selection")]
     pub label: Option<String>,
 }
 
@@ -45,8 +44,7 @@ pub struct StartArgs {
     /// Start now, whatever the task's start time
     #[arg(long)]
     pub now: bool,
-    /// Judge undecided failures at once: items by their attempts, as with --judge-after 0s, even if no item ever
-    /// succeeded
+    /// Judge undecided failures at once by their attempts, as with --judge-after 0s
     #[arg(long, value_name = "WHAT", value_enum)]
     pub judge: Option<Judge>,
     /// Wait for the end: exit 0, 8 with failures, 9 if it stopped
@@ -110,13 +108,12 @@ pub struct FinishArgs {
 }
 
 /// Examples of marking items as failed, for the help.
-pub(in crate::task) const FAIL_EXAMPLES: &str = "\
-Examples:
+pub(in crate::task) const FAIL_EXAMPLES: &str = "Examples:
   windrow task fail t42 --code TIMEOUT --reason 'the device is gone'
   windrow task fail push/black-friday --code HTTP_500 --dry-run
 
-Items in flight aren't touched; what fails with the code later is tried again as usual. Without a run it is done as soon
-as the task runs. windrow task redrive does them again.";
+Items in flight are not affected; those that fail with the code later are retried as usual. If the task isn't running, the
+change applies at its next run. windrow task redrive retries the items.";
 
 /// Arguments of the command that marks retrying items as failed.
 #[derive(Debug, Args)]
@@ -138,14 +135,13 @@ windrow task set [OPTIONS]
              TASK…|--business NAME|--status STATUSES|--with-label KEY=VALUE";
 
 /// Examples of skipping items, for the help.
-pub(in crate::task) const SKIP_EXAMPLES: &str = "\
-Examples:
+pub(in crate::task) const SKIP_EXAMPLES: &str = "Examples:
   windrow task skip t42 --indexes 5-9,12 --reason 'withdrawn by the customer'
   windrow task skip push/friday --indexes 1000-1999 --reason test --dry-run
 
-They are settled as skipped, and not called any more. A call that is out is awaited:
-where it succeeds the item has succeeded. What is settled stays as it is. It can't
-be taken back.";
+The items are settled as skipped and not called any more. A call in flight is
+awaited: if it succeeds, the item has succeeded. Settled items don't change.
+This can't be undone.";
 
 /// Arguments of `windrow task skip`.
 #[derive(Debug, Args)]
@@ -164,7 +160,7 @@ pub struct SkipArgs {
 /// Arguments of `windrow task set`.
 // `--label` sets a label here, so the selection by label is `--with-label`.
 #[derive(Debug, Args)]
-#[command(mut_arg("label", |arg| arg.long("with-label").short(None).help("All with this label (--label sets one)")))]
+#[command(mut_arg("label", |arg| arg.long("with-label").short(None).help("Only tasks with this label (--label sets one)")))]
 pub struct SetArgs {
     /// Flags that select the tasks.
     #[command(flatten)]

@@ -53,7 +53,7 @@ pub enum Origin {
 #[derive(Clone, Debug, Args)]
 pub struct LogArgs {
     /// Only lines of this task: t42, or business/name
-    #[arg(long, help_heading = "Which")]
+    #[arg(long, help_heading = "Filters")]
     pub task: Option<String>,
     /// Flags that filter and format the lines.
     #[command(flatten)]
@@ -62,7 +62,7 @@ pub struct LogArgs {
 
 /// Flags that filter the log, and flags for the connection and the output.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Which")]
+#[command(next_help_heading = "Filters")]
 pub struct LogFlags {
     /// Only lines of this level or above
     #[arg(long, value_enum)]
@@ -117,9 +117,9 @@ pub(crate) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
     let link = Link::open(&flags.remote, shell)?;
     let form = link.look.form;
     if flags.follow && !matches!(form, Form::Table | Form::Wide | Form::Ndjson) {
-        let because = "--follow prints lines one by one";
+        let because = "--follow prints lines as they arrive";
         let fault = Fault::new(Exit::Usage, "unsupported output format", because);
-        return Err(fault.hint("-o table or -o ndjson"));
+        return Err(fault.hint("use -o table or -o ndjson"));
     }
     let from = moment("--since", flags.since.as_ref(), &link)?;
     let to = moment("--until", flags.until.as_ref(), &link)?;
@@ -151,7 +151,7 @@ pub(crate) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
     }
     screen::put(&text)?;
     if listed.has_more() {
-        link.hint("there are older lines; --limit N or --all shows them");
+        link.hint("older lines exist; --limit N or --all shows them");
     }
     Ok(Exit::Ok)
 }

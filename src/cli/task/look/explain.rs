@@ -15,11 +15,10 @@ use windrow_client::Request;
 use windrow_core::explain::rate_text;
 
 /// Examples of `explain`, for the help.
-pub const EXAMPLES: &str = "\
-Examples:
+pub const EXAMPLES: &str = "Examples:
   windrow task explain t42
   windrow task explain t42 --seconds 300
-  windrow task explain t42 --apply   # makes the advised change; asks first";
+  windrow task explain t42 --apply   # applies the recommended change";
 
 /// Reason recorded in the audit log if none is given.
 const REASON: &str = "explain";
@@ -105,7 +104,7 @@ async fn apply(
     let advice = explanation.advice.iter();
     let mut advised = advice.filter_map(|advice| Some((advice.change.as_ref()?, advice.predicted_rate)));
     let Some((change, predicted)) = advised.next() else {
-        link.say("nothing to apply: no change of settings is advised");
+        link.say("nothing to apply: no change is recommended");
         return Ok(Exit::Ok);
     };
     let changes = changes(change, &link.get(path).await?.read()?);

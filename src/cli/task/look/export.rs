@@ -96,11 +96,12 @@ fn folder(path: &Path) -> PathBuf {
 
 pub(crate) fn is_there(path: &Path) -> Fault {
     let because = format!("{} exists", path.display());
-    Fault::new(Exit::Conflict, "nothing was exported", because).hint("--force replaces it; or another --out")
+    Fault::new(Exit::Conflict, "nothing was exported", because)
+        .hint("--force replaces it; or choose another --out")
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> Fault {
     let because = format!("{}: {error}", path.display());
-    Fault::new(Exit::Failed, "the export can't be written", because)
-        .hint("check the folder and its space, or another --out")
+    Fault::new(Exit::Failed, "can't write the export", because)
+        .hint("check the directory and its free space, or choose another --out")
 }

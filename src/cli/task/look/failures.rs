@@ -102,7 +102,7 @@ const PREVIEWED: Listing<PreviewedItem> = Listing {
         }),
         Column::new("TOOK", Side::Right, Keep::Rank(20), 6, |item, _| {
             let took = item.latency_seconds;
-            Cell::new(format!("{:.0} ms", took * 1000.0)).plain(took.to_string())
+            Cell::new(human::seconds(took)).plain(took.to_string())
         }),
         Column::maybe("CODE", Keep::Rank(60), 8, |item| item.code.as_deref()),
         Column::maybe("MESSAGE", Keep::Rank(50), 16, |item| item.message.as_deref()),
@@ -155,11 +155,12 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
         }
         let unconfirmed = groups.iter().any(|group| group.unconfirmed > 0);
         let or_those = match unconfirmed {
-            true => ", --unconfirmed those that are unconfirmed",
+            true => ", --unconfirmed the unconfirmed ones",
             false => "",
         };
         link.hint(&format!(
-            "windrow task item {id} INDEX shows attempts; windrow task redrive {id} --code CODE does them again{or_those}"
+            "windrow task item {id} INDEX shows attempts; windrow task redrive {id} --code CODE \
+                retries the items{or_those}"
         ));
     }
     Ok(exit)
@@ -215,7 +216,7 @@ async fn tell_codes(link: &Link<'_>, id: &str, code: &str) -> Result<(), Fault> 
     if !codes.is_empty() && !codes.contains(&code) {
         let meant = like(code, &codes).map(|like| format!("did you mean {like}? "));
         link.say(&clean(&format!(
-            "no failure of {id} has the code {code}; {}those there are: {}",
+            "no failure of {id} has the code {code}; {}existing codes: {}",
             meant.unwrap_or_default(),
             codes.join(", ")
         )));

@@ -77,7 +77,7 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
         report(link, &end.task, p95).await?;
         if let Decision::Stay(exit) = decide(link, &end.task, asks).await? {
             print(link, &end.answer, &end.task)?;
-            let line = format!("{id}  stopped after its canary   go on: windrow task start {id}");
+            let line = format!("{id}  stopped after its canary   continue: windrow task start {id}");
             tell(link, &line)?;
             // A command with `--wait` reports that the task hasn't ended, like `wait` and `watch`.
             let exit = if created.begin.wait { Exit::Stopped } else { exit };
@@ -111,7 +111,7 @@ fn canary_of_all(task: &Task) -> Option<String> {
     let covers = canary >= total && task.intake.is_none();
     covers.then(|| {
         format!(
-            "warning: the canary of {} covers all {}: none is left to be held back",
+            "warning: the canary of {} covers all {}, so no items are held back",
             human::count(canary),
             human::counted(total, "item")
         )
@@ -123,11 +123,11 @@ fn hint(link: &Link<'_>, created: &Created, task: &Task) {
     let id = &task.id;
     let is_told = warnings::has(task, "not_started");
     if !created.begin.starts() && task.status == "created" && !is_told {
-        link.hint(&format!("it isn't started: windrow task start {id}"));
+        link.hint(&format!("not started: windrow task start {id}"));
     }
     if created.then == Some(Then::Ask) && words::waits_for_its_time(task) {
         link.hint(&format!(
-            "it stops after its canary, until: windrow task start {id}"
+            "it stops after its canary; continue: windrow task start {id}"
         ));
     }
 }
@@ -149,7 +149,7 @@ fn print(link: &Link<'_>, answer: &Answer, task: &Task) -> Result<(), Fault> {
 /// Prints the outcome of a canary.
 async fn report(link: &Link<'_>, task: &Task, p95: Option<f64>) -> Result<(), Fault> {
     let items = human::counted(words::done(task).0, "item");
-    let p95 = p95.map(|p95| format!("   p95 {:.0} ms", p95 * 1000.0));
+    let p95 = p95.map(|p95| format!("   p95 {}", human::seconds(p95)));
     let counts = until::counts(task);
     tell(
         link,

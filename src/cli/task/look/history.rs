@@ -31,7 +31,7 @@ const RUNS: Listing<api::Run> = Listing {
             run.end_text.as_deref()
         })
         .named("end_text"),
-        Column::count("LOW WATER", Keep::Rank(30), 6, |run| Some(run.watermark)),
+        Column::count("WATERMARK", Keep::Rank(30), 6, |run| Some(run.watermark)),
         Column::count("SUCCEEDED", Keep::Rank(20), 6, |run| Some(run.counts.succeeded)),
         Column::count("SKIPPED", Keep::Rank(10), 6, |run| Some(run.counts.skipped)),
         Column::count("FAILED", Keep::Rank(25), 6, |run| Some(run.counts.failed)),
@@ -39,7 +39,7 @@ const RUNS: Listing<api::Run> = Listing {
         Column::count("PARKED", Keep::Wide, 3, |run| Some(run.counts.parked)),
     ],
     name: |run| format!("{}/{}", run.shard, run.run),
-    none: "it never ran",
+    none: "no runs yet",
 };
 
 /// Listing of changes with their reasons.
@@ -54,7 +54,7 @@ const REVISIONS: Listing<api::AuditEntry> = Listing {
         Column::maybe("REQUEST", Keep::Wide, 8, |entry| entry.request_id.as_deref()),
     ],
     name: |entry| entry.id.to_string(),
-    none: "nothing was changed",
+    none: "no changes",
 };
 
 /// Lists the runs of a task.
@@ -71,8 +71,8 @@ pub(crate) async fn runs(args: &PagesArgs, shell: &Shell) -> Result<Exit, Fault>
 }
 
 /// Note that the counts of runs don't add up to the task's.
-const NO_SUMS: &str = "counts are of the shard as each run left it, with those of its earlier runs: they don't add up, the newest \
-                       run of each shard has them all";
+const NO_SUMS: &str = "counts include the earlier runs of the same shard, so they don't add up; the \
+    latest run of each shard has the totals";
 
 /// True if a shard has several of these runs.
 fn has_gone_on(runs: &[api::Run]) -> bool {

@@ -1,5 +1,7 @@
 //! Implementation of `windrow task item`: the history of an item, attempt by attempt.
 
+use std::time::Duration;
+
 use serde_json::value::RawValue;
 
 use crate::exit::Exit;
@@ -35,7 +37,7 @@ const ITEM: Listing<api::Item> = Listing {
 };
 
 /// Note for the attempts of a succeeded item, even if some of them failed.
-const UNTOLD: &str = "not kept: the history is that of items which failed for good, or still wait";
+const UNTOLD: &str = "not kept: attempts are stored only for failed and retrying items";
 
 /// Shows an item with its attempts.
 ///
@@ -62,7 +64,7 @@ fn card(item: &api::Item, times: &Times) -> Card {
             "skipped",
             item.skip
                 .as_ref()
-                .map(|code| format!("{code}: unless a call that is out succeeds")),
+                .map(|code| format!("{code}: unless a call in flight succeeds")),
         );
     for attempt in &item.timeline {
         card = card.line(&format!("attempt {}", attempt.attempt), told(attempt, times));
@@ -75,7 +77,10 @@ fn card(item: &api::Item, times: &Times) -> Card {
     }
     let failure = item.failure.as_ref();
     let as_written = |json: &RawValue| json.get().to_owned();
-    let missing = item.data_missing.as_ref().map(|why| format!("not shown: {why}"));
+    let missing = item
+        .data_missing
+        .as_ref()
+        .map(|why| format!("not available: {why}"));
     let output = item.output.as_deref().map(as_written);
     let origin = failure.and_then(|failure| Some((failure.origin_index?, failure.origin_task.as_ref()?)));
     card.line("key", &item.key)
@@ -98,17 +103,22 @@ fn card(item: &api::Item, times: &Times) -> Card {
 fn excused(item: &api::Item) -> Option<String> {
     let (made, charged) = (item.attempts, item.charged);
     let is_told = charged < made;
-    is_told.then(|| format!("{made}, {charged} counted; the others are excused, by an outage for instance"))
+    is_told.then(|| {
+        format!(
+            "{made}, {charged} counted; the others don't count, for example because \
+        the handler was down"
+        )
+    })
 }
 
-/// Formats an attempt as `3m ago   run 3   3.000 s   TIMEOUT`.
+/// Formats an attempt as `3m ago   run 3   3s   TIMEOUT`.
 fn told(attempt: &api::ItemAttempt, times: &Times) -> String {
     let parts = [
         written(attempt.at_ms).map(|at| times.text(&at)),
         attempt.run.map(|run| format!("run {run}")),
         attempt
             .duration_ms
-            .map(|took| format!("{}.{:03} s", took / 1000, took % 1000)),
+            .map(|took| human::span(Duration::from_millis(took))),
         Some(attempt.code.clone()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
@@ -183,13 +193,14 @@ mod tests {
                 colours: false,
             })
         };
-        let attempts = "  attempt 1  2026-11-20 17:00:00Z   run 3   3.000 s   TIMEOUT\n  \
-             attempt 2  2026-11-20 17:00:04Z   run 3   0.021 s   HTTP_500\n";
+        let attempts = "  attempt 1  2026-11-20 17:00:00Z   run 3   3s   TIMEOUT\n  \
+             attempt 2  2026-11-20 17:00:04Z   run 3   21ms   HTTP_500\n";
         assert_eq!(
             shown(&item),
             format!(
-                "#3,817  parked\n{attempts}  attempts   2, 1 counted; the others are excused, by an outage for instance\n  \
-                 key        s-t1-3817\n  trace      0af7\n  message    db gone\n"
+                "#3,817  parked\n{attempts}  attempts   2, 1 counted; the others don't count, for \
+                    example because the handler was down\n  key        s-t1-3817\n  trace      0af7\n  \
+                    message    db gone\n"
             )
         );
         let given_up = api::Item {

@@ -74,7 +74,7 @@ fn waiting(task: &Task) -> Option<String> {
     let id = &task.id;
     if let Some(nodes) = joined(&words::silent(task), ", ") {
         return Some(format!(
-            "{id}: no sign of {nodes}, so its rate isn't known: windrow task explain {id}"
+            "{id}: rate unknown because {nodes} can't be reached: windrow task explain {id}"
         ));
     }
     let stuck = ["queued", "awaiting_business", "recovering", "running"];

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link};
 use crate::output::screen;
-use crate::output::table::human::seconds;
+use crate::output::table::human::span;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Tone, human};
 use crate::shell::Shell;
@@ -42,9 +42,9 @@ pub(crate) async fn report(args: &ReportArgs, shell: &Shell) -> Result<Exit, Fau
         Form::Json | Form::Ndjson => ReportForm::Json,
         Form::Table | Form::Wide => ReportForm::Text,
         Form::Name | Form::Csv => {
-            let hint =
-                "-o table, -o json or --format markdown; `windrow task failures -o csv` lists failures";
-            return Err(Fault::no_form("a report is no list", hint));
+            let hint = "use -o table, -o json or --format markdown; `windrow task failures -o csv` lists \
+                    failures";
+            return Err(Fault::no_form("a report isn't a list", hint));
         }
     };
     let id = link.task(&args.task).await?;
@@ -89,7 +89,7 @@ fn card(story: &Report, times: &Times) -> Card {
         .title(status, tone)
         .maybe("because", because)
         .line("items", counts(&story.counts))
-        .maybe("took", took.map(seconds))
+        .maybe("took", took.map(span))
         .time("created", Some(&task.created_at), times)
         .time("started", task.started_at.as_deref(), times)
         .time("finished", task.finished_at.as_deref(), times);
@@ -155,7 +155,7 @@ fn net(net: &ReportNet) -> String {
 fn proof(card: Card, proof: &ReportProof) -> Card {
     let (word, tone) = match proof.holds {
         true => ("✓ every item is accounted for", Tone::Good),
-        false => ("✗ not (yet) every item is accounted for", Tone::Warn),
+        false => ("✗ some items are not accounted for (yet)", Tone::Warn),
     };
     let mut card = card.toned("proof", word, tone);
     for check in &proof.checks {

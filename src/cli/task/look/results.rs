@@ -106,7 +106,7 @@ async fn tell_of_redrives(link: &Link<'_>, id: &str) {
     if let Some(good) = words::recovered(&task).filter(|good| *good > 0) {
         let items = human::counted(good, "item");
         link.hint(&format!(
-            "redrives made {items} good: --with-redrives has what they came to among these rows"
+            "redrives recovered {items}: --with-redrives includes their results in these rows"
         ));
     }
 }
@@ -157,7 +157,7 @@ impl Follower<'_> {
                         return Err(error.into());
                     }
                     if away.replace(since).is_none() {
-                        self.link.say("the node is away; it is asked again every second");
+                        self.link.say("the node is unreachable; retrying every second");
                     }
                 }
             }
@@ -190,7 +190,7 @@ impl Follower<'_> {
             "finished" | "cancelled" => return Ok(Seen::Over),
             "stopped" if self.said != status => {
                 self.link
-                    .say(&format!("{} is stopped; waiting until it goes on", self.id));
+                    .say(&format!("{} is stopped; waiting for it to resume", self.id));
             }
             _ => {}
         }

@@ -45,21 +45,20 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
     let is_of_url = |flag: &&str| args.named.url.is_some() && ["--delimiter", "--no-header"].contains(flag);
     let foreign = items.csv_flags().find(|flag| !is_of_url(flag));
     if let Some(flag) = foreign.filter(|_| items.csv.is_none()) {
-        let because = format!("{flag} says how a CSV file is read");
-        return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
+        let because = format!("{flag} applies to CSV files");
+        return Err(Fault::new(Exit::Usage, "no CSV file", because).hint("--csv FILE"));
     }
     check_url(
         args.named.url.as_deref(),
-        "a file of this machine is sent with --csv FILE, --ndjson FILE or --lines FILE",
+        "send a file of this machine with --csv FILE, --ndjson FILE or --lines FILE",
     )?;
     match items.files().next().map(String::as_str) {
         None | Some("-") => Ok(()),
         Some(path) => match Path::new(path).metadata() {
             Ok(seen) if seen.is_dir() => Err(unread(path, "it is a directory")),
             Ok(_) => Ok(()),
-            Err(_) if is_fetched(path) => Err(unread(path, "it is a URL, not a file").hint(format!(
-                "the node fetches the items itself: --url {path} instead of the flag of a file"
-            ))),
+            Err(_) if is_fetched(path) => Err(unread(path, "it is a URL, not a file")
+                .hint(format!("use --url {path}: the node fetches the items itself"))),
             Err(error) => {
                 let beside = source::beside(Path::new(path));
                 Err(unread(path, &of_file(&error)).meant(beside.as_deref()))
@@ -76,8 +75,8 @@ pub(crate) fn check_url(url: Option<&str>, hint: &str) -> Result<(), Fault> {
     match url.filter(|url| !is_fetched(url)) {
         None => Ok(()),
         Some(url) => {
-            let because = format!("{url:?} begins with neither http:// nor https://");
-            Err(Fault::new(Exit::Usage, "the items can't be fetched", because).hint(hint))
+            let because = format!("{url:?} must start with http:// or https://");
+            Err(Fault::new(Exit::Usage, "can't fetch the items", because).hint(hint))
         }
     }
 }
@@ -88,7 +87,7 @@ fn is_fetched(url: &str) -> bool {
 
 fn unread(path: &str, why: &str) -> Fault {
     let because = format!("{path}: {why}");
-    Fault::new(Exit::Rejected, "the items can't be read", because).hint("check the path; - is standard input")
+    Fault::new(Exit::Rejected, "can't read the items", because).hint("check the path; - is standard input")
 }
 
 /// Converts the node's refusal of a file to a fault with the file's name.
@@ -114,7 +113,7 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<(String, Ve
         (Some(path), ..) => (path.as_str(), "text/csv"),
         (None, Some(path), _) => (path.as_str(), "application/x-ndjson"),
         (None, None, Some(path)) => (path.as_str(), "text/plain"),
-        (None, None, None) => return Err(Fault::bug("there is no file to upload")),
+        (None, None, None) => return Err(Fault::bug("no file to upload")),
     };
     let delimiter = items.delimiter.map(|delimiter| match delimiter {
         '\t' => "tab".to_owned(),
@@ -219,7 +218,7 @@ pub(crate) async fn discard(link: &Link<'_>, upload: &str) {
         && fault.exit != Exit::Conflict
     {
         let because = fault.because.join("; ");
-        link.say(&format!("the upload {upload} stays for a day: {because}"));
+        link.say(&format!("the upload {upload} is kept for a day: {because}"));
     }
 }
 

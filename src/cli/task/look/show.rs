@@ -124,7 +124,7 @@ fn publishes(task: &Task) -> Option<String> {
     let dataset = &publish.dataset;
     let generation = format!("generation {} of {dataset}", publish.generation);
     Some(match publish.withheld {
-        true => format!("{generation}: withheld (`windrow dataset generations {dataset}` says why)"),
+        true => format!("{generation}: withheld (see `windrow dataset generations {dataset}`)"),
         false => generation,
     })
 }
@@ -150,7 +150,7 @@ fn canary(task: &Task) -> Option<String> {
 fn skips(task: &Task) -> Option<String> {
     let skips = task.skips.as_ref()?;
     let items = human::counted(skips.items, "item");
-    Some(format!("{items} as people asked: {}", shortened(&skips.indexes)))
+    Some(format!("{items} on request: {}", shortened(&skips.indexes)))
 }
 
 /// Cuts the list of ranges to fit a line.
@@ -188,7 +188,7 @@ fn shard_line(shard: &TaskShard, silent: &[String], times: &Times) -> String {
     let at = at.map(|at| format!(" until {}", times.text(at)));
     let node = shard.node.as_ref().map(|node| {
         let silent = silent.contains(node);
-        format!(" on {node}{}", if silent { ", which gives no sign" } else { "" })
+        format!(" on {node}{}", if silent { ", unreachable" } else { "" })
     });
     let share = Some(shard.rate_share).filter(|share| *share > 0.0);
     let share = share.map(|share| format!("   {:.1} % of the rate", share * 100.0));
@@ -216,12 +216,12 @@ fn pace(task: &Task, rate: &str) -> String {
     let stall = live.and_then(|live| live.stall.as_ref());
     let parts = [
         Some(rate.to_owned()),
-        joined(&words::silent(task), ", ").map(|nodes| format!("not known without {nodes}")),
-        p95.map(|p95| format!("p95 {:.0} ms", p95 * 1000.0)),
+        joined(&words::silent(task), ", ").map(|nodes| format!("unknown without {nodes}")),
+        p95.map(|p95| format!("p95 {}", human::seconds(p95))),
         words::eta_text(task).map(|eta| format!("ETA {eta}")),
         stall
             .filter(|_| !words::waits_for_items(task))
-            .map(|stall| format!("held by {}", stall.replace('_', " "))),
+            .map(|stall| format!("limited by {}", stall.replace('_', " "))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
 }

@@ -120,12 +120,12 @@ const APPENDED: Listing<Appended> = Listing {
 /// Prints the totals, as of the answer to the last block.
 fn told(link: &Link<'_>, appended: Appended, last: Option<&Answer>) -> Result<Exit, Fault> {
     let Some(last) = last else {
-        link.say("there is no line: nothing was appended");
+        link.say("no lines: nothing was appended");
         return Ok(Exit::Ok);
     };
     let said = match link.look.form {
         Form::Table | Form::Wide => format!(
-            "{}  {}; it has {}",
+            "{}  {}; total {}",
             appended.task,
             sentence(appended.items, appended.repeated),
             human::counted(appended.total, "item")
@@ -147,8 +147,8 @@ fn sentence(items: u64, repeated: u64) -> String {
     );
     match (items - repeated, repeated) {
         (_, 0) => format!("{new} appended"),
-        (0, _) => format!("nothing appended: with this key {old} had been appended before"),
-        _ => format!("{new} appended, {old} had been before with this key"),
+        (0, _) => format!("nothing appended: {old} already appended with this key"),
+        _ => format!("{new} appended, {old} already appended with this key"),
     }
 }
 
@@ -164,7 +164,7 @@ fn so_far(mut fault: Fault, appended: &Appended) -> Fault {
         let task = &appended.task;
         fault
             .because
-            .push(format!("appended to {task} before that: {before}"));
+            .push(format!("appended to {task} before the error: {before}"));
     }
     fault
 }
@@ -214,13 +214,14 @@ impl Input {
         let is_json = serde_json::from_str::<IgnoredAny>(&line);
         let row = is_json.and_then(|IgnoredAny| RawValue::from_string(line.trim().to_owned()));
         row.map_err(|error| {
-            let because = format!("line {} of {} is no JSON: {error}", self.line, self.name);
-            Fault::new(Exit::Rejected, "the line can't be an item", because).hint("one JSON value a line")
+            let because = format!("line {} of {} is not JSON: {error}", self.line, self.name);
+            Fault::new(Exit::Rejected, "the line isn't an item", because)
+                .hint("write one JSON value per line")
         })
     }
 }
 
 fn unread(path: &str, why: &str) -> Fault {
     let because = format!("{path}: {why}");
-    Fault::new(Exit::Rejected, "the items can't be read", because).hint("check the path; - is standard input")
+    Fault::new(Exit::Rejected, "can't read the items", because).hint("check the path; - is standard input")
 }

@@ -40,7 +40,7 @@ pub(crate) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
     let named = |name: &str| {
         let raw = wanted.get(name);
         let value = raw.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
-        value.ok_or_else(|| unusable(&args.file, &format!("{name} is missing, or not text")))
+        value.ok_or_else(|| unusable(&args.file, &format!("{name} is missing or not text")))
     };
     let (business, name) = (named("business")?, named("name")?);
     let link = Link::open(&args.write.remote, shell)?.of_file();
@@ -92,8 +92,8 @@ async fn made(link: &Link<'_>, answer: Answer) -> Result<Exit, Fault> {
 
 fn unusable(path: &Path, why: &str) -> Fault {
     let because = format!("{}: {why}", path.display());
-    Fault::new(Exit::Rejected, "the file can't be applied", because)
-        .hint("`windrow help task apply` shows one")
+    Fault::new(Exit::Rejected, "can't apply the file", because)
+        .hint("`windrow help task apply` shows an example")
 }
 
 /// Reads the members of the file. JSON values stay as written.
@@ -124,9 +124,9 @@ fn change(wanted: &Members, task: &api::Task) -> Result<Draft, Fault> {
     if !fixed.is_empty() {
         return Err(Fault {
             exit: Exit::Conflict,
-            what: "the task can't be changed to what the file says".to_owned(),
+            what: "can't change the task as the file requires".to_owned(),
             because: fixed,
-            hint: Some("another name makes another task; or windrow task clone".to_owned()),
+            hint: Some("use another name to create another task; or windrow task clone".to_owned()),
         });
     }
     if canonical(&settings).is_none_or(|wanted| !holds(&wanted, &is)) {

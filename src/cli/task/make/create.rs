@@ -102,9 +102,7 @@ fn check_key_column(wanted: Option<&str>, columns: &[String]) -> Result<(), Faul
     let unknown = wanted.and_then(|wanted| Members::parse(wanted).unknown(true, columns));
     match unknown {
         None => Ok(()),
-        Some((why, there_are)) => {
-            Err(Fault::new(Exit::Usage, "--key-column can't be used", why).hint(there_are))
-        }
+        Some((why, there_are)) => Err(Fault::new(Exit::Usage, "can't use --key-column", why).hint(there_are)),
     }
 }
 
@@ -116,8 +114,8 @@ async fn is_free(args: &CreateArgs, link: &Link<'_>) -> Result<(), Fault> {
     };
     match link.task(&format!("{}/{name}", args.business)).await {
         Ok(id) => {
-            let because = format!("{id} is called {}/{name}", args.business);
-            Err(Fault::new(Exit::Conflict, "the name is taken", because).hint("another name"))
+            let because = format!("{id} already has the name {}/{name}", args.business);
+            Err(Fault::new(Exit::Conflict, "the name is taken", because).hint("choose another name"))
         }
         Err(_) => Ok(()),
     }

@@ -322,12 +322,12 @@ fn would<T: DeserializeOwned>(answer: &Answer) -> Result<T, ClientError> {
 /// `Rejected` if the file can't be read, or if the text isn't JSON.
 pub(crate) fn json(flag: &str, text: &str) -> Result<Box<RawValue>, Fault> {
     let wrong = |because: String| {
-        Fault::new(Exit::Rejected, format!("{flag} can't be used"), because)
+        Fault::new(Exit::Rejected, format!("invalid {flag}"), because)
             .hint(format!("{flag} '{}', or {flag} @FILE", example(flag)))
     };
     let text = match text.strip_prefix('@') {
         Some(file) => {
-            std::fs::read_to_string(file).map_err(|error| wrong(format!("{file} can't be read: {error}")))?
+            std::fs::read_to_string(file).map_err(|error| wrong(format!("can't read {file}: {error}")))?
         }
         None => text.to_owned(),
     };

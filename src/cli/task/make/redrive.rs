@@ -105,7 +105,7 @@ async fn left_out(link: &Link<'_>, origin: &str, redrive: &api::Task) -> Result<
         false => format!(" ({})", resting.join("; ")),
     };
     Ok(format!(
-        "; without {left_out} recovered or under way already{resting}"
+        "; excluding {left_out} recovered or in progress{resting}"
     ))
 }
 
@@ -133,6 +133,6 @@ async fn tell_net(link: &Link<'_>, origin: &str) -> Result<(), Fault> {
 pub(crate) fn at_least(net: &api::ReportNet) -> &'static str {
     match net.exact {
         true => "",
-        false => " or more (too many to look at each)",
+        false => " or more (too many to check each)",
     }
 }

@@ -36,8 +36,8 @@ pub(crate) fn lines(warnings: &[api::TaskWarning], id: &str, style: TimeStyle) -
         let member = member.trim_start_matches('/').replace('_', " ");
         let advice = match (warning.code.as_str(), id) {
             // Advise the exact command instead of a description.
-            ("not_started", "") => "--start, and it waits until then".to_owned(),
-            ("not_started", id) => format!("windrow task start {id}, and it waits until then"),
+            ("not_started", "") => "--start; the task then waits until that time".to_owned(),
+            ("not_started", id) => format!("windrow task start {id}; the task then waits until that time"),
             _ => warning.advice.as_deref().map(clean).unwrap_or_default(),
         };
         style.within(&format!("{member}: {}; try {advice}", clean(&warning.detail)))
@@ -67,12 +67,12 @@ mod tests {
         assert_eq!(told[0], "deadline: no\u{FFFD}[2J time; try more");
         assert_eq!(
             told[1],
-            "start at: it isn't started; try windrow task start t1, and it waits until then"
+            "start at: it isn't started; try windrow task start t1; the task then waits until that time"
         );
         assert!(has(&task, "not_started"));
         let new = lines(&task.beside.warnings[1..], "", TimeStyle::Relative);
         assert!(
-            new[0].ends_with("try --start, and it waits until then"),
+            new[0].ends_with("try --start; the task then waits until that time"),
             "{new:?}"
         );
     }

@@ -131,7 +131,7 @@ pub(super) async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> 
         tell(&link, &stopping(&task))?;
         let is_over = |task: &api::Task| !matches!(task.status.as_str(), "stopping" | "finalizing");
         let TaskAnswer { answer, task } = until::until(&link, id, is_over).await?;
-        let took = human::seconds(begun.elapsed());
+        let took = human::span(begun.elapsed());
         let line = format!("drained in {took}\n{}", stopped(&task));
         Ok(Became::well(line, answer))
     };
@@ -157,8 +157,8 @@ fn stopped(task: &api::Task) -> String {
     }
     let low = human::count(task.watermark);
     let repeats = task.cut_off.as_ref().map(cut_off);
-    let repeats = repeats.unwrap_or_else(|| "nothing will repeat".to_owned());
-    format!("{id}  stopped at watermark {low} ({repeats})   go on: windrow task start {id}")
+    let repeats = repeats.unwrap_or_else(|| "no call is repeated".to_owned());
+    format!("{id}  stopped at watermark {low} ({repeats})   resume: windrow task start {id}")
 }
 
 /// Formats the items that may repeat.
@@ -207,7 +207,7 @@ fn cancelled(task: &api::Task) -> String {
     let next = format!("{} {are} left undone", human::counted(left, "item"));
     let id = &task.id;
     format!(
-        "{}   do it after all: windrow task clone {id}",
+        "{}   to do them after all: windrow task clone {id}",
         standing(task, &next)
     )
 }
@@ -218,9 +218,9 @@ fn cancelled(task: &api::Task) -> String {
 /// Same as [`Draft::send`].
 pub(super) async fn recover(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let line = |task: &api::Task| match task.status.as_str() {
-        "finished" => standing(task, "its end adds up now"),
-        "finalizing" => format!("{}{}", standing(task, "its end doesn't add up"), because(task)),
-        _ => standing(task, "it is tried now, not later"),
+        "finished" => standing(task, "its counts add up now"),
+        "finalizing" => format!("{}{}", standing(task, "its counts don't add up"), because(task)),
+        _ => standing(task, "retrying now"),
     };
     let action = ordinary("recover");
     steer((&args.which, &args.write), shell, action, Draft::default(), line).await
@@ -247,13 +247,16 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
             let cut = human::count(cut);
             standing(
                 task,
-                &format!("items from index {cut} on are left out, {upto}{left}"),
+                &format!("items from index {cut} on are excluded, {upto}{left}"),
             )
         }
         // The cut is known only after its runs have learned of it.
         None => {
             let left = human::counted(task.counts.pending, "item");
-            standing(task, &format!("what has not left yet is left out, up to {left}"))
+            standing(
+                task,
+                &format!("items that aren't dispatched yet are excluded, up to {left}"),
+            )
         }
     };
     let action = irreversible("finish");
@@ -281,7 +284,7 @@ pub(super) async fn fail(args: &FailArgs, shell: &Shell) -> Result<Exit, Fault> 
     let mut draft = Draft::default();
     draft.put("code", &args.code)?;
     let action = Action {
-        verb: "give up items of",
+        verb: "fail items of",
         ..ordinary("fail")
     };
     let line = |told: &api::MarkedTask| marked(&told.task, &told.marked);
@@ -293,15 +296,15 @@ fn marked(task: &api::Task, marked: &api::MarkedFailed) -> String {
     let (id, code) = (&task.id, &marked.code);
     let items = human::count(marked.items);
     let what = format!(
-        "items that wait with {} are given up, {items} as last saved",
+        "items retrying after {} are marked failed, {items} as last saved",
         clean(code)
     );
     let next = match task.status.as_str() {
         "running" | "stopping" => {
-            format!("see them: windrow task failures {id} --code {}", shell_word(code))
+            format!("list: windrow task failures {id} --code {}", shell_word(code))
         }
-        "stopped" => format!("as soon as it runs: windrow task start {id}"),
-        _ => "as soon as it runs".to_owned(),
+        "stopped" => format!("at the next run: windrow task start {id}"),
+        _ => "at the next run".to_owned(),
     };
     standing(task, &format!("{what}; {next}"))
 }

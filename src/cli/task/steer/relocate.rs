@@ -32,7 +32,7 @@ pub(crate) async fn relocate(args: &MoveArgs, shell: &Shell) -> Result<Exit, Fau
     let send = async |id: &str| draft.send(&link, &args.write, post(id, "move"), id).await;
     let became = async |id: &str, answer: Answer| {
         let part = args.shard.map(|shard| format!(".{shard}")).unwrap_or_default();
-        let line = format!("{id}{part}  moves to {to}: calls in flight end first, and nothing is done twice");
+        let line = format!("{id}{part}  moves to {to}: calls in flight end first, and none is repeated");
         if !args.wait {
             return Ok(Became::well(line, answer));
         }
@@ -58,7 +58,8 @@ async fn warn_of(node: &str, link: &Link<'_>) {
     let found = found.and_then(|found| found.read::<api::Node>().ok());
     if let Some(why) = found.and_then(|found| found.live.why) {
         link.must_say(&format!(
-            "warning: {node} can't be asked: {why}; where it can't run the task, another node has to take it back"
+            "warning: {node} is unreachable: {why}; if it can't run the task, another node takes it \
+                back"
         ));
     }
 }

@@ -48,9 +48,9 @@ pub(crate) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = draft(args)?.strictly(args.strict);
     let touches_labels = !args.labels.is_empty() || !args.unlabels.is_empty();
     if draft.is_empty() && !touches_labels && args.deadline.is_none() {
-        let fault = Fault::new(Exit::Usage, "nothing to change", "no flag names a setting");
+        let fault = Fault::new(Exit::Usage, "nothing to change", "no setting was given");
         return Err(fault.hint(
-            "--rate 500/s, --window auto, --label team=growth … `windrow help task set` has them all",
+            "--rate 500/s, --window auto, --label team=growth … `windrow help task set` lists them all",
         ));
     }
     let link = Link::open(&args.write.remote, shell)?;
@@ -115,8 +115,8 @@ async fn change(
             Err(error) => return Err(error.into()),
         }
     }
-    let because = "others change the task all the time";
-    Err(Fault::new(Exit::Conflict, "the labels weren't changed", because).hint("the same again"))
+    let because = "others are changing the task at the same time";
+    Err(Fault::new(Exit::Conflict, "the labels weren't changed", because).hint("run the same command again"))
 }
 
 fn labels(task: &api::Task, args: &SetArgs) -> BTreeMap<String, String> {

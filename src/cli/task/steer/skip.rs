@@ -29,15 +29,15 @@ pub(in crate::task) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit
 fn skipped(api::SkippingTask { task, skipping }: &api::SkippingTask) -> String {
     let mut parts = vec![format!("{} skipped", human::counted(skipping.skipped, "item"))];
     let others = [
-        (skipping.already_settled, "settled already, as last saved"),
-        (skipping.excluded, "left out anyway"),
+        (skipping.already_settled, "already settled, as last saved"),
+        (skipping.excluded, "already excluded"),
     ];
     let others = others.into_iter().filter(|(count, _)| *count > 0);
     parts.extend(others.map(|(count, what)| format!("{} {what}", human::count(count))));
     let next = match task.status.as_str() {
-        "running" | "stopping" => "; what a call is out for succeeds or is skipped".to_owned(),
-        "stopped" | "created" => format!(", as soon as it runs: windrow task start {}", task.id),
-        _ => ", as soon as it runs".to_owned(),
+        "running" | "stopping" => "; items in flight succeed or are skipped".to_owned(),
+        "stopped" | "created" => format!(", at the next run: windrow task start {}", task.id),
+        _ => ", at the next run".to_owned(),
     };
     standing(task, &format!("{}{next}", parts.join(", ")))
 }

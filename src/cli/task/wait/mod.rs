@@ -23,12 +23,11 @@ use crate::signals::Signals;
 use windrow_core::settings::text::parse_span;
 
 /// Examples of `wait`, for the help.
-pub const EXAMPLES: &str = "\
-Examples:
+pub const EXAMPLES: &str = "Examples:
   windrow task wait t42 --timeout 2h && ./next-step.sh
   windrow task wait push/black-friday push/cyber-monday
 
-Exit codes: 0 finished (also once redrives made all failures good), 8 with failures, 9 stopped or cancelled, 10 it was waited long enough; of several tasks the worst.";
+Exit codes: 0 finished (also once redrives have recovered all failures), 8 with failures, 9 stopped or cancelled, 10 timed out; for several tasks the worst one.";
 
 /// Number of tasks polled concurrently.
 const AT_ONCE: usize = 16;
@@ -59,7 +58,7 @@ pub(super) async fn wait(args: &WaitArgs, shell: &Shell) -> Result<Exit, Fault> 
     tokio::select! {
         exit = wait_for_all(args, &link) => exit,
         () = signals.stop() => {
-            link.say(&format!("{}: untouched, it goes on", args.tasks.join(", ")));
+            link.say(&format!("only the wait ended; {} continues", args.tasks.join(", ")));
             Ok(Exit::Interrupted)
         }
     }
@@ -82,7 +81,7 @@ async fn wait_for_all(args: &WaitArgs, link: &Link<'_>) -> Result<Exit, Fault> {
             Form::Table | Form::Wide | Form::Csv => line(&task),
         })?;
         if exit == Exit::TimedOut {
-            link.hint("the wait timed out; the task goes on");
+            link.hint("the wait timed out; the task continues");
         }
         worst = worse(worst, exit);
     }
@@ -119,7 +118,7 @@ async fn end(
         let code = |error: &api::LastError| error.code.clone();
         let code = said.map(|_| task.last_error.as_ref().map(code).unwrap_or_default());
         if failing != code {
-            link.say(&format!("{id}: {}", said.unwrap_or("its calls succeed again")));
+            link.say(&format!("{id}: {}", said.unwrap_or("calls succeed again")));
             failing = code;
         }
         // A task that isn't started never ends by itself.

@@ -8,7 +8,7 @@ use super::told::Told;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::table::human::seconds;
+use crate::output::table::human::span;
 use crate::output::table::times::parsed;
 use crate::task::words;
 use windrow_client::{Answer, Request};
@@ -98,7 +98,7 @@ impl Wait<'_> {
     /// True if the node may be asked again.
     fn has_hope(&mut self) -> bool {
         let since = *self.lost.get_or_insert_with(|| {
-            self.link.say("the node is away; it is asked again every second");
+            self.link.say("the node is unreachable; retrying every second");
             Instant::now()
         });
         since.elapsed() < self.link.timeout() && self.left() != Some(Duration::ZERO)
@@ -136,14 +136,14 @@ pub(crate) async fn until(
     tokio::select! {
         over = over => over,
         _ = tokio::signal::ctrl_c() => {
-            let because = format!("only the wait was interrupted; {id} goes on");
+            let because = format!("only the wait was interrupted; {id} continues");
             Err(Fault::new(Exit::Interrupted, "no longer waiting", because)
                 .hint(format!("windrow task show {id}, or windrow task stop {id}")))
         }
     }
 }
 
-/// Formats the outcome, such as `✓ finished  1,000 / 1,000 in 2.1 s   succeeded 997  …`, with the next command.
+/// Formats the outcome, such as `✓ finished  1,000 / 1,000 in 2.1s   succeeded 997  …`, with the next command.
 pub(crate) fn outcome(task: &api::Task) -> String {
     let id = &task.id;
     let took = took(task).map(|took| format!(" in {took}")).unwrap_or_default();
@@ -161,10 +161,12 @@ pub(crate) fn outcome(task: &api::Task) -> String {
             told += &format!("\n  failures: windrow task failures {id}")
         }
         "stopped" if task.stop_reason.as_deref() == Some("deadline") => {
-            told +=
-                &format!("\n  go on: windrow task set {id} --deadline TIME, then windrow task start {id}");
+            told += &format!(
+                "\n  resume: windrow task set {id} --deadline TIME, then windrow task start \
+                    {id}"
+            );
         }
-        "stopped" => told += &format!("\n  go on: windrow task start {id}"),
+        "stopped" => told += &format!("\n  resume: windrow task start {id}"),
         _ => {}
     }
     told
@@ -178,7 +180,7 @@ pub(crate) fn counts(task: &api::Task) -> String {
 /// Returns the time from the first start to the end.
 fn took(task: &api::Task) -> Option<String> {
     let took = parsed(task.finished_at.as_ref()?)? - parsed(task.started_at.as_ref()?)?;
-    took.to_std().ok().map(seconds)
+    took.to_std().ok().map(span)
 }
 
 #[cfg(test)]
@@ -208,9 +210,9 @@ mod tests {
     fn an_end_is_told_in_a_line_with_what_to_do() {
         assert_eq!(
             outcome(&task("finished", 2)),
-            "t1  ✓ finished (with failures)  5 / 5 in 2.1 s   succeeded 3  skipped 0  failed 2\n  failures: windrow task failures t1"
+            "t1  ✓ finished (with failures)  5 / 5 in 2.1s   succeeded 3  skipped 0  failed 2\n  failures: windrow task failures t1"
         );
-        assert!(outcome(&task("stopped", 0)).ends_with("\n  go on: windrow task start t1"));
+        assert!(outcome(&task("stopped", 0)).ends_with("\n  resume: windrow task start t1"));
         let mut late = task("stopped", 0);
         late.stop_reason = Some("deadline".to_owned());
         assert!(

@@ -91,13 +91,13 @@ impl Changes {
     pub(super) fn parting(&self, id: &str) -> String {
         let again = format!("windrow task watch {id} shows it again");
         match self.status.borrow().as_str() {
-            "stopped" => format!("{id} is stopped; windrow task start {id} lets it go on"),
+            "stopped" => format!("{id} is stopped; windrow task start {id} resumes it"),
             "created" => words::not_started(id),
             _ if self.stops.get() > 0 => {
-                format!("{id} stops, as you told it to; windrow task start {id} lets it go on")
+                format!("{id} stops as requested; windrow task start {id} resumes it")
             }
-            _ if self.rates.get() > 0 => format!("{id} goes on at the rate that you gave it; {again}"),
-            _ => format!("{id} is untouched, it goes on; {again}"),
+            _ if self.rates.get() > 0 => format!("{id} continues at the new rate; {again}"),
+            _ => format!("{id} continues unchanged; {again}"),
         }
     }
 }
@@ -180,7 +180,7 @@ impl Feed<'_> {
             }
             Order::Stop => {
                 let task = client.post(&self.path("/stop"), &reason).await?;
-                said(&task, "stopping: no new calls; calls in flight may finish")?
+                said(&task, "stopping: no new calls; waiting for calls in flight")?
             }
             Order::Start => {
                 let task = client.post(&self.path("/start"), &reason).await?;
@@ -218,7 +218,7 @@ impl Feed<'_> {
     async fn seen<T: DeserializeOwned>(&self, request: Request) -> Option<T> {
         let seen = self.link.client.send(request).await;
         seen.and_then(|answer| answer.read())
-            .inspect_err(|error| tracing::debug!(%error, "not seen; the next look shows it"))
+            .inspect_err(|error| tracing::debug!(%error, "request failed; the next one follows"))
             .ok()
     }
 
@@ -272,7 +272,7 @@ fn said(task: &Answer, text: &str) -> Result<Vec<News>, ClientError> {
 fn refusal(error: ClientError) -> String {
     let fault = Fault::from(error);
     let hint = fault.hint.map(|hint| format!("; try {hint}")).unwrap_or_default();
-    format!("not done: {}: {}{hint}", fault.what, fault.because.join("; "))
+    format!("failed: {}: {}{hint}", fault.what, fault.because.join("; "))
 }
 
 /// Sends news. If the receiver is gone, waits for ever, because there is nothing left to report.
@@ -322,12 +322,12 @@ mod tests {
         assert_eq!(count(&Order::Look), None);
         assert_eq!(
             changes.parting("t1"),
-            "t1 is untouched, it goes on; windrow task watch t1 shows it again"
+            "t1 continues unchanged; windrow task watch t1 shows it again"
         );
         count(&Order::Rate(RateLimit::Unlimited));
         assert_eq!(
             changes.parting("t1"),
-            "t1 goes on at the rate that you gave it; windrow task watch t1 shows it again"
+            "t1 continues at the new rate; windrow task watch t1 shows it again"
         );
         let task = |status: &str| api::Task {
             status: status.to_owned(),
@@ -336,13 +336,13 @@ mod tests {
         changes.on_task(&task("created"));
         assert_eq!(
             changes.parting("t1"),
-            "t1 isn't started; windrow task start t1 lets it begin"
+            "t1 isn't started; windrow task start t1 starts it"
         );
         changes.on_task(&task("running"));
         count(&Order::Stop);
         assert_eq!(
             changes.parting("t1"),
-            "t1 stops, as you told it to; windrow task start t1 lets it go on"
+            "t1 stops as requested; windrow task start t1 resumes it"
         );
     }
 }

@@ -80,7 +80,7 @@ impl State {
         self.note = None;
         if std::mem::take(&mut self.asks) {
             let is_yes = matches!(byte, b'y' | b'Y');
-            self.note = Some(if is_yes { "stopping …" } else { "it goes on" }.to_owned());
+            self.note = Some(if is_yes { "stopping …" } else { "not stopped" }.to_owned());
             return is_yes.then_some(Order::Stop);
         }
         match byte.to_ascii_lowercase() {
@@ -94,8 +94,8 @@ impl State {
             b'f' => return self.toggle(Panel::Failures(None), Order::Failures),
             b'e' => return self.toggle(Panel::Explain(None), Order::Explain),
             b's' => match self.task.status.as_str() {
-                "created" => self.note = Some("it isn't started yet: g starts it".to_owned()),
-                "stopped" => self.note = Some("it is stopped: g starts it again".to_owned()),
+                "created" => self.note = Some("not started yet: g starts it".to_owned()),
+                "stopped" => self.note = Some("stopped: g starts it again".to_owned()),
                 _ => self.asks = true,
             },
             b'r' => self.typed = Some(String::new()),
@@ -120,7 +120,7 @@ impl State {
         let present = self.wanted.unwrap_or(self.task.settings.tuning.rate);
         let Some(next) = stepped(present, is_up) else {
             let id = self.id();
-            let note = format!("it has no rate to change; windrow task set {id} --rate 100/s");
+            let note = format!("no rate to change; windrow task set {id} --rate 100/s");
             self.note = Some(note);
             return None;
         };
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(press(&mut state, b"s"), []);
         assert!(state.asks);
         assert_eq!(press(&mut state, b"n"), []);
-        assert_eq!(state.note.as_deref(), Some("it goes on"));
+        assert_eq!(state.note.as_deref(), Some("not stopped"));
         assert_eq!(press(&mut state, b"y"), [], "nobody asked");
         assert_eq!(press(&mut state, b"sy"), [Order::Stop]);
         assert_eq!(

@@ -63,8 +63,8 @@ pub(super) async fn live(feed: Feed<'_>, mut state: State, shell: &Shell) -> Res
 }
 
 fn lost(error: io::Error) -> Fault {
-    Fault::new(Exit::Failed, "the terminal can't be used", error.to_string())
-        .hint("`windrow task watch T | cat` needs none")
+    Fault::new(Exit::Failed, "can't use the terminal", error.to_string())
+        .hint("`windrow task watch T | cat` works without one")
 }
 
 struct Picture<'a> {
@@ -135,7 +135,7 @@ impl Picture<'_> {
                         self.state.hear(news);
                     }
                 }
-                Err(error) => tracing::debug!(%error, "the last failures are not seen"),
+                Err(error) => tracing::debug!(%error, "can't read the latest failures"),
             }
         }
         self.draw()
@@ -147,7 +147,7 @@ impl Picture<'_> {
         let is_look = matches!(order, Order::Look | Order::Failures);
         if self.orders.try_send(order).is_err() && !is_look {
             self.state.wanted = None;
-            self.state.note = Some("too many keys at once; the last ones were forgotten".to_owned());
+            self.state.note = Some("too many keys at once; some were ignored".to_owned());
         }
     }
 

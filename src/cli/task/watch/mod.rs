@@ -30,15 +30,14 @@ use windrow_client::Request;
 use windrow_core::settings::text::parse_span;
 
 /// Examples of `watch`, for the help.
-pub const EXAMPLES: &str = "\
-Examples:
+pub const EXAMPLES: &str = "Examples:
   windrow task watch t42
   windrow task watch push/black-friday --every 1m > log.txt
   windrow task watch t42 -o ndjson | grep '\"event\":\"failure\"'
 
 Keys: q quit, s stop, g start, r rate, f failures, e explain, ? help.
-It ends with the task; a live picture stays while the task is stopped. Exit codes: 0 finished (also once redrives made all failures good), or q; 8 with failures; 9 stopped or cancelled; 130 Ctrl-C. Neither q nor
-Ctrl-C touches the task.";
+Ends with the task; the live view stays open while the task is stopped. Exit codes: 0 finished (also once redrives have recovered all failures), or q; 8 with failures; 9 stopped or cancelled; 130 Ctrl-C. Neither q nor
+Ctrl-C affects the task.";
 
 /// Arguments of `windrow task watch`.
 #[derive(Debug, Args)]
@@ -58,7 +57,7 @@ pub struct WatchArgs {
 
 fn every(text: &str) -> Result<Duration, String> {
     match parse_span(text) {
-        Ok(Duration::ZERO) => Err("it must be longer than 0s".to_owned()),
+        Ok(Duration::ZERO) => Err("must be longer than 0s".to_owned()),
         Ok(span) => Ok(span),
         Err(error) => Err(error.to_string()),
     }
@@ -123,7 +122,7 @@ fn refuse_form(form: Form) -> Result<(), Fault> {
     }
     let because = "events have no columns";
     Err(Fault::new(Exit::Usage, "unsupported output format", because)
-        .hint("-o ndjson, an event a line; or windrow task list -o csv for one look"))
+        .hint("use -o ndjson for one event per line; or windrow task list -o csv once"))
 }
 
 /// True if there is a terminal for a live picture and no flag asks for other output.
@@ -137,5 +136,5 @@ fn is_live(args: &WatchArgs, link: &Link<'_>, shell: &Shell) -> bool {
 /// Creates the fault for a task that was deleted in the meantime.
 fn gone(id: &str) -> Fault {
     let because = format!("{id} was deleted");
-    Fault::new(Exit::NotFound, "the task is gone", because).hint("windrow task list")
+    Fault::new(Exit::NotFound, "the task no longer exists", because).hint("windrow task list")
 }

@@ -101,7 +101,10 @@ impl Lines<'_> {
             screen::put(&object(event))?;
         }
         match &news {
-            News::Lost => self.feed.link.say("the node is away; the numbers are old"),
+            News::Lost => self
+                .feed
+                .link
+                .say("the node is unreachable; the numbers are stale"),
             News::Back => self.feed.link.say("the node is back"),
             News::Said(text) | News::Refused(text) => self.feed.link.say(text),
             News::Sign(task, why) => self.tell_silence(task, why)?,
@@ -160,8 +163,8 @@ impl Lines<'_> {
     /// Reports once that the node can't reach its database, and once that it can again.
     fn tell_store(&mut self, was_lost: bool) -> Result<(), Fault> {
         let said = match (was_lost, self.state.is_stale) {
-            (false, true) => "the node can't reach its database; the numbers are old",
-            (true, false) => "the node reaches its database again",
+            (false, true) => "the node can't reach its database; the numbers are stale",
+            (true, false) => "the node can reach its database again",
             _ => return Ok(()),
         };
         self.feed.link.say(said);
@@ -182,7 +185,7 @@ impl Lines<'_> {
             Some(nodes) => self
                 .feed
                 .link
-                .say(&format!("all of {} runs again, on {nodes}", self.feed.id)),
+                .say(&format!("all of {} is running again, on {nodes}", self.feed.id)),
             None if is_new => self.feed.link.say(why),
             None => return Ok(()),
         }
@@ -214,9 +217,9 @@ impl Lines<'_> {
         };
         let rate = rate.map(|rate| format!("  {}{wanted}", windrow_core::explain::rate_text(rate)));
         let stale = match (self.state.lost_at_ms, joined(&self.silent, ", ")) {
-            (Some(_), _) => "  (old: the node is away)".to_owned(),
-            _ if self.state.is_stale => "  (old: the node can't reach its database)".to_owned(),
-            (None, Some(nodes)) => format!("  (old: no sign of {nodes})"),
+            (Some(_), _) => "  (stale: the node is unreachable)".to_owned(),
+            _ if self.state.is_stale => "  (stale: the node can't reach its database)".to_owned(),
+            (None, Some(nodes)) => format!("  (stale: {nodes} unreachable)"),
             (None, None) => String::new(),
         };
         screen::put(&format!("{}{}{stale}", line(task), rate.unwrap_or_default()))

@@ -272,7 +272,7 @@ pub(super) fn told<T: DeserializeOwned>(event: &Event) -> Option<T> {
         data: T,
     }
     let told = serde_json::from_str(&event.data).map(|Told { data }| data);
-    told.inspect_err(|error| tracing::debug!(event.event, %error, "an event that can't be read"))
+    told.inspect_err(|error| tracing::debug!(event.event, %error, "unreadable event"))
         .ok()
 }
 

@@ -129,8 +129,7 @@ pub(super) fn ping(number: u64) -> String {
 }
 
 /// Formats the end: no more items, and the time that the worker has to leave.
-pub(super) fn farewell(grace: Duration) -> String {
-    let grace = humantime::format_duration(grace);
+pub(super) fn farewell(grace: &str) -> String {
     format!("{{\"type\":\"drain\"}}\n{{\"type\":\"shutdown\",\"grace\":\"{grace}\"}}\n")
 }
 

@@ -20,6 +20,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::sources::resolver::SourceRequest;
 use windrow_engine::ports::tasks::store::{NewTask, TaskEdit, TaskView};
+use windrow_words::span;
 
 /// Warning code for a deadline that can't be met.
 pub const DEADLINE: &str = "deadline_too_early";
@@ -360,14 +361,14 @@ fn too_early(plan: &Plan, short: &Shortfall, limit: Option<&Ceiling>, now: WallM
         format!(
             "{} items at {rate}{whose} take {}, but only {} remain until then, enough for {done}",
             plan.items,
-            span(*needs),
-            span(*has)
+            span(whole(*needs)),
+            span(whole(*has))
         ),
         format!("{needed}a deadline after {}", short.until.to_rfc3339()),
     )
 }
 
-/// Formats a duration in whole seconds, at least 1.
-fn span(span: Duration) -> String {
-    humantime::format_duration(Duration::from_secs(span.as_secs().max(1))).to_string()
+/// Returns a span in whole seconds, at least 1.
+fn whole(span: Duration) -> Duration {
+    Duration::from_secs(span.as_secs().max(1))
 }

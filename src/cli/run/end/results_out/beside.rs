@@ -47,7 +47,7 @@ impl JobRun<'_> {
                 let why = fault.because.first().map(String::as_str).unwrap_or_default();
                 let screen = &self.shell.screen;
                 let why = format!("{} ({why})", fault.what);
-                screen.must_say(&format!("{why}, so the job stops; nothing is lost"));
+                screen.must_say(&format!("{why}, so the job stops; no data is lost"));
                 watch.stops_for.set(why).ok();
                 watch.stop(id).await?;
                 following.await?;
@@ -114,7 +114,7 @@ fn told(written: &Written, place: &str, end: &str) -> String {
     {
         None | Some(0) => String::new(),
         Some(items) => format!(
-            "; {} succeeded without an output: only items with an output have a line",
+            "; {} succeeded without an output, so without a line",
             counted(items, "item")
         ),
     };
@@ -123,8 +123,8 @@ fn told(written: &Written, place: &str, end: &str) -> String {
 
 fn too_large(items: u64) -> String {
     format!(
-        "warning: the output of {} is longer than {} KiB and isn't kept; let the handler put such data elsewhere and answer with \
-         its place",
+        "warning: the output of {} exceeds {} KiB and isn't kept; let the handler store such data \
+            elsewhere and answer with its location",
         counted(items, "item"),
         OUTPUT_KEPT_MAX >> 10
     )
@@ -154,7 +154,7 @@ mod tests {
         );
         assert_eq!(
             written(1, 0, Some(40)),
-            "1 result written to a.ndjson; 40 items succeeded without an output: only items with an output have a line"
+            "1 result written to a.ndjson; 40 items succeeded without an output, so without a line"
         );
     }
 }

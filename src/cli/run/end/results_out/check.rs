@@ -12,10 +12,10 @@ use crate::run::end::out_file;
 /// Beginnings of result files: NDJSON, CSV.
 const ROW_BEGINNINGS: [&[u8]; 2] = [b"{\"index\":", b"index,key"];
 /// Suggestion for a target that can't be used.
-const FILE: &str = "name a file of its own in a directory that exists";
-const OWN_FILE: &str = "name a file of its own in a directory that exists, or - for standard output";
-const ALL_IN_ONE: &str = "go without --results-out, or name another file; afterwards the same command without --only-failed \
-                          writes what all items came to into this one, those that were done again among them";
+const FILE: &str = "name a separate file in an existing directory";
+const OWN_FILE: &str = "name a separate file in an existing directory, or - for standard output";
+const ALL_IN_ONE: &str = "omit --results-out, or name another file; then run the command without \
+    --only-failed to write all results into this file, including the repeated items";
 
 type Because = Cow<'static, str>;
 
@@ -34,17 +34,17 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     let Some((because, hint)) = refused else {
         return Ok(());
     };
-    let what = format!("results can't be written to {}", path.display());
+    let what = format!("can't write results to {}", path.display());
     Err(Fault::new(Exit::Usage, what, because).hint(hint))
 }
 
 /// Returns the reason why results can't go to standard output.
 fn of_stdout(args: &RunArgs) -> Option<(Because, &'static str)> {
     if args.output == Output::Json {
-        return Some(("standard output takes the JSON summary".into(), FILE));
+        return Some(("standard output has the JSON summary".into(), FILE));
     }
     let is_taken = args.failures_out.as_deref() == Some(Path::new("-"));
-    is_taken.then(|| ("the failed items go to standard output".into(), FILE))
+    is_taken.then(|| ("standard output has the failed items".into(), FILE))
 }
 
 /// Returns the reason why results can't go to a file.
@@ -70,9 +70,9 @@ fn lost(args: &RunArgs, path: &Path) -> Option<(Because, &'static str)> {
         return Some(("the run needs that file".into(), OWN_FILE));
     }
     if args.only_failed && there.len() > 0 && Some(path) == args.results.out.as_deref() {
-        let because = "it is there already, and the items that are done again have results of their own";
+        let because = "the file exists, and the repeated items have their own results";
         return Some((because.into(), ALL_IN_ONE));
     }
-    let because = "it is there already, and what it holds are no results";
+    let because = "the file exists and is not a results file";
     out_file::is_foreign(path, &ROW_BEGINNINGS).then(|| (because.into(), OWN_FILE))
 }

@@ -94,7 +94,7 @@ fn conversions(columns: &[String], keys: &[String]) -> Option<String> {
         .filter(|name| !keys.contains(name))
         .find_map(known)?;
     let words = Conversion::ALL.map(|(word, _)| format!("{{{column}:{word}}}"));
-    Some(format!("a column may be converted: {}", words.join(", ")))
+    Some(format!("columns can be converted: {}", words.join(", ")))
 }
 
 /// Request described by the flags, with all files read.
@@ -115,16 +115,16 @@ pub(crate) fn wanted(args: &RequestArgs, http: &HttpArgs) -> Result<Option<Reque
         return match args.said() {
             None => Ok(None),
             Some(flag) => {
-                let because = format!("{flag} says how a --request is made or read");
-                Err(Fault::new(Exit::Usage, "there is no request", because)
+                let because = format!("{flag} applies to --request");
+                Err(Fault::new(Exit::Usage, "no request", because)
                     .hint("--request 'POST https://api.example/v1/orders/{order_id}'"))
             }
         };
     };
     if http.secret_file.is_some() {
-        let because = "--secret-file has the secrets that sign calls of a --url; a --request isn't signed";
-        return Err(Fault::new(Exit::Usage, "--secret-file can't be used", because)
-            .hint("--secret NAME=@FILE, and {secret.NAME} where it is to stand"));
+        let because = "--secret-file holds the keys that sign calls to --url; a --request isn't signed";
+        return Err(Fault::new(Exit::Usage, "can't use --secret-file", because)
+            .hint("use --secret NAME=@FILE and the placeholder {secret.NAME}"));
     }
     let mut secrets = secrets(&args.secrets)?;
     let headers = headers(&http.headers, &mut secrets)?;
@@ -142,15 +142,12 @@ pub(crate) fn wanted(args: &RequestArgs, http: &HttpArgs) -> Result<Option<Reque
     add_body(args, &mut spec)?;
     let template = RequestTemplate::compile(&spec).map_err(|faults| refused(&faults))?;
     template.check_secrets(&secrets).map_err(|why| {
-        Fault::new(Exit::Usage, "the secrets can't be used", why)
-            .hint("--secret NAME=@FILE, and {secret.NAME} where it is to stand")
+        Fault::new(Exit::Usage, "can't use the secrets", why)
+            .hint("use --secret NAME=@FILE and the placeholder {secret.NAME}")
     })?;
     if let Some(name) = template.params().next() {
-        let because =
-            format!("{{param.{name}}} is a parameter of a task, and a job of `windrow run` has none");
-        return Err(
-            Fault::new(Exit::Usage, "the request can't be used", because).hint("write its value instead")
-        );
+        let because = format!("{{param.{name}}} is a task parameter, and `windrow run` has none");
+        return Err(Fault::new(Exit::Usage, "invalid request", because).hint("write the value itself"));
     }
     Ok(Some(RequestWanted {
         spec,
@@ -166,8 +163,8 @@ impl RequestWanted {
     /// `Usage` for more than one item per call.
     pub(crate) fn choice(&self, batch: NonZeroU32) -> Result<HandlerChoice<'_>, Fault> {
         if batch != NonZeroU32::MIN {
-            let because = format!("a request is made for one item, and --batch says {batch}");
-            return Err(Fault::new(Exit::Usage, "the request can't be used", because).hint("--batch 1"));
+            let because = format!("a request covers one item, but --batch is {batch}");
+            return Err(Fault::new(Exit::Usage, "can't use the request", because).hint("--batch 1"));
         }
         let (spec, secrets) = (&self.spec, &self.secrets);
         Ok(HandlerChoice::Request { spec, secrets, batch })
@@ -194,11 +191,11 @@ impl RequestWanted {
         let Some(first) = columns.first() else {
             return Ok(());
         };
-        let what = "the request can't be filled";
+        let what = "can't fill the request";
         if !has_data {
-            let because = format!("{{{first}}} is a column, and the items carry no data");
+            let because = format!("{{{first}}} is a column, but the items have no data");
             return Err(Fault::new(Exit::Usage, what, because)
-                .hint("--csv FILE or --ndjson FILE; items that are only counted have {index} and {key}"));
+                .hint("--csv FILE or --ndjson FILE; items of --total only have {index} and {key}"));
         }
         match Members::These(columns.to_vec()).unknown(has_data, keys) {
             None => Ok(()),
@@ -262,7 +259,7 @@ fn refused(faults: &[RequestFault]) -> Fault {
     };
     Fault {
         exit: Exit::Usage,
-        what: "the request can't be used".to_owned(),
+        what: "invalid request".to_owned(),
         because: faults
             .iter()
             .map(|fault| format!("{}: {}", flag(fault), fault.what))

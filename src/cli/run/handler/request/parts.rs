@@ -36,7 +36,7 @@ pub(crate) fn headers(texts: &[String], secrets: &mut Secrets) -> Result<BTreeMa
         };
         if headers.insert(lower, value).is_some() {
             let because = format!("the header {name} is set twice");
-            return Err(Fault::new(Exit::Usage, "a --header can't be used", because).hint("remove one"));
+            return Err(Fault::new(Exit::Usage, "invalid --header", because).hint("remove one"));
         }
         Ok(())
     };
@@ -114,9 +114,7 @@ pub(crate) fn secrets(texts: &[String]) -> Result<Secrets, Fault> {
         let (name, value) = secret(text)?;
         if secrets.0.insert(name.clone(), value).is_some() {
             let because = format!("{name:?} is given twice");
-            return Err(
-                Fault::new(Exit::Usage, "a --secret can't be used", because).hint("leave one of them out")
-            );
+            return Err(Fault::new(Exit::Usage, "invalid --secret", because).hint("omit one of them"));
         }
     }
     Ok(secrets)
@@ -126,20 +124,21 @@ pub(crate) fn secrets(texts: &[String]) -> Result<Secrets, Fault> {
 fn secret(text: &str) -> Result<(String, String), Fault> {
     // Don't print the text: it may contain the secret itself.
     let refuse = |because: &str| {
-        Fault::new(Exit::Usage, "a --secret can't be used", because)
-            .hint("--secret vendor=@vendor.token, and {secret.vendor} where it is to stand")
+        Fault::new(Exit::Usage, "invalid --secret", because)
+            .hint("use --secret vendor=@vendor.token and the placeholder {secret.vendor}")
     };
     let (name, value) = text
         .split_once('=')
-        .ok_or_else(|| refuse("it has no = after its name"))?;
+        .ok_or_else(|| refuse("there is no = after its name"))?;
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if name.is_empty() || !name.chars().all(fits) {
-        return Err(refuse(
-            "its name has other characters than letters, digits, _ - and .",
-        ));
+        return Err(refuse("its name may only contain letters, digits, _ - and ."));
     }
     let path = value.strip_prefix('@').ok_or_else(|| {
-        refuse("its value is no @FILE: on the command line, other users and the shell's history would see it")
+        refuse(
+            "its value is not @FILE: on the command line, other users and the shell's history would \
+            see it",
+        )
     })?;
     let value = file(Path::new(path), "--secret", SECRET_BYTES_MAX)?;
     Ok((name.to_owned(), value.trim_end_matches(['\r', '\n']).to_owned()))
@@ -148,19 +147,19 @@ fn secret(text: &str) -> Result<(String, String), Fault> {
 /// Reads the text of a file named by a flag, without a byte order mark.
 fn file(path: &Path, flag: &str, bytes_max: usize) -> Result<String, Fault> {
     let refuse = |because: String| {
-        let what = format!("{} can't be used for {flag}", path.display());
+        let what = format!("can't use {} for {flag}", path.display());
         Fault::new(Exit::Rejected, what, because)
     };
     let opened = File::open(path)
         .map_err(|error| refuse(of_file(&error)).meant(crate::run::items::source::beside(path).as_deref()))
-        .map_err(|fault| fault.or_hint(&format!("name a file that is there and can be read after {flag}")))?;
+        .map_err(|fault| fault.or_hint(&format!("name a readable file after {flag}")))?;
     let mut bytes = Vec::new();
     let read = opened.take(bytes_max as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| refuse(of_file(&error)))?;
     if bytes.len() > bytes_max {
         return Err(refuse(format!("it is larger than {bytes_max} bytes")));
     }
-    let text = String::from_utf8(bytes).map_err(|_| refuse("it is no text in UTF-8".to_owned()))?;
+    let text = String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8 text".to_owned()))?;
     match unmarked(&text) {
         text if text.trim().is_empty() => Err(refuse("it is empty".to_owned())),
         text => Ok(text.to_owned()),

@@ -209,12 +209,12 @@ impl Begun<'_> {
             Some(_) => "-- COMMAND…",
             None => "-- COMMAND… (or --url, --request or --each)",
         };
-        self.fault("it keeps nothing of it")
-            .hint(format!("{} {words}, as it was begun", self.command()))
+        self.fault("its handler was not stored")
+            .hint(format!("{} {words}, as at its start", self.command()))
     }
 
     fn incomplete(&self, whole: &RunArgs, lacks: &[String]) -> Fault {
-        let because = format!("{} may be a secret, so it is not kept", lacks.join(" and "));
+        let because = format!("{} may be secret, so it was not stored", lacks.join(" and "));
         let words = words::of(whole).unwrap_or_default().words;
         let command = self.command();
         // A switch typed now would appear twice.
@@ -229,12 +229,12 @@ impl Begun<'_> {
 
     fn elsewhere(&self, kept: &Kept) -> Fault {
         let place = shell_word(&kept.place.display().to_string());
-        self.fault("it was begun in another directory, where the paths of its handler begin")
+        self.fault("it was started in another directory, and its handler has relative paths")
             .hint(format!("cd {place} && {}", self.command()))
     }
 
     fn fault(&self, because: &str) -> Fault {
-        let what = format!("the handler that {} was begun with can't be taken", self.name);
+        let what = format!("can't reuse the handler of {}", self.name);
         Fault::new(Exit::Usage, what, because)
     }
 }

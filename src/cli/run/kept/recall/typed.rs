@@ -35,19 +35,19 @@ const FILES: [&str; 2] = ["--results-out", "--failures-out"];
 /// `Usage` for a flag that doesn't apply to such a handler.
 pub(super) fn over(kept: &mut RunArgs, given: &RunArgs) -> Result<(), Fault> {
     if given.workers.is_some() && kept.worker.is_empty() {
-        let because = "it is for a command after --, and the job has another handler";
-        return Err(Fault::new(Exit::Usage, "--workers can't be used", because).hint("leave it out"));
+        let because = "it applies to a command after --, but the job has another handler";
+        return Err(Fault::new(Exit::Usage, "can't use --workers", because).hint("omit it"));
     }
     if given.each.allow_dashes && kept.each.each.is_none() {
-        let because = "it is for --each, and the job has another handler";
-        return Err(Fault::new(Exit::Usage, "--allow-dashes can't be used", because).hint("leave it out"));
+        let because = "it applies to --each, but the job has another handler";
+        return Err(Fault::new(Exit::Usage, "can't use --allow-dashes", because).hint("omit it"));
     }
     kept.each.allow_dashes |= given.each.allow_dashes;
     if !given.each.unavailable_exit.is_empty() {
         if kept.each.each.is_none() {
-            let because = "it is for --each, and the job has another handler";
-            let what = "--unavailable-exit can't be used";
-            return Err(Fault::new(Exit::Usage, what, because).hint("leave it out"));
+            let because = "it applies to --each, but the job has another handler";
+            let what = "can't use --unavailable-exit";
+            return Err(Fault::new(Exit::Usage, what, because).hint("omit it"));
         }
         kept.each
             .unavailable_exit

@@ -12,7 +12,7 @@ use windrow_core::business::secrets::is_secret_header;
 
 /// Placeholder for parts that aren't stored.
 const LEFT_OUT: &str = "…";
-const IN_COMMAND: &str = "what is in its command";
+const IN_COMMAND: &str = "part of its command";
 /// Words before the secret in a header, which aren't secret themselves.
 const SCHEMES: [&str; 6] = ["Bearer", "Basic", "Token", "ApiKey", "Api-Key", "GenieKey"];
 
@@ -178,7 +178,7 @@ impl Words {
                 format!("{shown}?{LEFT_OUT}")
             };
             self.flag(flag, &shown);
-            self.left_out.push(format!("what is in {flag}"));
+            self.left_out.push(format!("part of {flag}"));
         }
     }
 
@@ -189,7 +189,7 @@ impl Words {
             self.flag(flag, text);
         } else {
             self.flag(flag, LEFT_OUT);
-            self.left_out.push(format!("what is in {flag}"));
+            self.left_out.push(format!("part of {flag}"));
         }
     }
 }
@@ -217,7 +217,7 @@ pub(super) fn lacking(args: &RunArgs) -> Vec<String> {
         .any(|word| word == LEFT_OUT)
         .then(|| IN_COMMAND.to_owned());
     headers
-        .chain(texts.map(|(flag, _)| format!("what is in {flag}")))
+        .chain(texts.map(|(flag, _)| format!("part of {flag}")))
         .chain(command)
         .collect()
 }
@@ -368,11 +368,11 @@ mod tests {
                 "Authorization: …",
                 "the header Authorization",
             ),
-            (&["--url", "https://me:abc@a.example/x"], "…", "what is in --url"),
+            (&["--url", "https://me:abc@a.example/x"], "…", "part of --url"),
             (
                 &["--request", "GET https://a.example/x?api-key=abc"],
                 "GET https://a.example/x?…",
-                "what is in --request",
+                "part of --request",
             ),
             (
                 &[
@@ -382,9 +382,9 @@ mod tests {
                     "{\"token\": \"abc\"}",
                 ],
                 "…",
-                "what is in --json",
+                "part of --json",
             ),
-            (&["--", "push", "--token", "abc"], "…", "what is in its command"),
+            (&["--", "push", "--token", "abc"], "…", "part of its command"),
         ] {
             let found = of(&args(words)).expect("text");
             assert!(found.words.contains(&kept.to_owned()), "{found:?}");

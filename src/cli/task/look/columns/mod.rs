@@ -19,7 +19,7 @@ pub(crate) const TASKS: Listing<Task> = Listing {
         Column::maybe("NAME", Keep::Rank(60), 12, |task| task.spec.name.as_deref()),
         Column::new("STATUS", Side::Left, Keep::Always, 13, status),
         Column::new("PROGRESS", Side::Left, Keep::Rank(90), 8, progress),
-        Column::new("RATE", Side::Left, Keep::Rank(70), 8, rate).named("actual_rate"),
+        Column::new("RATE", Side::Left, Keep::Rank(70), 9, rate).named("actual_rate"),
         Column::new("ETA", Side::Left, Keep::Rank(50), 4, eta),
         Column::new("FAILED", Side::Right, Keep::Rank(80), 6, failed).named("failed"),
         Column::maybe("NODE", Keep::Rank(20), 4, |task| task.beside.nodes.as_deref()),
@@ -54,9 +54,9 @@ pub(crate) const TASKS: Listing<Task> = Listing {
         Column::new("DEADLINE", Side::Left, Keep::Csv, 4, |task, times| {
             Cell::time(task.spec.deadline.map(WallMs::to_rfc3339).as_deref(), times)
         }),
-        Column::count("LOW WATER", Keep::Csv, 5, |task| Some(task.watermark)),
+        Column::count("WATERMARK", Keep::Csv, 5, |task| Some(task.watermark)),
         Column::new("SHARDS", Side::Right, Keep::Csv, 4, shards),
-        Column::count("MADE GOOD", Keep::Csv, 5, words::recovered),
+        Column::count("RECOVERED", Keep::Csv, 5, words::recovered),
         Column::count("STILL FAILED", Keep::Csv, 5, |task| {
             Some(task.beside.redriven.as_ref()?.still_failed)
         }),
@@ -97,7 +97,12 @@ fn rate(task: &Task, times: &Times) -> Cell {
 
 fn eta(task: &Task, _: &Times) -> Cell {
     match words::eta(task).zip(words::eta_text(task)) {
-        Some((eta, text)) => Cell::new(text).plain(eta.as_secs().to_string()),
+        Some((eta, text)) => {
+            let more = if text.ends_with('+') { "+" } else { "" };
+            let large = text.split([' ', '+']).next().unwrap_or_default();
+            let short = format!("{large}{more}");
+            Cell::new(text).short(short).plain(eta.as_secs().to_string())
+        }
         None => Cell::nothing(),
     }
 }

@@ -10,16 +10,15 @@ use crate::task::look::carried::who;
 /// Largest number of recent events shown.
 const TAIL_LINES: usize = 6;
 /// Text about the keys, for `?`.
-const HELP: &str = "\
-q    quit; the task goes on
+const HELP: &str = "q    quit; the task continues
 s    stop the task (asks first)
 g    start it again
 + -  rate ten percent up or down
-r    type a rate: 250/s, 30/m, unlimited
+r    enter a rate: 250/s, 30/m, unlimited
 f    failures by code
-e    why it is as fast as it is
+e    explain the speed
 ?    these keys
-Esc  close what lies open";
+Esc  close the panel";
 
 pub(super) fn panel(state: &State, sheet: &Sheet) -> Vec<String> {
     match &state.panel {
@@ -61,10 +60,10 @@ fn about(text: &str, who: &str, tone: Tone, sheet: &Sheet) -> Vec<String> {
 
 pub(super) fn note(state: &State, sheet: &Sheet) -> Vec<String> {
     let typed = state.typed.as_ref();
-    let typed = typed.map(|typed| format!("rate: {typed}▏  Enter sets it, Esc leaves it"));
+    let typed = typed.map(|typed| format!("rate: {typed}▏  Enter sets it, Esc cancels"));
     let asked = state
         .asks
-        .then(|| "stop the task? It can be started again. [y/N]".to_owned());
+        .then(|| "Stop the task? It can be started again. [y/N]".to_owned());
     match (typed.or(asked), &state.note) {
         (Some(question), _) => wrapped(&question, Tone::Warn, 0, sheet),
         (None, Some(note)) => wrapped(note, Tone::Strong, 0, sheet),

@@ -34,12 +34,12 @@ pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
     };
     let stale = state.lost_at_ms.map(|since| {
         let age = Duration::from_millis(state.now_ms.saturating_sub(since).unsigned_abs());
-        format!("! stale for {}, reconnecting", human::span(age))
+        format!("! stale for {}, reconnecting", human::span(human::whole(age)))
     });
     let stale = stale.or_else(|| {
         state
             .is_stale
-            .then(|| "! old: the node can't reach its database".to_owned())
+            .then(|| "! stale: the node can't reach its database".to_owned())
     });
     let pieces = [
         (Some(words::address(task)), Tone::Strong),
@@ -91,7 +91,7 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
         .map(|actual| format!("{} now", rate_text(actual)));
     let spark = (!pace.points.is_empty()).then(|| spark(&pace.points, pace.target, SPARK_CELLS));
     let took = pace.p50.zip(pace.p95);
-    let took = took.map(|(p50, p95)| format!("p50 {}  p95 {}", took_text(p50), took_text(p95)));
+    let took = took.map(|(p50, p95)| format!("p50 {}  p95 {}", human::seconds(p50), human::seconds(p95)));
     let budget = task.settings.tuning.error_budget.to_string();
     let allowed = budget.split(' ').find(|word| word.contains('/'));
     let budget = allowed.map(|allowed| format!(" of {allowed}"));
@@ -107,7 +107,7 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     let stall = live
         .and_then(|live| live.stall.as_deref())
         .filter(|_| !words::waits_for_items(task))
-        .map(|stall| format!("waits: {}", cause(stall)));
+        .map(|stall| format!("waiting: {}", cause(stall)));
     let pieces = [
         (now.filter(|_| is_moving), Tone::Strong),
         (spark, Tone::Wait),
@@ -181,15 +181,6 @@ fn spark(points: &[f64], target: Option<f64>, cells: usize) -> String {
     levels.map(|value| LEVELS[level(value).min(highest)]).collect()
 }
 
-/// Formats a duration as `118ms` or `2.4s`.
-fn took_text(seconds: f64) -> String {
-    match seconds {
-        seconds if seconds < 0.0095 => format!("{:.1}ms", seconds * 1000.0),
-        seconds if seconds < 0.9995 => format!("{:.0}ms", seconds * 1000.0),
-        seconds => format!("{seconds:.1}s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,13 +192,5 @@ mod tests {
         assert_eq!(spark(&[0.0, 0.0], None, 20), "▁▁");
         assert_eq!(spark(&[1.0; 60], None, 20), "▇".repeat(20));
         assert_eq!(spark(&[0.0, 1.0, 1.0, 1.0], None, 2), "▄▇");
-    }
-
-    #[test]
-    fn times_of_calls_have_the_digits_that_matter() {
-        assert_eq!(
-            [0.0004, 0.0118, 0.453, 2.41].map(took_text),
-            ["0.4ms", "12ms", "453ms", "2.4s"]
-        );
     }
 }

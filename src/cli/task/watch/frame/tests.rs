@@ -190,13 +190,16 @@ fn numbers_of_a_node_without_its_database_are_marked_as_old() {
     state.hear(numbers(None, Some("store_unavailable")));
     let text = frame(&state, &sheet(80, 24)).join("\n");
     assert!(
-        text.contains("! old: the node can't reach its database"),
+        text.contains("! stale: the node can't reach its database"),
         "{text}"
     );
     assert!(!text.contains("/s now") && !text.contains("ETA"), "{text}");
     state.hear(numbers(Some(498.7), None));
     let text = frame(&state, &sheet(80, 24)).join("\n");
-    assert!(text.contains("498.7/s now") && !text.contains("! old"), "{text}");
+    assert!(
+        text.contains("498.7/s now") && !text.contains("! stale"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -286,7 +289,7 @@ fn no_picture_is_larger_than_its_terminal_whatever_is_on_it() {
     states.push(State::new(api::Task::default(), 0, TimeStyle::Utc));
     let mut open = running();
     open.panel = Panel::Help;
-    open.note = Some("not done: ".repeat(30));
+    open.note = Some("failed: ".repeat(30));
     states.push(open);
     for state in &states {
         for (width, height) in [(1, 1), (10, 3), (20, 8), (40, 10), (80, 12), (200, 60)] {
