@@ -10,8 +10,13 @@ mod format;
 mod message;
 mod template;
 
+pub mod business;
 pub mod explain;
 pub mod handler;
+pub mod request;
+pub mod schedule;
+pub mod settings;
+pub mod task;
 
 pub use arg::{Arg, Count, Text};
 pub use format::{bytes, count, counted, rate, share, span};
@@ -19,7 +24,18 @@ pub use message::{Form, Message};
 
 /// Every form of every area, in the order of the source.
 pub fn catalog() -> impl Iterator<Item = &'static Form> {
-    [explain::FORMS, handler::FORMS].into_iter().flatten().copied()
+    [
+        explain::FORMS,
+        handler::FORMS,
+        business::FORMS,
+        request::FORMS,
+        schedule::FORMS,
+        settings::FORMS,
+        task::FORMS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }
 
 #[cfg(test)]

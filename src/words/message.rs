@@ -38,6 +38,11 @@ impl Message {
         self.form.code
     }
 
+    /// English template: the text itself of a message without arguments.
+    pub fn english(&self) -> &'static str {
+        self.form.english
+    }
+
     /// Names and values of the arguments.
     pub fn args(&self) -> impl Iterator<Item = (&'static str, &Arg)> {
         self.form.names.iter().copied().zip(&self.args)

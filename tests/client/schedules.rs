@@ -138,7 +138,7 @@ async fn a_schedule_that_isn_t_there_is_told_with_what_there_is() {
         "--total",
         "3",
     ];
-    let minute = r#"the minute can't be "61"; it is 0 to 59"#;
+    let minute = r#"the minute can't be "61"; it is 0-59"#;
     person.run(&words, "").await.refused(7, &["--cron", minute]);
     person
         .windrow("schedule create push board --every 5 --total 3")
