@@ -11,11 +11,13 @@ mod message;
 mod template;
 
 pub mod business;
+pub mod engine;
 pub mod explain;
 pub mod handler;
 pub mod request;
 pub mod schedule;
 pub mod settings;
+pub mod store;
 pub mod task;
 
 pub use arg::{Arg, Count, Text};
@@ -28,9 +30,11 @@ pub fn catalog() -> impl Iterator<Item = &'static Form> {
         explain::FORMS,
         handler::FORMS,
         business::FORMS,
+        engine::FORMS,
         request::FORMS,
         schedule::FORMS,
         settings::FORMS,
+        store::FORMS,
         task::FORMS,
     ]
     .into_iter()

@@ -15,7 +15,7 @@ messages! { "store";
     not_packed(why: Text) "results can't be packed: {why}" "结果无法打包：{why}";
     line_without_index() "a line has no index" "有一行没有序号";
 
-    redis(whom: Text, what: Message) "Redis at {whom} {what}" "Redis {whom} {what}";
+    redis(whom: Text, what: Message) "Redis at {whom} {what}" "位于 {whom} 的 Redis {what}";
     redis_replica() "is a replica and takes no writes; its master is looked for" "是只读副本；正在寻找主节点";
     redis_no_password(section: Text) "requires a password; check {section}.redis_password_file" "需要密码；请检查 {section}.redis_password_file";
     redis_wrong_password(section: Text)
@@ -85,7 +85,6 @@ messages! { "store";
     no_settings() "the database returned no settings" "数据库没有返回设置";
     no_answer() "no answer in time" "没有及时应答";
     migrating() "another node is migrating the schema" "另一节点正在升级表结构";
-    conflict(why: Text) "another writer was first: {why}" "另一写入者先行：{why}";
     database_unusable(file: Text, why: Message, advice: Message) "can't use the database {file}: {why}; {advice}" "无法使用数据库 {file}：{why}；{advice}";
     cant_open(file: Text, why: Text) "can't open the database {file}: {why}" "无法打开数据库 {file}：{why}";
     half_restored(marker: Text, file: Text) "{marker}, {file} is there" "恢复被中断，{file} 存在 ({marker})";

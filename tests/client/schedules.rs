@@ -354,7 +354,7 @@ async fn who_fires_a_schedule_that_has_a_fire_waiting_is_told_of_it_by_its_name(
         person.windrow("schedule trigger push/board").await.expect(0);
     }
     let way = [
-        "t1 of push/board has not ended, one fire waits already",
+        "t1 of push/board has not ended, 1 fire waits already",
         "windrow schedule skip push/board",
     ];
     person

@@ -28,8 +28,11 @@ const LOOK_STEP: i64 = 6 * 3600;
 /// Maximum number of times that fall together in one gap: every second of a day.
 const TRIES_MAX: usize = 90_000;
 
-/// Fields of an expression with their allowed values.
-const FIELDS: [(fn() -> Message, &str); 6] = [
+/// Name of a field and its allowed values.
+type Field = (fn() -> Message, &'static str);
+
+/// Fields of an expression.
+const FIELDS: [Field; 6] = [
     (say::second, "0-59"),
     (say::minute, "0-59"),
     (say::hour, "0-23"),

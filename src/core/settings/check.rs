@@ -7,6 +7,9 @@ use crate::settings::table::Tuning;
 use crate::settings::{Auto, Burst};
 use windrow_words::{Message, settings as say};
 
+/// Message about a number of items that is below the batch.
+type Below = fn(u32, u32) -> Message;
+
 /// Error in the settings: some contradict each other, or one is out of its bounds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {what}; try {advice}")]
@@ -53,7 +56,7 @@ fn check_sizes(tuning: &Tuning, add: &mut impl FnMut(&'static str, Message, Stri
         Burst::Items(items) => Some(items),
         Burst::Span(_) => None,
     };
-    let below: [(_, _, fn(u32, u32) -> Message); 3] = [
+    let below: [(_, _, Below); 3] = [
         ("window", fixed(tuning.window), say::window_below_batch),
         (
             "concurrency",

@@ -3,6 +3,7 @@
 //! Trust itself decays in the gate, by time alone: if this actor dies, dispatch stops when trust runs out.
 
 use std::sync::Arc;
+use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 
@@ -128,9 +129,7 @@ impl LeaseRenewer {
             LeaseAnswer::Said(LeaseReply::Held, sent) => {
                 let until = Term::new(node.times.lease_ttl).trusted_until(*sent);
                 if !gate.extend_lease(until, node.clock.now()) {
-                    self.me
-                        .leaf
-                        .say(Activity::Backoff, "trust is over; only a heartbeat revives it");
+                    self.me.leaf.say(Activity::Backoff, say::lease_expired());
                 }
                 false
             }

@@ -1,6 +1,7 @@
 //! A run among the other shards of its task: its part of the rate, booked before it grows, and what one shard tells all.
 
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use crate::actors::executor;
 use crate::actors::launcher::idle::Idleness;
@@ -148,7 +149,7 @@ impl Run {
             Err(refusal) => {
                 self.cell
                     .hold_back(self.in_force.part.limit(), part.limit(), refusal.to_string());
-                let text = format!("at its old part of the rate: {refusal}");
+                let text = say::old_share(refusal.to_string());
                 tracing::info!(actor = state.me.leaf.path(), %refusal, "a larger part of the rate doesn't fit");
                 state.me.leaf.say(Activity::Ok, text);
                 state.me.tell_after(BOOK_AGAIN, Msg::BookAgain);
@@ -191,7 +192,7 @@ impl Run {
     /// Obeys what another shard was told, as far as it isn't over.
     pub(crate) fn hear(&self, now: WallMs) {
         if let Some(pause) = self.task_recovers(now) {
-            let text = format!("the task recovers until {}", pause.until.to_rfc3339());
+            let text = say::task_recovers(pause.until.to_rfc3339()).to_string();
             self.steer(Command::Stop(RunEnd::Recovering {
                 reason: TASK_RECOVERS,
                 text,

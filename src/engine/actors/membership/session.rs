@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 use tokio::sync::Notify;
@@ -148,7 +149,7 @@ impl Session {
         };
         let (node, me, draining) = (self.node.clone(), self.me.clone(), self.draining);
         self.node.vital.spawn(self.me.guard(async move {
-            let begun = in_time(BEGIN_PATIENCE, "the store", insert(&node, &life, draining)).await;
+            let begun = in_time(BEGIN_PATIENCE, say::the_store(), insert(&node, &life, draining)).await;
             me.tell(Msg::Begun(life, begun));
         }));
     }
@@ -190,9 +191,9 @@ impl Session {
                 self.node.meters.renewed(Renewal::Fenced);
                 // Nobody else has the state directory of a node that is alone with its store.
                 let why = if self.node.exclusive {
-                    "it was silent for too long"
+                    say::was_silent()
                 } else {
-                    "another node took over"
+                    say::taken_by_other()
                 };
                 tracing::error!(
                     actor = self.me.leaf.path(),
@@ -206,9 +207,7 @@ impl Session {
             Err(error) => {
                 self.node.meters.renewed(Renewal::Failed);
                 self.node.meters.not_written(&error, self.node.clock.now());
-                self.me
-                    .leaf
-                    .say(Activity::Backoff, "heartbeat not written; trust decays");
+                self.me.leaf.say(Activity::Backoff, say::heartbeat_missed());
                 tracing::warn!(actor = self.me.leaf.path(), %error, "heartbeat not written; trust decays");
             }
         }
@@ -266,7 +265,7 @@ async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>, hurry: &Not
     loop {
         let sent = node.clock.now();
         let patience = node.times.lease_ttl / 3;
-        let outcome = in_time(patience, "the store", node.sessions.beat(life.id)).await;
+        let outcome = in_time(patience, say::the_store(), node.sessions.beat(life.id)).await;
         let fenced = matches!(outcome, Ok(Heartbeat::Fenced));
         match &outcome {
             Ok(Heartbeat::Alive { .. }) => {

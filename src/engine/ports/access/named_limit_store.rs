@@ -2,6 +2,7 @@
 //! keeps an audit entry in its transaction. How they are shared is in [`crate::ports::ownership::limit_store`].
 
 use std::collections::BTreeSet;
+use windrow_words::engine as say;
 
 use async_trait::async_trait;
 
@@ -62,13 +63,13 @@ pub struct LimitedTask {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NamedLimitError {
     /// There is none of this name.
-    #[error("there is no limit {0}")]
+    #[error("{}", say::no_limit(.0))]
     NotFound(String),
     /// There is one of this name.
-    #[error("the limit {0} already exists")]
+    #[error("{}", say::limit_exists(.0))]
     Taken(String),
     /// It was changed since the caller looked.
-    #[error("the limit was changed: it has revision {found}, not {expected}")]
+    #[error("{}", say::limit_changed(found.to_string(), expected.to_string()))]
     Changed {
         /// What the caller saw.
         expected: u64,
@@ -76,7 +77,7 @@ pub enum NamedLimitError {
         found: u64,
     },
     /// Somebody names it.
-    #[error("the limit {0} is in use")]
+    #[error("{}", say::limit_in_use(.0))]
     InUse(String, Box<LimitUsers>),
     /// The store failed.
     #[error(transparent)]

@@ -2,6 +2,7 @@
 //! each copy at a time, and whoever holds the copies refuses a claim that is older than one it has met.
 
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use async_trait::async_trait;
 
@@ -95,7 +96,7 @@ pub trait SinkStore: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SinkError {
     /// A newer claim was met there, or what was begun is gone.
-    #[error("a newer claim was met where it is copied to, or what was begun there is gone")]
+    #[error("{}", say::sink_fenced())]
     Fenced,
     /// Not now; worth another try.
     #[error("{0}")]

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use async_trait::async_trait;
 use base64::Engine;
@@ -263,7 +264,7 @@ pub struct NodeFace {
 
 /// A peer gave no answer. Nothing is known then; what was asked for may have been done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{node} can't be asked: {why}")]
+#[error("{}", say::node_unreachable(node, why))]
 pub struct Unreachable {
     /// The peer.
     pub node: String,
@@ -301,16 +302,16 @@ pub struct Seal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// Not sealed with the nodes' key, or changed since.
-    #[error("it was not sealed with this node's key")]
+    #[error("{}", say::seal_forged())]
     Forged,
     /// Sealed too long ago, or in the future.
-    #[error("it was sealed at another time: the clocks of two nodes differ, or it is an old one")]
+    #[error("{}", say::seal_stale())]
     Stale,
     /// Seen before.
-    #[error("it was heard before")]
+    #[error("{}", say::seal_replayed())]
     Replayed,
     /// More than are remembered were heard within the time for which they are.
-    #[error("there are too many")]
+    #[error("{}", say::seal_too_many())]
     TooMany,
 }
 

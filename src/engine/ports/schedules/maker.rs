@@ -1,6 +1,7 @@
 //! Makes the task of a fire.
 
 use async_trait::async_trait;
+use windrow_words::engine as say;
 
 use crate::ports::StoreError;
 use crate::ports::schedules::store::TakenFire;
@@ -13,13 +14,13 @@ pub enum FireFault {
     #[error("{0}")]
     Refused(String),
     /// A bug of ours. What it came from is for the node's log, and for nobody who reads the schedule.
-    #[error("a bug of windrow: {0}")]
+    #[error("{}", say::bug(.0))]
     Bug(String),
     /// The name of its task is another's. It stays so, and further tries don't help.
     #[error("{0}")]
     NameTaken(String),
     /// Its task was made by another node, or its schedule is gone: there is nothing to do.
-    #[error("the fire needs no task any more")]
+    #[error("{}", say::fire_over())]
     Over,
     /// The store failed, or the node ends: the fire is somebody else's, or this node's again, after its lease.
     #[error(transparent)]

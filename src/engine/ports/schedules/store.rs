@@ -8,6 +8,7 @@
 //!   settles the fire ([`Making::fire`](crate::ports::tasks::create::Making::fire)); if that node dies, another takes it.
 
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use async_trait::async_trait;
 
@@ -164,10 +165,7 @@ pub struct Backfill<'a> {
 impl Fire {
     /// Why a fire for a time that was over publishes nothing: the fire of a later time has made its task.
     pub fn overtaken(later: WallMs) -> String {
-        format!(
-            "it publishes nothing: the fire of {}, a later one, made its task before",
-            later.to_rfc3339()
-        )
+        say::publishes_nothing(later.to_rfc3339()).to_string()
     }
 }
 

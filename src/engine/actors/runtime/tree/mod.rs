@@ -268,8 +268,8 @@ impl Leaf {
     }
 
     /// Says in the actor's own words what it is up to.
-    pub(crate) fn say(&self, activity: Activity, text: impl Into<String>) {
-        *lock(&self.entry.text) = (activity, text.into());
+    pub(crate) fn say(&self, activity: Activity, text: impl std::fmt::Display) {
+        *lock(&self.entry.text) = (activity, text.to_string());
     }
 
     /// Takes the actor out of the tree and logs its end, unless a newer one stands under its path.
