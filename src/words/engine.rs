@@ -94,6 +94,7 @@ messages! { "engine";
     node_name_taken(node: Text) "another live node is called {node}; each node needs its own name (node.id)" "另一在线节点名为 {node}；每个节点需要自己的名称 (node.id)";
     no_actors(why: Text) "the node's actors did not start: {why}" "节点的 actor 没有启动：{why}";
 
+    with_hint(why: Text, hint: Text) "{why}; try {hint}" "{why}；可改为 {hint}";
     failed_in_flight() "the item failed while its call was in flight" "条目在调用期间被判失败";
     taken_over(shard: Text, from: Text, repeats: Text) "shard {shard} was taken over from {from}{repeats}" "分片 {shard} 从 {from} 接管{repeats}";
     unknown_node() "a node that was never seen here" "此处从未见过的节点";

@@ -114,7 +114,7 @@ messages! { "request";
     no_column(placeholder: Text) "there is no column for {placeholder}" "没有与 {placeholder} 对应的列";
     from_zero(index: Text) "{index}, which counts from 0" "{index}，从 0 开始";
     named_columns(column: Text) "columns by their names: {column}" "按名称引用列：{column}";
-    in_shell(text: Text) "a shell, where that is {text}" "shell，其中写作 {text}";
+    in_shell(shell: Text, text: Text) "{shell}, where that is {text}" "{shell}，其中写作 {text}";
     without_data(names: Text) "these items have no data; use {names}" "这些条目没有数据；请用 {names}";
     among_columns(names: Text, open: Text, close: Text) "one of {names}, or {open} and {close} for braces that are text" "{names} 之一；花括号本身写作 {open} 和 {close}";
     among_variables(names: Text) "one of {names}" "{names} 之一";

@@ -11,6 +11,7 @@ messages! { "settings";
         "{text} is not {expected}; did you mean {meant}? examples: {examples}"
         "{text} 不是{expected}；是否指 {meant}？例如：{examples}";
     other(expected: Text) "{expected}" "{expected}";
+    fault(key: Text, what: Text, advice: Text) "{key}: {what}; try {advice}" "{key}：{what}；可改为 {advice}";
     span() "a span of time" "时长";
     rate()
         "a rate (whole items, more than 0 and at most one per nanosecond, per time)"

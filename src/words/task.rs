@@ -56,6 +56,11 @@ messages! { "task";
     part_recovers() "a shard of the task will be retried; its other shards have ended or wait" "任务的一个分片将重试；其他分片已结束或在等待";
 
     not_a_time(why: Text, example: Text) "{why}: RFC 3339, for example {example}," "{why}：RFC 3339，例如 {example}，";
+    no_time(text: Text) "{text} is not a time" "{text} 不是时间";
+    no_task_id(text: Text, example: Text) "{text} is not a task id; one looks like {example}" "{text} 不是任务编号；例如 {example}";
+    no_schedule_id(text: Text, example: Text)
+        "{text} is not the number of a schedule; one looks like {example}"
+        "{text} 不是定时计划的编号；例如 {example}";
     null_clears(about: Text) "{about}; null removes it" "{about}；null 表示删除";
     only_before_run(about: Text) "{about}; only before it has run" "{about}；仅在运行之前";
     only_at_rest(about: Text) "{about}; only while the task doesn't run" "{about}；仅在任务未运行时";

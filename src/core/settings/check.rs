@@ -12,7 +12,7 @@ type Below = fn(u32, u32) -> Message;
 
 /// Error in the settings: some contradict each other, or one is out of its bounds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}; try {advice}")]
+#[error("{}", say::fault(*key, what, advice))]
 pub struct TuningFault {
     /// Name of the setting to change.
     pub key: &'static str,

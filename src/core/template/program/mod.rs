@@ -164,10 +164,10 @@ fn of_parallel(written: &str, columns: &[String]) -> Option<Message> {
     let value = format!("{SHELL_PREFIX}{}", shell::safe(column));
     Some(match written {
         "#" => say::from_zero("{index}"),
-        "." => say::in_shell(format!("\"${{{value}%.*}}\"")),
-        "/" => say::in_shell(format!("\"${{{value}##*/}}\"")),
-        "//" => say::in_shell(format!("\"$(dirname \"${value}\")\"")),
-        "/." => say::in_shell(format!("\"$(basename \"${{{value}%.*}}\")\"")),
+        "." => say::in_shell("--shell", format!("\"${{{value}%.*}}\"")),
+        "/" => say::in_shell("--shell", format!("\"${{{value}##*/}}\"")),
+        "//" => say::in_shell("--shell", format!("\"$(dirname \"${value}\")\"")),
+        "/." => say::in_shell("--shell", format!("\"$(basename \"${{{value}%.*}}\")\"")),
         number if number.bytes().all(|byte| byte.is_ascii_digit()) => {
             say::named_columns(format!("{{{column}}}"))
         }

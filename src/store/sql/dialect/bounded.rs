@@ -207,7 +207,7 @@ mod tests {
             closed
                 .expect_err("one is left")
                 .to_string()
-                .contains("within 2 s")
+                .contains("within 2s")
         );
     }
 }
