@@ -1,7 +1,43 @@
 //! Forms of settings: what a text should be, with examples and a guess.
 
-use super::{TextError, guess};
+use super::guess;
 use windrow_words::{Message, settings as say};
+
+/// Error for a text that is not the expected setting.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{}", self.message())]
+pub struct TextError {
+    /// Text that was written.
+    pub text: String,
+    /// Expected form, with its bounds.
+    pub expected: Message,
+    /// Examples of accepted texts.
+    pub examples: &'static str,
+    /// Text that was probably meant.
+    pub meant: Option<String>,
+}
+
+impl TextError {
+    /// Creates the error of a form that isn't in the table.
+    pub fn new(text: impl Into<String>, expected: &'static str, examples: &'static str) -> TextError {
+        let (text, expected, meant) = (text.into(), say::other(expected), None);
+        TextError {
+            text,
+            expected,
+            examples,
+            meant,
+        }
+    }
+
+    /// Returns the message for people.
+    pub fn message(&self) -> Message {
+        let (text, expected) = (format!("{:?}", self.text), self.expected.clone());
+        match &self.meant {
+            Some(meant) => say::meant(text, expected, format!("{meant:?}"), self.examples),
+            None => say::not_expected(text, expected, self.examples),
+        }
+    }
+}
 
 /// Form that a text should have.
 pub(super) struct Form {

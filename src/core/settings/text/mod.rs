@@ -19,50 +19,13 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
-use windrow_words::{Message, settings as say};
-
+pub use self::forms::TextError;
 use self::forms::{
     AUTO, BACKOFF, BUDGET, BURST, BYTES, ON_EXHAUSTED, RATE, RATE_LIMIT, RESULTS, SPAN, SPAN_OR_AUTO,
 };
 use crate::settings::{
     Auto, Backoff, Burst, ErrorBudget, FailedAttempts, FailedLimit, OnExhausted, Rate, RateLimit, Results,
 };
-
-/// Error for a text that is not the expected setting.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{}", self.message())]
-pub struct TextError {
-    /// Text that was written.
-    pub text: String,
-    /// Expected form, with its bounds.
-    pub expected: Message,
-    /// Examples of accepted texts.
-    pub examples: &'static str,
-    /// Text that was probably meant.
-    pub meant: Option<String>,
-}
-
-impl TextError {
-    /// Creates the error of a form that isn't in the table.
-    pub fn new(text: impl Into<String>, expected: &'static str, examples: &'static str) -> TextError {
-        let (text, expected, meant) = (text.into(), say::other(expected), None);
-        TextError {
-            text,
-            expected,
-            examples,
-            meant,
-        }
-    }
-
-    /// Returns the message for people.
-    pub fn message(&self) -> Message {
-        let (text, expected) = (format!("{:?}", self.text), self.expected.clone());
-        match &self.meant {
-            Some(meant) => say::meant(text, expected, format!("{meant:?}"), self.examples),
-            None => say::not_expected(text, expected, self.examples),
-        }
-    }
-}
 
 /// Default factor of a back-off. (`config.toml`, `backoff`.)
 const BACKOFF_FACTOR_DEFAULT: u32 = 2;

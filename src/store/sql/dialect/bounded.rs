@@ -203,11 +203,6 @@ mod tests {
         let all = [&limited];
         let closing = tokio::time::timeout(CLOSE_MAX * 3, close_all(&all));
         let closed = closing.await.expect("it doesn't wait for ever");
-        assert!(
-            closed
-                .expect_err("one is left")
-                .to_string()
-                .contains("within 2s")
-        );
+        assert!(closed.expect_err("one is left").to_string().contains("within 2s"));
     }
 }
