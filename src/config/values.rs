@@ -21,11 +21,11 @@ macro_rules! choice {
             fn from_str(text: &str) -> Result<$name, TextError> {
                 match text {
                     $($text => Ok($name::$variant),)+
-                    _ => Err(TextError {
-                        text: text.to_owned(),
-                        expected: $expected,
-                        examples: concat!($("\"", $text, "\" "),+).trim_ascii_end(),
-                    }),
+                    _ => Err(TextError::new(
+                        text,
+                        $expected,
+                        concat!($("\"", $text, "\" "),+).trim_ascii_end(),
+                    )),
                 }
             }
         }
@@ -113,13 +113,7 @@ impl FromStr for StoreUrl {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<StoreUrl, TextError> {
-        let error = |expected, examples| {
-            Err(TextError {
-                text: without_password(text),
-                expected,
-                examples,
-            })
-        };
+        let error = |expected, examples| Err(TextError::new(without_password(text), expected, examples));
         let Some((scheme, rest)) = text.split_once("://").filter(|(_, rest)| !rest.is_empty()) else {
             return match text {
                 "auto" => Ok(StoreUrl::Auto),
@@ -185,11 +179,11 @@ impl FromStr for ActorTree {
                 "restart" => tree.restart = true,
                 "stop" => tree.stop = true,
                 _ => {
-                    return Err(TextError {
-                        text: text.to_owned(),
-                        expected: "a list of \"start\", \"restart\" and \"stop\"",
-                        examples: "\"start,restart,stop\", \"restart\", \"\"",
-                    });
+                    return Err(TextError::new(
+                        text,
+                        "a list of \"start\", \"restart\" and \"stop\"",
+                        "\"start,restart,stop\", \"restart\", \"\"",
+                    ));
                 }
             }
         }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
+use windrow_words::task as say;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -145,7 +146,7 @@ impl WallMs {
 
 /// Error for a text that is not a time in RFC 3339.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not a time")]
+#[error("{}", say::no_time(.0))]
 pub struct NotATime(String);
 
 /// Number of a task, from a database sequence, never reused. Shown as `t42`.
@@ -160,7 +161,7 @@ impl fmt::Display for TaskId {
 
 /// Error for a text that is not a task id: `t` and a positive number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a task id; one looks like t42")]
+#[error("{}", say::no_task_id(format!("{:?}", .0), "t42"))]
 pub struct NotATaskId(pub String);
 
 impl FromStr for TaskId {
@@ -189,7 +190,7 @@ impl fmt::Display for ScheduleId {
 
 /// Error for a text that is not a schedule number: `s` and a positive number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not the number of a schedule; one looks like s7")]
+#[error("{}", say::no_schedule_id(format!("{:?}", .0), "s7"))]
 pub struct NotAScheduleId(pub String);
 
 impl FromStr for ScheduleId {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::UNIX_EPOCH;
+use windrow_words::store as say;
 
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
@@ -48,11 +49,8 @@ pub(crate) const ARCHIVE: FolderKind = FolderKind {
 impl FolderKind {
     /// Returns the error for a folder that is not the one this store knows.
     pub(crate) fn other(self, folder: &Path) -> StoreError {
-        let (setting, place, marker) = (self.setting, folder.display(), self.marker);
-        StoreError::Refused(format!(
-            "{setting} {place} is not the folder that this store knows: is it mounted, and the same on every node? (its \
-             file {marker} says whose it is)"
-        ))
+        let place = folder.display().to_string();
+        StoreError::Refused(say::other_folder(self.setting, place, self.marker).to_string())
     }
 }
 
@@ -77,8 +75,8 @@ impl Folder {
         fresh: Option<&str>,
     ) -> Result<(Folder, String), StoreError> {
         let refused = |error: io::Error| {
-            let text = format!("{} {} can't be used: {error}", kind.setting, root.display());
-            StoreError::Refused(text)
+            let (place, why) = (root.display().to_string(), error.to_string());
+            StoreError::Refused(say::folder_unusable(kind.setting, place, why).to_string())
         };
         fs::create_dir_all(root).map_err(refused)?;
         let folder = Folder {
@@ -216,8 +214,8 @@ impl Folder {
         let done = spawn_blocking(move || work(folder)).await;
         let done = done.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         done.map_err(|error| {
-            let (setting, place) = (self.kind.setting, self.root.display());
-            StoreError::Unavailable(format!("{setting} {place} can't be used now: {error}"))
+            let (place, why) = (self.root.display().to_string(), error.to_string());
+            StoreError::Unavailable(say::folder_unusable_now(self.kind.setting, place, why).to_string())
         })
     }
 }

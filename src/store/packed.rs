@@ -1,6 +1,7 @@
 //! Outputs packed as bytes: one `INDEX JSON` line each, in index order, as one zstd frame with a checksum.
 
 use std::io::Read;
+use windrow_words::store as say;
 
 use windrow_core::ids::ItemIndex;
 use windrow_core::items::output::OUTPUT_KEPT_MAX;
@@ -29,7 +30,7 @@ pub(crate) fn pack(outputs: &[ItemOutput]) -> Result<Vec<u8>, StoreError> {
         compressor.include_checksum(true)?;
         compressor.compress(lines.as_bytes())
     });
-    compressed.map_err(|error| StoreError::Refused(format!("results can't be packed: {error}")))
+    compressed.map_err(|error| StoreError::Refused(say::not_packed(error.to_string()).to_string()))
 }
 
 /// Unpacks outputs from bytes.
@@ -48,7 +49,7 @@ fn line(line: &str) -> Result<ItemOutput, String> {
     let parts = line
         .split_once(' ')
         .and_then(|(index, json)| Some((index.parse().ok()?, json)));
-    let (index, json) = parts.ok_or_else(|| "a line without an index".to_owned())?;
+    let (index, json) = parts.ok_or_else(|| say::line_without_index().to_string())?;
     Ok(ItemOutput {
         index: ItemIndex(index),
         json: json.into(),

@@ -10,8 +10,15 @@ mod format;
 mod message;
 mod template;
 
+pub mod business;
+pub mod engine;
 pub mod explain;
 pub mod handler;
+pub mod request;
+pub mod schedule;
+pub mod settings;
+pub mod store;
+pub mod task;
 
 pub use arg::{Arg, Count, Text};
 pub use format::{bytes, count, counted, rate, share, span};
@@ -19,7 +26,20 @@ pub use message::{Form, Message};
 
 /// Every form of every area, in the order of the source.
 pub fn catalog() -> impl Iterator<Item = &'static Form> {
-    [explain::FORMS, handler::FORMS].into_iter().flatten().copied()
+    [
+        explain::FORMS,
+        handler::FORMS,
+        business::FORMS,
+        engine::FORMS,
+        request::FORMS,
+        schedule::FORMS,
+        settings::FORMS,
+        store::FORMS,
+        task::FORMS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }
 
 #[cfg(test)]

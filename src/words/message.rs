@@ -38,6 +38,11 @@ impl Message {
         self.form.code
     }
 
+    /// Returns the English template, which is the text of a message without arguments.
+    pub fn english(&self) -> &'static str {
+        self.form.english
+    }
+
     /// Iterates over names and values of the arguments.
     pub fn args(&self) -> impl Iterator<Item = (&'static str, &Arg)> {
         self.form.names.iter().copied().zip(&self.args)

@@ -808,7 +808,7 @@ async fn a_fire_that_can_t_be_made_is_given_up_by_hand() {
         .expect(200);
     let text = skipped["items"][0]["text"].as_str().unwrap();
     assert!(
-        text.starts_with("given up by ") && text.contains("an earlier try came to"),
+        text.starts_with("given up by ") && text.contains("an earlier try: "),
         "{text}"
     );
     node.admin

@@ -138,7 +138,7 @@ async fn a_schedule_that_isn_t_there_is_told_with_what_there_is() {
         "--total",
         "3",
     ];
-    let minute = r#"the minute can't be "61"; it is 0 to 59"#;
+    let minute = r#"the minute can't be "61"; it is 0-59"#;
     person.run(&words, "").await.refused(7, &["--cron", minute]);
     person
         .windrow("schedule create push board --every 5 --total 3")
@@ -361,7 +361,7 @@ async fn who_fires_a_schedule_that_has_a_fire_waiting_is_told_of_it_by_its_name(
         person.windrow("schedule trigger push/board").await.expect(0);
     }
     let way = [
-        "t1 of push/board has not ended, one fire waits already",
+        "t1 of push/board has not ended, 1 fire waits already",
         "windrow schedule skip push/board",
     ];
     person

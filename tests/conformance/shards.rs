@@ -201,7 +201,7 @@ pub async fn the_number_of_shards_changes_until_the_task_has_run(harness: Harnes
     let run = harness
         .claimed(ShardId { task: id, no: 0 }, Epoch(0), session)
         .await;
-    let why = "shards: it is fixed once the task has run, since each shard keeps what it has done; `windrow task clone` makes another";
+    let why = "shards: it is fixed once the task has run, because each shard keeps its progress; clone the task instead";
     assert_eq!(refused(4).await, why, "while it runs");
     harness.command(id, stop()).await;
     let close = RunClose::stopped(StopReason::Operator, "stopped".to_owned());

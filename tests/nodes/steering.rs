@@ -104,7 +104,7 @@ async fn a_node_is_drained_and_a_task_moved_from_elsewhere() {
     let why = |view: &serde_json::Value| view["status_text"].as_str().unwrap_or_default().to_owned();
     there
         .until(&task, "explained", |view| {
-            why(view).contains("is drained; `windrow node undrain ")
+            why(view).contains("is drained; undrain one, for example ")
         })
         .await;
     person.windrow(&format!("node undrain {other}")).await.expect(0);

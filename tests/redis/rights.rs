@@ -49,7 +49,7 @@ async fn a_server_that_wants_a_password_says_which_key_to_check() {
         .acquire(&[key(0)], LONG)
         .await);
     assert!(
-        said.contains("wants a password; check cluster.redis_password_file"),
+        said.contains("requires a password; check cluster.redis_password_file"),
         "{said}"
     );
     options.password_file = password("x y\n");

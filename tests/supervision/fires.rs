@@ -75,7 +75,7 @@ async fn a_fire_whose_task_is_made_by_buggy_code_says_so_at_once() {
     assert_eq!((fires[0].outcome, fires[0].attempts), (FireOutcome::Pending, 1));
     let text = fires[0].text.as_deref().expect("it says why");
     assert!(
-        text.contains("a bug of windrow") && !text.contains("scripted"),
+        text.contains("a bug of Windrow") && !text.contains("scripted"),
         "{text}"
     );
     assert_eq!(maker.0.load(Ordering::SeqCst), 1, "tried again later");

@@ -294,7 +294,7 @@ async fn what_is_refused_for_good_is_given_up_and_people_can_read_it() {
     assert_eq!(line.level, LogLevel::Error);
     assert_eq!(
         line.message,
-        "the hook task.finished was given up after 1 attempts: gone"
+        "the hook task.finished failed after 1 attempt: gone"
     );
 }
 

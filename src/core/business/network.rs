@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
+use windrow_words::business as say;
 
 /// IPv4 or IPv6 network in CIDR notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub struct Network {
 
 /// Error for a text that is not a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a network; one looks like 10.0.0.0/8 or fd00::/8")]
+#[error("{}", say::no_network(format!("{:?}", .0), "10.0.0.0/8, fd00::/8"))]
 pub struct NotANetwork(pub String);
 
 impl FromStr for Network {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use windrow_words::{Message, business as say};
 
 use serde::{Deserialize, Serialize};
 
@@ -129,15 +130,15 @@ impl Codes {
 
 /// Error for a text that is not a list of statuses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no list of statuses from 200 to 599; {advice}", advice = advice(.0))]
+#[error("{}", say::no_statuses(format!("{:?}", .0), advice(.0)))]
 pub struct NoCodes(pub String);
 
 /// Returns a corrected list for the error message, or an example.
-fn advice(text: &str) -> String {
+fn advice(text: &str) -> Message {
     let meant: Option<Vec<String>> = text.split(',').map(|part| meant(part.trim())).collect();
     match meant {
-        Some(parts) => format!("did you mean {}?", parts.join(",")),
-        None => "one looks like 409 or 404,420-429".to_owned(),
+        Some(parts) => say::did_you_mean(parts.join(",")),
+        None => say::statuses_example("409", "404,420-429"),
     }
 }
 

@@ -69,13 +69,11 @@ struct SigningSecret {
 
 impl fmt::Debug for BusinessSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "BusinessSecrets({} signing, {} headers, {} of its request)",
-            self.signing.len(),
-            self.headers.len(),
-            self.request.len()
-        )
+        f.debug_struct("BusinessSecrets")
+            .field("signing", &self.signing.len())
+            .field("headers", &self.headers.len())
+            .field("request", &self.request.len())
+            .finish()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pointer to the current generation, and the generations that are kept.
 
 use super::GenerationNo;
+use windrow_words::business as say;
 
 /// Pointer to the generation of a dataset that readers get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct Pointer {
 
 /// Error for a generation that came too late: this higher one was published before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("generation {0} was published before")]
+#[error("{}", say::superseded(.0.0))]
 pub struct Superseded(pub GenerationNo);
 
 impl Pointer {

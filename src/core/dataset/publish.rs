@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use windrow_words::business as say;
 
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +65,7 @@ impl PublishIf {
         if u128::from(good) * u128::from(WHOLE) >= u128::from(items) * u128::from(self.part) {
             return Ok(());
         }
-        Err(format!("{good} of {items} items succeeded; publish_if is {self}"))
+        Err(say::publish_if(good, items, self.to_string()).to_string())
     }
 }
 
@@ -96,7 +97,7 @@ impl From<PublishIf> for String {
 
 /// Error for a text that is not a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be all, any, or a percentage above 0% and up to 100% with at most two decimals")]
+#[error("{}", say::no_publish_if())]
 pub struct PublishIfFault;
 
 impl FromStr for PublishIf {
@@ -166,7 +167,7 @@ impl From<Reduce> for String {
 
 /// Error for a text that is not a reduce method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be none, hook, or command:NAME with a command of the node's configuration")]
+#[error("{}", say::no_reduce())]
 pub struct ReduceFault;
 
 impl FromStr for Reduce {

@@ -1,6 +1,7 @@
 //! Summaries: reduce responses, validated and minified for storage.
 
 use serde::de::IgnoredAny;
+use windrow_words::business as say;
 
 use super::SUMMARY_BYTES_MAX;
 use crate::handler::text::minified;
@@ -9,13 +10,13 @@ use crate::handler::text::minified;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SummaryFault {
     /// The response is empty or white space.
-    #[error("the answer is empty; a summary is JSON")]
+    #[error("{}", say::summary_empty())]
     Empty,
     /// The response is not JSON.
-    #[error("the answer is no JSON: {0}")]
+    #[error("{}", say::summary_not_json(.0))]
     NoJson(String),
     /// The response exceeds the size limit.
-    #[error("the answer has more than {SUMMARY_BYTES_MAX} bytes, the most that a summary may have")]
+    #[error("{}", say::summary_too_large(SUMMARY_BYTES_MAX))]
     TooLarge,
 }
 

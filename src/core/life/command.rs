@@ -187,7 +187,7 @@ impl TaskEdit {
             return Ok(());
         }
         let why = |field| match fixed_for_good(field).filter(|_| has_run) {
-            Some(why) => why.to_owned(),
+            Some(why) => why.to_string(),
             None => format!("it is fixed while the task is {}; stop it first", standing.status),
         };
         let fields = self.fixed_fields().into_iter();

@@ -2,6 +2,7 @@
 //! prefix that no business name can have.
 
 use std::fmt;
+use windrow_words::business as say;
 
 /// Prefix of named limits; no slug has a slash.
 const NAMED: &str = "limit/";
@@ -40,8 +41,8 @@ impl<'a> LimitKey<'a> {
 impl fmt::Display for LimitKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LimitKey::Business(slug) => write!(f, "the limit of {slug}"),
-            LimitKey::Named(name) => write!(f, "the limit {name}"),
+            LimitKey::Business(slug) => say::own_limit(*slug).fmt(f),
+            LimitKey::Named(name) => say::named_limit(*name).fmt(f),
         }
     }
 }

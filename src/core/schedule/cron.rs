@@ -9,6 +9,7 @@
 use chrono::{DateTime, Duration as Span, LocalResult, NaiveDateTime, Offset, TimeZone, Utc};
 use chrono_tz::Tz;
 use croner::parser::{CronParser, Seconds};
+use windrow_words::{Message, schedule as say};
 
 use super::SpecFault;
 use crate::ids::WallMs;
@@ -27,19 +28,22 @@ const LOOK_STEP: i64 = 6 * 3600;
 /// Maximum number of times that fall together in one gap: every second of a day.
 const TRIES_MAX: usize = 90_000;
 
-/// Fields of an expression with their allowed values.
-const FIELDS: [(&str, &str); 6] = [
-    ("second", "0 to 59"),
-    ("minute", "0 to 59"),
-    ("hour", "0 to 23"),
-    ("day of the month", "1 to 31, or L"),
-    ("month", "1 to 12, or JAN to DEC"),
-    ("weekday", "0 to 7, or SUN to SAT"),
+/// Name of a field and its allowed values.
+type Field = (fn() -> Message, &'static str);
+
+/// Fields of an expression.
+const FIELDS: [Field; 6] = [
+    (say::second, "0-59"),
+    (say::minute, "0-59"),
+    (say::hour, "0-23"),
+    (say::day, "1-31, L"),
+    (say::month, "1-12, JAN-DEC"),
+    (say::weekday, "0-7, SUN-SAT"),
 ];
 
 /// Names the first field that can't be read and its allowed values, because the library doesn't. Returns `None` if
 /// every field can be read.
-fn wrong_field(text: &str, parser: &CronParser) -> Option<String> {
+fn wrong_field(text: &str, parser: &CronParser) -> Option<Message> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let fields = FIELDS.get(FIELDS.len().checked_sub(words.len())?..)?;
     let is_wrong = |at: &usize| {
@@ -52,10 +56,7 @@ fn wrong_field(text: &str, parser: &CronParser) -> Option<String> {
     // (A single word is a nickname such as @daily.)
     let at = (0..words.len()).find(is_wrong).filter(|_| words.len() > 1)?;
     let (field, range) = fields[at];
-    Some(format!(
-        "the {field} can't be {}; it is {range}",
-        quoted(words[at])
-    ))
+    Some(say::wrong_field(field(), quoted(words[at]), range))
 }
 
 /// Returns true if the library accepts a field although a part of it means nothing: `1,`, or an `L` without a
@@ -98,14 +99,9 @@ impl PartialEq for Cron {
     }
 }
 
-fn fault(why: String) -> SpecFault {
-    SpecFault {
-        member: "cron",
-        what: why,
-        advice: "minute hour day month weekday: `0 3 * * *` is daily at 3:00, `*/15 * * * *` each quarter of an hour, \
-                 `0 9 * * MON-FRI` on working days"
-            .to_owned(),
-    }
+fn fault(what: Message) -> SpecFault {
+    let advice = say::cron_form("0 3 * * *", "*/15 * * * *", "0 9 * * MON-FRI");
+    SpecFault::new("cron", what, advice)
 }
 
 impl Cron {
@@ -115,19 +111,16 @@ impl Cron {
     /// # Errors
     /// Names which of the two can't be read, and why.
     pub fn parse(text: &str, zone: &str) -> Result<Cron, SpecFault> {
-        let zone = zone.parse::<Tz>().map_err(|_| SpecFault {
-            member: "zone",
-            what: format!("there is no time zone {}", quoted(zone)),
-            advice: "an IANA name such as UTC, Europe/Berlin, America/New_York".to_owned(),
+        let zone = zone.parse::<Tz>().map_err(|_| {
+            let advice = say::zone_form("UTC, Europe/Berlin, America/New_York");
+            SpecFault::new("zone", say::no_zone(quoted(zone)), advice)
         })?;
         if text.len() > CRON_BYTES_MAX {
-            return Err(fault(format!("it has more than {CRON_BYTES_MAX} bytes")));
+            return Err(fault(say::cron_too_long(CRON_BYTES_MAX)));
         }
         let fields = text.split_whitespace().count();
         if ![1, 5, 6].contains(&fields) {
-            return Err(fault(format!(
-                "it has {fields} fields, not 5 (or 6, with seconds first)"
-            )));
+            return Err(fault(say::cron_fields(fields)));
         }
         let parser = CronParser::builder()
             .seconds(Seconds::Optional)
@@ -136,18 +129,14 @@ impl Cron {
         let is_midnight = text.trim().eq_ignore_ascii_case("@midnight");
         let parsed = parser.parse(if is_midnight { "@daily" } else { text });
         let expression = parsed
-            .map_err(|error| error.to_string())
+            .map_err(|error| say::parser(error.to_string().trim_end_matches('.')))
             .and_then(|expression| match has_slip(text) {
-                true => Err(String::new()),
+                true => Err(say::slip()),
                 false => Ok(expression),
             })
             .map_err(|why| {
                 let why = wrong_field(text, &parser).unwrap_or(why);
-                fault(format!(
-                    "{} can't be read: {}",
-                    quoted(text),
-                    why.trim_end_matches('.')
-                ))
+                fault(say::unreadable(quoted(text), why))
             })?;
         let cron = Cron {
             text: text.trim().to_owned(),

@@ -8,6 +8,7 @@ pub mod cron;
 pub mod names;
 pub mod placeholders;
 pub mod plan;
+use windrow_words::{Message, schedule as say};
 #[cfg(test)]
 mod tests;
 pub mod timing;
@@ -82,9 +83,7 @@ impl fmt::Display for Missed {
 
 /// Error for a text that is not a rule for missed fires.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is not what becomes of missed fires; one of latest, none, all 10 (at most all {CATCH_UP_MAX})"
-)]
+#[error("{}", say::not_missed(format!("{:?}", .0), CATCH_UP_MAX))]
 pub struct NotMissed(pub String);
 
 impl FromStr for Missed {
@@ -134,6 +133,14 @@ pub struct SpecFault {
     pub advice: String,
 }
 
+impl SpecFault {
+    /// Creates the fault of a member.
+    pub fn new(member: &'static str, what: Message, advice: Message) -> SpecFault {
+        let (what, advice) = (what.to_string(), advice.to_string());
+        SpecFault { member, what, advice }
+    }
+}
+
 impl Spec {
     /// Returns the first fire after a time, or `None` after the last one.
     pub fn next_after(&self, time: WallMs) -> Option<WallMs> {
@@ -160,23 +167,16 @@ impl Spec {
         if let (Some(start), Some(end)) = (self.start, self.end)
             && end <= start
         {
-            let advice = format!("a time after {}", start.to_rfc3339());
-            faults.push(SpecFault {
-                member: "end",
-                what: "is not later than `start`".to_owned(),
-                advice,
-            });
+            let advice = say::a_time_after(start.to_rfc3339());
+            faults.push(SpecFault::new("end", say::end_before_start(), advice));
         }
         let most = match self.timing {
             Timing::Every(period) => JITTER_MAX.min(period.saturating_sub(Duration::from_millis(1))),
             Timing::Cron(_) => JITTER_MAX,
         };
         if self.jitter > most {
-            faults.push(SpecFault {
-                member: "jitter",
-                what: format!("is more than {}", span_text(most)),
-                advice: "less than the time between two fires".to_owned(),
-            });
+            let (what, advice) = (say::is_more_than(span_text(most)), say::less_than_period());
+            faults.push(SpecFault::new("jitter", what, advice));
         }
         faults
     }

@@ -13,6 +13,7 @@
 
 use chrono::{DateTime, TimeZone, Utc};
 use chrono_tz::Tz;
+use windrow_words::{Message, schedule as say};
 
 use crate::ids::WallMs;
 use crate::text::likeness::is_comparable;
@@ -22,8 +23,6 @@ const FIRE: &str = "fire_time";
 const PREVIOUS: &str = "previous_fire_time";
 /// Formats of a time, as they follow its name.
 const FORMS: [&str; 5] = ["", ":date", ":time", ":unix", ":ms"];
-/// Valid placeholders, in the form for people.
-const FORMS_TEXT: &str = "fire_time, fire_time:date, fire_time:time, fire_time:unix, fire_time:ms, and the same of previous_fire_time";
 /// Maximum number of typing errors for which a name still counts as a misspelled placeholder.
 const SLIPS_MAX: usize = 2;
 
@@ -40,7 +39,7 @@ pub struct FireTimes<'a> {
 
 /// Placeholder that doesn't exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no placeholder {{{}}}; there are {FORMS_TEXT}", cut(.name, QUOTE_CHARS_MAX))]
+#[error("{}", self.message())]
 pub struct UnknownPlaceholder {
     /// Text between the braces.
     pub name: String,
@@ -60,6 +59,12 @@ impl UnknownPlaceholder {
         }
     }
 
+    fn message(&self) -> Message {
+        let name = format!("{{{}}}", cut(&self.name, QUOTE_CHARS_MAX));
+        let names: Vec<String> = FORMS.map(|form| format!("{FIRE}{form}")).into();
+        say::no_placeholder(name, names.join(", "), PREVIOUS)
+    }
+
     /// Returns true if it differs from a valid placeholder only by typing errors, so it is hardly meant for the
     /// handler.
     pub fn is_slip(&self) -> bool {
@@ -69,7 +74,7 @@ impl UnknownPlaceholder {
     /// Returns a "did you mean" question, if there is a guess.
     pub fn advice(&self) -> Option<String> {
         let meant = self.meant.as_ref()?;
-        Some(format!("did you mean {{{meant}}}?"))
+        Some(say::did_you_mean(format!("{{{meant}}}")).to_string())
     }
 }
 

@@ -288,23 +288,17 @@ fn every_is_at_whole_multiples_of_its_period() {
 #[test]
 fn a_cron_expression_that_is_wrong_says_which_field_and_what_it_may_be() {
     for (text, said) in [
-        ("99 3 * * *", r#"the minute can't be "99"; it is 0 to 59"#),
-        ("1, 3 * * *", r#"the minute can't be "1,"; it is 0 to 59"#),
-        ("0 3,,4 * * *", r#"the hour can't be "3,,4"; it is 0 to 23"#),
-        (
-            "0 0 * * L",
-            r#"the weekday can't be "L"; it is 0 to 7, or SUN to SAT"#,
-        ),
-        ("0 24 * * *", r#"the hour can't be "24"; it is 0 to 23"#),
+        ("99 3 * * *", r#"the minute can't be "99"; it is 0-59"#),
+        ("1, 3 * * *", r#"the minute can't be "1,"; it is 0-59"#),
+        ("0 3,,4 * * *", r#"the hour can't be "3,,4"; it is 0-23"#),
+        ("0 0 * * L", r#"the weekday can't be "L"; it is 0-7, SUN-SAT"#),
+        ("0 24 * * *", r#"the hour can't be "24"; it is 0-23"#),
         (
             "0 3 32 * *",
-            r#"the day of the month can't be "32"; it is 1 to 31, or L"#,
+            r#"the day of the month can't be "32"; it is 1-31, L"#,
         ),
-        ("61 0 3 * * *", r#"the second can't be "61"; it is 0 to 59"#),
-        (
-            "0 3 * * MUN",
-            r#"the weekday can't be "MUN"; it is 0 to 7, or SUN to SAT"#,
-        ),
+        ("61 0 3 * * *", r#"the second can't be "61"; it is 0-59"#),
+        ("0 3 * * MUN", r#"the weekday can't be "MUN"; it is 0-7, SUN-SAT"#),
     ] {
         let fault = Cron::parse(text, "UTC").expect_err(text);
         assert_eq!(fault.what, format!("{text:?} can't be read: {said}"));

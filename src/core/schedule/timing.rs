@@ -1,6 +1,7 @@
 //! Fire times of a schedule: a fixed period, or a cron expression in a time zone.
 
 use std::time::Duration;
+use windrow_words::schedule as say;
 
 use super::cron::Cron;
 use super::{PERIOD_MAX, PERIOD_MIN, SpecFault};
@@ -27,15 +28,12 @@ impl Timing {
         if is_whole && (PERIOD_MIN..=PERIOD_MAX).contains(&period) {
             return Ok(Timing::Every(period));
         }
-        Err(SpecFault {
-            member: "every",
-            what: format!("{} is no period of a schedule", span_text(period)),
-            advice: format!(
-                "whole seconds, at least {} and at most {}",
-                span_text(PERIOD_MIN),
-                span_text(PERIOD_MAX)
-            ),
-        })
+        let what = say::no_period(span_text(period));
+        Err(SpecFault::new(
+            "every",
+            what,
+            say::period_form(PERIOD_MIN, PERIOD_MAX),
+        ))
     }
 
     /// Returns the name of its zone; UTC if it has none.

@@ -5,10 +5,14 @@
 
 use crate::settings::table::Tuning;
 use crate::settings::{Auto, Burst};
+use windrow_words::{Message, settings as say};
+
+/// Message about a number of items that is below the batch.
+type Below = fn(u32, u32) -> Message;
 
 /// Error in the settings: some contradict each other, or one is out of its bounds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}; try {advice}")]
+#[error("{}", say::fault(*key, what, advice))]
 pub struct TuningFault {
     /// Name of the setting to change.
     pub key: &'static str,
@@ -21,22 +25,28 @@ pub struct TuningFault {
 /// Returns every fault of the settings; empty if they are valid.
 pub fn faults(tuning: &Tuning) -> Vec<TuningFault> {
     let mut faults = tuning.out_of_bounds();
-    let mut add = |key, what: String, advice: String| faults.push(TuningFault { key, what, advice });
+    let mut add = |key, what: Message, advice: String| {
+        let what = what.to_string();
+        faults.push(TuningFault { key, what, advice });
+    };
     check_sizes(tuning, &mut add);
     if tuning.batch_linger >= tuning.timeout && !tuning.timeout.is_zero() {
-        let what = "an item would wait for its batch as long as its call may take";
-        add("batch_linger", what.to_owned(), "\"5ms\"".to_owned());
+        add("batch_linger", say::linger_too_long(), "\"5ms\"".to_owned());
     }
     faults
 }
 
-fn check_sizes(tuning: &Tuning, add: &mut impl FnMut(&'static str, String, String)) {
+fn check_sizes(tuning: &Tuning, add: &mut impl FnMut(&'static str, Message, String)) {
     let batch = tuning.batch;
     if let (Auto::Fixed(window), Auto::Fixed(concurrency)) = (tuning.window, tuning.concurrency)
         && window < concurrency
     {
-        let what = format!("{window} items can't keep {concurrency} in flight");
-        add("window", what, format!("at least {concurrency}, or \"auto\""));
+        let what = say::window_too_small(window.get(), concurrency.get());
+        add(
+            "window",
+            what,
+            say::at_least_or(concurrency.get(), "\"auto\"").to_string(),
+        );
     }
     let fixed = |setting| match setting {
         Auto::Fixed(number) => Some(number),
@@ -46,25 +56,29 @@ fn check_sizes(tuning: &Tuning, add: &mut impl FnMut(&'static str, String, Strin
         Burst::Items(items) => Some(items),
         Burst::Span(_) => None,
     };
-    for (key, number, what) in [
-        ("window", fixed(tuning.window), "items"),
-        ("concurrency", fixed(tuning.concurrency), "items in flight"),
-        ("burst", at_once, "items at once"),
-    ] {
+    let below: [(_, _, Below); 3] = [
+        ("window", fixed(tuning.window), say::window_below_batch),
+        (
+            "concurrency",
+            fixed(tuning.concurrency),
+            say::concurrency_below_batch,
+        ),
+        ("burst", at_once, say::burst_below_batch),
+    ];
+    for (key, number, what) in below {
         if let Some(number) = number.filter(|number| *number < batch) {
-            let what = format!("{number} {what} can't fill a batch of {batch}");
-            add(key, what, format!("at least {batch}"));
+            let what = what(number.get(), batch.get());
+            add(key, what, say::at_least(batch.get()).to_string());
         }
     }
     if !tuning.ordered {
         return;
     }
     if let Some(concurrency) = fixed(tuning.concurrency).filter(|number| number.get() > 1) {
-        let what = format!("an ordered task has one item in flight, not {concurrency}");
+        let what = say::ordered_concurrency(concurrency.get());
         add("concurrency", what, "\"auto\"".to_owned());
     }
     if batch.get() > 1 {
-        let what = format!("an ordered task has one item a call, not {batch}");
-        add("batch", what, "1".to_owned());
+        add("batch", say::ordered_batch(batch.get()), "1".to_owned());
     }
 }

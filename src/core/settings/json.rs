@@ -1,11 +1,12 @@
 //! Serde form of settings: their text, or a plain number where a number is meant.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Display as _};
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
+use windrow_words::settings as say;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
@@ -26,7 +27,7 @@ impl<T: FromStr<Err = TextError>> Visitor<'_> for TextOrNumber<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a number")
+        say::text_or_number().fmt(f)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
@@ -45,9 +46,7 @@ impl<T: FromStr<Err = TextError>> Visitor<'_> for TextOrNumber<T> {
 /// Returns the text, or fails if it is longer than any setting.
 fn short<E: Error>(text: &str) -> Result<&str, E> {
     if text.chars().count() > TEXT_CHARS_MAX {
-        return Err(E::custom(format!(
-            "a setting has at most {TEXT_CHARS_MAX} characters"
-        )));
+        return Err(E::custom(say::too_long(TEXT_CHARS_MAX)));
     }
     Ok(text)
 }
@@ -137,7 +136,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
     type Value = Object<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+        say::object().fmt(f)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Object<T>, A::Error> {
@@ -201,16 +200,14 @@ impl<'de> Visitor<'de> for Texts {
     type Value = FewTexts;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of texts")
+        say::object_of_texts().fmt(f)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<FewTexts, A::Error> {
         let mut members = BTreeMap::new();
         while let Some((name, text)) = from.next_entry()? {
             if members.len() == MEMBERS_MAX {
-                return Err(A::Error::custom(format!(
-                    "it has more than {MEMBERS_MAX} members"
-                )));
+                return Err(A::Error::custom(say::too_many_members(MEMBERS_MAX)));
             }
             members.insert(name, text);
         }

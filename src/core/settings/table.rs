@@ -6,6 +6,7 @@
 
 use std::num::NonZeroU32;
 use std::time::Duration;
+use windrow_words::settings as say;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -40,13 +41,15 @@ impl Setting {
     fn fault(&self, value: Measured) -> Option<TuningFault> {
         let (size, [floor, most]) = (value.size?, value.bounds);
         let is_out = floor.is_some_and(|floor| size <= floor) || most.is_some_and(|most| size > most);
-        let bounds = [("more than", self.above), ("at most", self.most)];
-        let bounds = bounds
-            .into_iter()
-            .filter_map(|(word, bound)| Some(format!("{word} {}", bound?.trim_matches('"'))));
+        let bounds = [self.above, self.most].map(|bound| bound.map(|bound| bound.trim_matches('"')));
+        let what = match bounds {
+            [Some(above), Some(most)] => say::between(above, most),
+            [Some(above), None] => say::above(above),
+            [None, most] => say::at_most(most.unwrap_or_default()),
+        };
         is_out.then(|| TuningFault {
             key: self.name,
-            what: format!("it must be {}", bounds.collect::<Vec<_>>().join(" and ")),
+            what: what.to_string(),
             advice: self.default.to_owned(),
         })
     }
@@ -154,7 +157,7 @@ macro_rules! live_settings {
                 let mut patch = TuningPatch::default();
                 match name {
                     $(stringify!($name) => patch.$name = Some(<$type>::parse(text)?),)+
-                    _ => return Err(format!("there is no setting {name}")),
+                    _ => return Err(say::unknown(name).to_string()),
                 }
                 Ok(patch)
             }
@@ -172,7 +175,7 @@ macro_rules! live_settings {
                     stringify!($name) => {
                         self.$name = Option::<Written<$type>>::deserialize(from)?.map(|Written(value)| value);
                     })+
-                    _ => return Err(D::Error::custom(format!("there is no setting {name}"))),
+                    _ => return Err(D::Error::custom(say::unknown(name))),
                 }
                 Ok(())
             }

@@ -5,6 +5,7 @@
 //! twice changes nothing.
 
 use std::borrow::Cow;
+use windrow_words::task as say;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,7 @@ pub struct FailedCodes(Vec<FailedCode>);
 
 /// Error: the task already has decisions for [`FAILED_CODES_MAX`] codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the task has given up items of {FAILED_CODES_MAX} codes already, and remembers no more")]
+#[error("{}", say::too_many_codes(FAILED_CODES_MAX))]
 pub struct TooManyCodes;
 
 impl FailedCodes {

@@ -4,7 +4,9 @@
 //! An index that was dispatched keeps its item and its shard for ever: after the first run the skipped head, the
 //! source and the shard boundaries are fixed, and the total only grows.
 
+use std::fmt;
 use std::num::NonZeroU32;
+use windrow_words::{Message, task as say};
 
 use crate::ids::{INDEX_MAX, ItemCount, ItemIndex};
 use crate::settings::Auto;
@@ -58,10 +60,10 @@ pub struct FieldRefusal {
 
 impl FieldRefusal {
     /// Creates the refusal of a member.
-    pub fn new(field: &'static str, why: impl Into<String>) -> FieldRefusal {
+    pub fn new(field: &'static str, why: impl fmt::Display) -> FieldRefusal {
         FieldRefusal {
             field,
-            why: why.into(),
+            why: why.to_string(),
         }
     }
 }
@@ -99,8 +101,8 @@ pub fn changed(now: &Meaning, change: &MeaningChange) -> Result<Meaning, Vec<Fie
         next.skip_first = skip;
         let total = change.total.unwrap_or(now.total).0;
         let beyond = || {
-            let why = format!("{} is more than the {total} items", skip.0);
-            (skip.0 > total).then(|| FieldRefusal::new("skip_first", why))
+            let why = || say::skip_beyond(skip.0, total);
+            (skip.0 > total).then(|| FieldRefusal::new("skip_first", why()))
         };
         refusals.extend(head_refusal(now, "skip_first").or_else(beyond));
     }
@@ -123,9 +125,7 @@ pub fn changed(now: &Meaning, change: &MeaningChange) -> Result<Meaning, Vec<Fie
 fn head_refusal(now: &Meaning, field: &'static str) -> Option<FieldRefusal> {
     let why = match (now.has_run, now.is_cut) {
         (true, _) => fixed_for_good(field)?,
-        (false, true) => {
-            "the task was finished early, which would be undone; `windrow task clone` makes another"
-        }
+        (false, true) => say::cut_head(),
         (false, false) => return None,
     };
     Some(FieldRefusal::new(field, why))
@@ -133,38 +133,29 @@ fn head_refusal(now: &Meaning, field: &'static str) -> Option<FieldRefusal> {
 
 /// Returns the reason why a member can't be changed once the task has run, or `None` for one that can be changed
 /// while the task doesn't run.
-pub fn fixed_for_good(field: &str) -> Option<&'static str> {
+pub fn fixed_for_good(field: &str) -> Option<Message> {
     match field {
-        "source" | "skip_first" => {
-            Some("it is fixed once the task has run; `windrow task clone` makes another")
-        }
-        "shards" => Some(
-            "it is fixed once the task has run, since each shard keeps what it has done; `windrow task clone` makes another",
-        ),
+        "source" | "skip_first" => Some(say::fixed()),
+        "shards" => Some(say::fixed_shards()),
         _ => None,
     }
 }
 
-fn total_refusal(now: &Meaning, change: &MeaningChange, total: ItemCount) -> Option<String> {
+fn total_refusal(now: &Meaning, change: &MeaningChange, total: ItemCount) -> Option<Message> {
     if total.0 > INDEX_MAX {
-        return Some(format!("a task has at most {INDEX_MAX} items"));
+        return Some(say::too_many_items(INDEX_MAX));
     }
     if total == now.total {
         return None;
     }
     if now.is_cut {
-        return Some("the task was finished early; its end is decided".to_owned());
+        return Some(say::cut_end());
     }
     if now.has_run && total < now.total {
-        return Some(format!(
-            "it has run, so it keeps its {} items; finish it early instead",
-            now.total.0
-        ));
+        return Some(say::total_shrinks(now.total.0));
     }
     // The number of items in a file is its number of rows.
-    (change.source.is_none() && resized(&now.source, total).is_none()).then(|| {
-        "only a range can be made longer or shorter; this source says how many items it has".to_owned()
-    })
+    (change.source.is_none() && resized(&now.source, total).is_none()).then(say::total_of_source)
 }
 
 /// Returns the description of a range with another total; `None` for any other source.

@@ -10,6 +10,7 @@ pub mod supply;
 
 use std::num::NonZeroU64;
 use std::time::Duration;
+use windrow_words::task as say;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -72,7 +73,7 @@ pub struct Canary {
 }
 
 fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<NonZeroU64, D::Error> {
-    NonZeroU64::new(u64::deserialize(from)?).ok_or_else(|| D::Error::custom("a canary has at least one item"))
+    NonZeroU64::new(u64::deserialize(from)?).ok_or_else(|| D::Error::custom(say::empty_canary()))
 }
 
 /// Step that follows a canary.

@@ -2,6 +2,7 @@
 
 use crate::ids::{ItemCount, ItemIndex, TaskId};
 use crate::task::lifecycle::Refusal;
+use windrow_words::task as say;
 
 /// Maximum number of items that may be appended at once.
 pub const APPEND_ITEMS_MAX: u64 = 10_000;
@@ -49,18 +50,16 @@ pub struct Addition {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendRefusal {
     /// The items were fixed when the task was made.
-    #[error("{0} takes no items: it was not made open")]
+    #[error("{}", say::not_open(.0.to_string()))]
     NotOpen(TaskId),
     /// The task was sealed, or finished early.
-    #[error("{0} is sealed: it takes no more items")]
+    #[error("{}", say::sealed(.0.to_string()))]
     Sealed(TaskId),
     /// Not possible in this status.
     #[error(transparent)]
     Status(#[from] Refusal),
     /// No items, or too many at once.
-    #[error(
-        "{items} items of {bytes} bytes; at most {APPEND_ITEMS_MAX} items and {APPEND_BYTES_MAX} bytes are added at once"
-    )]
+    #[error("{}", say::append_size(*items, *bytes, APPEND_ITEMS_MAX, APPEND_BYTES_MAX))]
     Size {
         /// Number of items in the request.
         items: u64,
@@ -68,9 +67,7 @@ pub enum AppendRefusal {
         bytes: u64,
     },
     /// Too many items would wait. Nothing was appended: try again when some are settled.
-    #[error(
-        "{items} items of {bytes} bytes would wait in {task}; at most {BACKLOG_ITEMS_MAX} items and {BACKLOG_BYTES_MAX} bytes do"
-    )]
+    #[error("{}", say::append_full(*items, *bytes, task.to_string(), BACKLOG_ITEMS_MAX, BACKLOG_BYTES_MAX))]
     Full {
         /// Id of the task.
         task: TaskId,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use windrow_words::request as say;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -45,11 +46,7 @@ impl Member {
             None => vec![text.to_owned()],
             Some(pointer) => {
                 let tokens = pointer.split('/').map(unescaped).collect::<Option<Vec<_>>>();
-                tokens.ok_or_else(|| {
-                    TemplateFault(format!(
-                        "{text:?} is no JSON pointer: ~ is written ~0, and / in a name ~1"
-                    ))
-                })?
+                tokens.ok_or_else(|| TemplateFault(say::no_pointer(format!("{text:?}"))))?
             }
         };
         let rest = tokens.split_off(1);
@@ -118,30 +115,26 @@ impl<'a> Item<'a> {
         let Some(data) = self.data else {
             return Ok(None);
         };
-        let several = |what: &str| {
-            let what =
-                format!("{{}} is the only value of an item's data, and this is {what}; name one: {{column}}");
-            Err(ValueFault(what))
-        };
+        let several = |what| Err(say::not_only(what, "{}", "{column}").into());
         match data.trim_start().as_bytes().first() {
-            Some(b'[') => several("a list"),
+            Some(b'[') => several(say::a_list()),
             Some(b'{') => {
                 let members: Vec<_> = members(data).collect();
                 match members.as_slice() {
                     [(_, value)] => Ok(Some(value)),
-                    many => several(&format!("an object with {}", many.len())),
+                    many => several(say::object_of(many.len())),
                 }
             }
             _ => match serde_json::from_str(data) {
                 Ok(value) => Ok(Some(value)),
-                Err(_) => several("no JSON"),
+                Err(_) => several(say::not_json()),
             },
         }
     }
 
     /// Returns the value of a member, or fails if it is missing.
     pub(super) fn member(&self, member: &Member) -> Result<&'a RawValue, ValueFault> {
-        let missing = || ValueFault(format!("{:?} is missing in this item's data", member.written));
+        let missing = || ValueFault::from(say::member_missing(format!("{:?}", member.written)));
         let mut value = self
             .values
             .get(member.root)
@@ -210,7 +203,7 @@ impl<'a, S: AsRef<str>> Visitor<'a> for Named<'_, '_, 'a, S> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object or an array")
+        f.write_str("members")
     }
 
     fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<(), M::Error> {

@@ -2,6 +2,7 @@
 
 use super::Place;
 use super::request::BodyKind;
+use windrow_words::{Message, request as say};
 
 /// Format that a content type names, as far as item values need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,29 +19,20 @@ enum Format {
 /// Returns the place of the values in a body.
 ///
 /// # Errors
-/// Returns a sentence for people if, with this content type, a value could mean more than itself.
-pub(super) fn place_of(kind: BodyKind, content_type: Option<&str>, body: &str) -> Result<Place, String> {
-    let format = content_type.map(format);
+/// Returns a message if, with this content type, a value could mean more than itself.
+pub(super) fn place_of(kind: BodyKind, content_type: Option<&str>, body: &str) -> Result<Place, Message> {
+    let shown = format!("{:?}", content_type.unwrap_or_default());
+    let format = content_type.map(self::format);
     match (kind, format) {
         (BodyKind::Json, Some(Format::Xml | Format::Form))
-        | (BodyKind::Form, Some(Format::Json | Format::Xml)) => Err(format!(
-            "it is not what content-type {:?} says; change one of them",
-            content_type.unwrap_or_default()
-        )),
+        | (BodyKind::Form, Some(Format::Json | Format::Xml)) => Err(say::other_type(shown)),
         (BodyKind::Json, _) => Ok(Place::Json),
         (BodyKind::Form, _) | (BodyKind::Text, Some(Format::Form)) => Ok(Place::Form),
         (BodyKind::Text, Some(Format::Xml)) => Ok(Place::Xml),
         (BodyKind::Text, None) if body.trim_start().starts_with("<?xml") => Ok(Place::Xml),
         (BodyKind::Text, None | Some(Format::Plain)) => Ok(Place::Text),
-        (BodyKind::Text, Some(Format::Json)) => Err(
-            "content-type says that it is JSON: give it as `json`, so that values are written as JSON"
-                .to_owned(),
-        ),
-        (BodyKind::Text, Some(Format::Other)) => Err(format!(
-            "windrow doesn't know how a value is escaped in {:?}, so it could mean more than itself; bodies with values are \
-             JSON, a form, XML or text/plain, and a program (--each, a worker) can send any other",
-            content_type.unwrap_or_default()
-        )),
+        (BodyKind::Text, Some(Format::Json)) => Err(say::json_as_text()),
+        (BodyKind::Text, Some(Format::Other)) => Err(say::unknown_escapes(shown)),
     }
 }
 

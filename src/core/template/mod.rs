@@ -34,6 +34,7 @@ mod xml;
 
 use crate::text::quoted;
 use std::collections::BTreeMap;
+use windrow_words::{Message, request as say};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::value::RawValue;
@@ -78,14 +79,20 @@ pub enum Place {
 }
 
 /// Error for a text that is not a valid template.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{0}")]
-pub struct TemplateFault(pub String);
+pub struct TemplateFault(pub Message);
 
-/// Reason why an item's data can't fill a template: one sentence that names the column.
+/// Reason why an item's data can't fill a template; it names the column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ValueFault(pub String);
+
+impl From<Message> for ValueFault {
+    fn from(what: Message) -> ValueFault {
+        ValueFault(what.to_string())
+    }
+}
 
 /// Values that are the same for all items of a run.
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +153,7 @@ impl Template {
     /// Parses a template; the item members that it names are numbered in `roots`.
     ///
     /// # Errors
-    /// Returns a sentence for people if braces are wrong, or if the filled template can't be valid in its place.
+    /// Fails if braces are wrong, or if the filled template can't be valid in its place.
     pub fn parse(text: &str, place: Place, roots: &mut Roots) -> Result<Template, TemplateFault> {
         let mut pieces = Vec::new();
         for token in scan::tokens(text, place)? {
@@ -213,7 +220,7 @@ impl Template {
     /// Returns the template with the constant values written in.
     ///
     /// # Errors
-    /// Returns a sentence if a parameter or a secret is missing, or doesn't fit its place.
+    /// Fails if a parameter or a secret is missing, or doesn't fit its place.
     pub fn bind(&self, constants: Constants<'_>) -> Result<Template, ValueFault> {
         let mut pieces: Vec<Piece> = Vec::with_capacity(self.pieces.len());
         for piece in &self.pieces {
@@ -257,9 +264,10 @@ impl Template {
         }
         match serde_json::from_str::<serde::de::IgnoredAny>(&sample) {
             Ok(_) => Ok(()),
-            Err(why) => Err(TemplateFault(format!(
-                "with values filled in it is not JSON: {why}; a placeholder stands for a whole value, {{\"qty\": {{qty:number}}}}, \
-                 or inside of quotes, {{\"note\": \"to {{name}}\"}}"
+            Err(why) => Err(TemplateFault(say::not_json_filled(
+                why.to_string(),
+                r#"{"qty": {qty:number}}"#,
+                r#"{"note": "to {name}"}"#,
             ))),
         }
     }
@@ -272,14 +280,12 @@ impl Slot {
         match &placeholder.source {
             Source::Param(name) => {
                 let found = constants.params.and_then(|params| item::member(params, name));
-                let found =
-                    found.ok_or_else(|| ValueFault(format!("the task has no parameter {}", quoted(name))))?;
+                let found = found.ok_or_else(|| say::no_parameter(quoted(name)))?;
                 value::write(value::Value::Json(found), placeholder, self.spot, &mut out)?;
             }
             Source::Secret(name) => {
                 let secret = constants.secrets.0.get(name);
-                let secret =
-                    secret.ok_or_else(|| ValueFault(format!("there is no secret {}", quoted(name))))?;
+                let secret = secret.ok_or_else(|| say::no_secret(quoted(name)))?;
                 if constants.is_masked {
                     value::write_mask(self.spot, &mut out);
                 } else {
@@ -304,7 +310,7 @@ impl Slot {
             Source::Attempt => value::Value::Number(u64::from(item.attempt)),
             Source::Key => value::Value::Text(item.key),
             Source::Param(name) | Source::Secret(name) => {
-                return Err(ValueFault(format!("{} was not bound", quoted(name))));
+                return Err(say::not_bound(quoted(name)).into());
             }
         };
         value::write(value, placeholder, self.spot, out)
@@ -331,12 +337,10 @@ fn spot(place: Place, in_string: bool, placeholder: &Placeholder) -> Spot {
 fn literal(text: String, place: Place) -> Result<String, TemplateFault> {
     match place {
         Place::Path | Place::Query | Place::Form => url::literal(&text),
-        Place::Header | Place::Cookie if text.chars().any(is_no_header) => Err(TemplateFault(
-            "it has a control character, which no header may have".to_owned(),
-        )),
-        Place::Argument if text.contains('\0') => Err(TemplateFault(
-            "it has a NUL character, and no program can be given one".to_owned(),
-        )),
+        Place::Header | Place::Cookie if text.chars().any(is_no_header) => {
+            Err(TemplateFault(say::header_control()))
+        }
+        Place::Argument if text.contains('\0') => Err(TemplateFault(say::text_nul())),
         _ => Ok(text),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::item::{Member, Roots};
 use super::{Place, TemplateFault};
+use windrow_words::request as say;
 
 /// Placeholder of the form `{name}` or `{name:conversion}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,10 +75,9 @@ impl Placeholder {
             _ => named(name, roots)?,
         };
         match source {
-            Source::Param(_) | Source::Secret(_) if place == Place::Argument => Err(TemplateFault(format!(
-                "{{{inside}}} can't be an argument, which every user of the machine may see; pass it in a variable of the \
-                 environment"
-            ))),
+            Source::Param(_) | Source::Secret(_) if place == Place::Argument => {
+                Err(TemplateFault(say::public_argument(format!("{{{inside}}}"))))
+            }
             source => Ok(Placeholder { source, conversion }),
         }
     }

@@ -2,6 +2,7 @@
 //! rendered for each item.
 
 use std::collections::HashSet;
+use windrow_words::{Message, request as say};
 
 use super::item::{Item, Roots};
 use super::placeholder::{Placeholder, Source};
@@ -15,6 +16,8 @@ pub const REQUEST_BYTES_MAX: usize = 8 * 1024;
 pub const HEADER_BYTES_MAX: usize = 4 * 1024;
 /// Maximum length of a body template. Unit: bytes.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
+/// Example of a call.
+const EXAMPLE: &str = "'POST https://api.example/orders/{id}'";
 /// Maximum number of headers in a request.
 const HEADERS_MAX: usize = 50;
 
@@ -145,15 +148,15 @@ impl RequestTemplate {
     /// Fails if a secret that it uses is not given, or if one is given that it doesn't use.
     pub fn check_secrets(&self, given: &Secrets) -> Result<(), String> {
         if let Some(name) = self.secrets().find(|name| !given.0.contains_key(*name)) {
-            return Err(format!(
-                "there is no secret {name:?}, which {{secret.{name}}} writes"
-            ));
+            let missing = say::secret_missing(quoted(name), format!("{{secret.{name}}}"));
+            return Err(missing.to_string());
         }
         let named: HashSet<&str> = self.secrets().collect();
         match given.0.keys().find(|name| !named.contains(name.as_str())) {
-            Some(name) => Err(format!(
-                "nothing writes the secret {name:?}: there is no {{secret.{name}}}"
-            )),
+            Some(name) => {
+                let unused = say::secret_unused(quoted(name), format!("{{secret.{name}}}"));
+                Err(unused.to_string())
+            }
             None => Ok(()),
         }
     }
@@ -174,7 +177,7 @@ impl RequestTemplate {
                 .map(header)
                 .collect::<Result<_, ValueFault>>()?,
             body: body
-                .map(|(kind, body)| Ok((*kind, body.bind(constants)?)))
+                .map(|(kind, body)| Ok::<_, ValueFault>((*kind, body.bind(constants)?)))
                 .transpose()?,
             roots: self.roots.clone(),
         })
@@ -212,16 +215,16 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn fault(&mut self, pointer: impl Into<String>, what: impl Into<String>) {
+    fn fault(&mut self, pointer: impl Into<String>, what: Message) {
         self.faults.push(RequestFault {
             pointer: pointer.into(),
-            what: what.into(),
+            what: what.to_string(),
         });
     }
 
     fn template(&mut self, pointer: &str, text: &str, place: Place, bytes_max: usize) -> Option<Template> {
         if text.len() > bytes_max {
-            self.fault(pointer, format!("it is longer than {bytes_max} bytes"));
+            self.fault(pointer, say::too_long(bytes_max));
             return None;
         }
         let parsed = Template::parse(text, place, &mut self.roots);
@@ -231,9 +234,7 @@ impl Compiler {
     /// Parses the method and the URL of a call, such as `POST https://…`.
     fn target(&mut self, text: &str) -> Option<(String, UrlTemplate)> {
         let found = if text.len() > REQUEST_BYTES_MAX {
-            Err(TemplateFault(format!(
-                "it is longer than {REQUEST_BYTES_MAX} bytes"
-            )))
+            Err(TemplateFault(say::too_long(REQUEST_BYTES_MAX)))
         } else {
             target(text, &mut self.roots)
         };
@@ -242,7 +243,7 @@ impl Compiler {
 
     fn headers(&mut self, spec: &RequestSpec) -> Vec<(String, Template)> {
         if spec.headers.len() > HEADERS_MAX {
-            self.fault("/headers", format!("there are more than {HEADERS_MAX} headers"));
+            self.fault("/headers", say::too_many_headers(HEADERS_MAX));
         }
         let mut seen = HashSet::new();
         let mut headers = Vec::new();
@@ -250,14 +251,11 @@ impl Compiler {
             let pointer = format!("/headers/{}", name.replace('~', "~0").replace('/', "~1"));
             let lower = name.to_ascii_lowercase();
             if name.is_empty() || !name.bytes().all(is_token) {
-                self.fault(&pointer, format!("{} is not the name of a header", quoted(name)));
+                self.fault(&pointer, say::header_name(quoted(name)));
             } else if RESERVED.contains(&lower.as_str()) {
-                self.fault(
-                    &pointer,
-                    format!("the header {lower} can't be set: windrow sets it itself; remove it"),
-                );
+                self.fault(&pointer, say::header_reserved(lower));
             } else if !seen.insert(lower.clone()) {
-                self.fault(&pointer, format!("the header {lower} is set twice; remove one"));
+                self.fault(&pointer, say::header_twice(lower));
             } else if let Some(value) = self.template(&pointer, value, header_place(&lower), HEADER_BYTES_MAX)
             {
                 headers.push((lower, value));
@@ -277,10 +275,7 @@ impl Compiler {
             .filter_map(|(pointer, text, kind)| Some((pointer, text.as_deref()?, kind)));
         let (pointer, text, kind) = given.next()?;
         if let Some((second, ..)) = given.next() {
-            self.fault(
-                second,
-                format!("a request has one body, and {} says it already", &pointer[1..]),
-            );
+            self.fault(second, say::two_bodies(&pointer[1..]));
         }
         let mut content_type = spec.headers.iter();
         let content_type = content_type.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -307,10 +302,7 @@ impl Compiler {
 
     fn statuses(&mut self, spec: &RequestSpec) {
         if let Some(status) = spec.statuses.contradiction() {
-            self.fault(
-                "/statuses",
-                format!("{status} is said to mean two things; keep one"),
-            );
+            self.fault("/statuses", say::status_twice(u32::from(status)));
         }
     }
 }
@@ -325,29 +317,20 @@ fn header_place(name: &str) -> Place {
 
 fn target(text: &str, roots: &mut Roots) -> Result<(String, UrlTemplate), TemplateFault> {
     let text = text.trim();
-    let example = "'POST https://api.example/v1/orders/{order_id}'";
     let Some((method, url)) = text.split_once(char::is_whitespace) else {
-        let what = if text.contains("://") {
-            "it has no method"
-        } else {
-            "it has no URL"
-        };
-        return Err(TemplateFault(format!("{what}; it looks like {example}")));
+        return Err(TemplateFault(match text.contains("://") {
+            true => say::no_method(EXAMPLE),
+            false => say::no_url(EXAMPLE),
+        }));
     };
     if method.contains("://") || !method.bytes().all(is_token) {
-        return Err(TemplateFault(format!(
-            "{method:?} is no method; it looks like {example}"
-        )));
+        return Err(TemplateFault(say::bad_method(quoted(method), EXAMPLE)));
     }
     if let Some(meant) = meant_method(method) {
-        return Err(TemplateFault(format!(
-            "{method:?} is no method; did you mean {meant}?"
-        )));
+        return Err(TemplateFault(say::near_method(quoted(method), meant)));
     }
     if matches!(method, "CONNECT" | "TRACE") {
-        return Err(TemplateFault(format!(
-            "{method} asks for no work; use POST, PUT, GET …"
-        )));
+        return Err(TemplateFault(say::useless_method(method)));
     }
     Ok((method.to_owned(), UrlTemplate::parse(url.trim_start(), roots)?))
 }

@@ -1,6 +1,8 @@
 //! Scanner that cuts a template into text and placeholders, by the syntax in the parent module's documentation.
 
 use super::{Place, TemplateFault};
+use crate::text::quoted;
+use windrow_words::request as say;
 
 /// Part of a template.
 #[derive(Debug, PartialEq, Eq)]
@@ -99,9 +101,7 @@ impl Cutter<'_> {
         self.flush();
         let inside = &self.text[from..from + end];
         if inside.chars().any(char::is_control) {
-            return Err(TemplateFault(format!(
-                "the placeholder {inside:?} has a control character"
-            )));
+            return Err(TemplateFault(say::placeholder_control(quoted(inside))));
         }
         let in_string = self.in_string;
         self.tokens.push(Token::Slot { inside, in_string });
@@ -117,8 +117,12 @@ impl Cutter<'_> {
 
     fn stray(&self, brace: char) -> TemplateFault {
         let shown: String = self.text[self.at..].chars().take(20).collect();
-        TemplateFault(format!(
-            "at {shown:?}: a {brace} is part of no placeholder such as {{name}}; write {brace}{brace} for the character itself"
+        let escape = format!("{brace}{brace}");
+        TemplateFault(say::stray_brace(
+            quoted(&shown),
+            brace.to_string(),
+            escape,
+            "{name}",
         ))
     }
 }

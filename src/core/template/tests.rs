@@ -151,12 +151,12 @@ fn a_value_that_does_not_fit_names_its_column() {
     let table = [
         (Place::Text, "{nope}", "\"nope\" is missing"),
         (Place::Text, "{/obj/z}", "\"/obj/z\" is missing"),
-        (Place::Path, "{none}", "\"none\" of this item's data is null"),
+        (Place::Path, "{none}", "\"none\" in the item's data is null"),
         (Place::Query, "{obj}", "{…:json}"),
         (
             Place::Json,
             "{name:number}",
-            "\"name\" of this item's data is no number",
+            "\"name\" in the item's data is no number",
         ),
         (Place::Json, "{empty:number}", "is no number"),
         (Place::Json, "{n:boolean}", "neither true nor false"),
@@ -370,7 +370,7 @@ fn a_body_is_escaped_by_its_content_type_or_refused() {
         ("text/html", false, "doesn't know how"),
         ("multipart/form-data; boundary=x", false, "doesn't know how"),
         ("{x}", false, "doesn't know how"),
-        ("application/vnd.api+json", false, "give it as `json`"),
+        ("application/vnd.api+json", false, "give the body as `json`"),
         ("application/xml", true, "change one of them"),
     ] {
         let said = body(content_type, "v={x}", is_form).expect_err(content_type);

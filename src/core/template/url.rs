@@ -2,6 +2,7 @@
 
 use crate::text::quoted;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use windrow_words::request as say;
 
 use super::item::{Item, Roots};
 use super::placeholder::Placeholder;
@@ -34,29 +35,19 @@ impl UrlTemplate {
     /// Parses a URL with placeholders in its path and query.
     ///
     /// # Errors
-    /// Returns a sentence for people if it isn't a URL, or if a placeholder is where none may be. The host is not
+    /// Fails if it isn't a URL, or if a placeholder is where none may be. The host is not
     /// checked.
     pub fn parse(text: &str, roots: &mut Roots) -> Result<UrlTemplate, TemplateFault> {
         let (scheme, rest) = text
             .split_once("://")
             .filter(|(scheme, _)| !scheme.contains(['{', '}', '/', '?', '#']))
-            .ok_or_else(|| {
-                TemplateFault(format!(
-                    "{} begins with neither http:// nor https://",
-                    quoted(text)
-                ))
-            })?;
+            .ok_or_else(|| TemplateFault(say::no_scheme(quoted(text))))?;
         let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if authority.contains(['{', '}']) {
-            return Err(TemplateFault(format!(
-                "{authority:?}: no placeholder may stand in the scheme, user, host or port of a URL: an item's data would say \
-                 who is called; run one job for each host"
-            )));
+            return Err(TemplateFault(say::fixed_host(quoted(authority))));
         }
         if outside(rest, '#').len() > 1 {
-            return Err(TemplateFault(
-                "it has a fragment (#…), which is never sent; write # as %23".to_owned(),
-            ));
+            return Err(TemplateFault(say::has_fragment()));
         }
         let mut halves = outside(rest, '?').into_iter();
         let path = halves.next().unwrap_or_default();
@@ -98,7 +89,7 @@ impl UrlTemplate {
             if let (false, [super::Piece::Text(text)]) = (template.is_constant(), bound.pieces.as_slice()) {
                 check_segment(text)?;
             }
-            Ok(bound)
+            Ok::<_, ValueFault>(bound)
         };
         Ok(UrlTemplate {
             origin: self.origin.clone(),
@@ -137,10 +128,7 @@ impl UrlTemplate {
 fn check_segment(segment: &str) -> Result<(), ValueFault> {
     let meant = segment.replace("%2e", ".").replace("%2E", ".");
     match meant.as_str() {
-        "" | "." | ".." => Err(ValueFault(format!(
-            "a part of the URL's path would be {}, which leads elsewhere",
-            quoted(segment)
-        ))),
+        "" | "." | ".." => Err(say::bad_segment(quoted(segment)).into()),
         _ => Ok(()),
     }
 }
@@ -148,13 +136,11 @@ fn check_segment(segment: &str) -> Result<(), ValueFault> {
 /// Checks and encodes the text between placeholders for a URL or a form.
 pub(super) fn literal(text: &str) -> Result<String, TemplateFault> {
     if let Some(control) = text.chars().find(|c| c.is_control()) {
-        return Err(TemplateFault(format!("it has the control character {control:?}")));
+        return Err(TemplateFault(say::has_control(format!("{control:?}"))));
     }
     let is_escape = |tail: &str| tail.len() >= 2 && tail.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
     if !text.split('%').skip(1).all(is_escape) {
-        return Err(TemplateFault(
-            "a % is followed by two hexadecimal digits; write %25 for the character itself".to_owned(),
-        ));
+        return Err(TemplateFault(say::bad_percent()));
     }
     Ok(utf8_percent_encode(text, UNFIT).to_string())
 }

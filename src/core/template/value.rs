@@ -2,14 +2,17 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use windrow_words::{Message, request as say};
 
 use serde_json::value::RawValue;
 
 use super::placeholder::{Conversion, Placeholder, Source};
 use super::{MASK, Spot, ValueFault, encoded, is_no_header, xml};
 
-/// Fault of a string with a lone surrogate: JSON allows one, but UTF-8 doesn't (RFC 3629, section 3).
-pub(super) const NO_TEXT: &str = "has a lone surrogate (\\ud800 to \\udfff), which no text can have";
+/// Returns the fault of a string with a lone surrogate: JSON allows one, but UTF-8 doesn't (RFC 3629, section 3).
+pub(super) fn no_text() -> Message {
+    say::lone_surrogate(r"\ud800 to \udfff")
+}
 
 /// Value before its conversion.
 #[derive(Clone, Copy)]
@@ -43,29 +46,16 @@ pub(super) fn write(
         Spot::Encoded => encoded(&text, out),
         Spot::Plain => out.push_str(&text),
         Spot::Argument if text.contains('\0') => {
-            let what = "has a NUL character, and no program can be given one";
-            return Err(fault(placeholder, what));
+            return Err(fault(placeholder, say::has_nul()));
         }
         Spot::Argument => out.push_str(&text),
-        Spot::Header => put_without(is_no_header, "no header may have", &text, placeholder, out)?,
+        Spot::Header => put_without(is_no_header, say::not_in_header, &text, placeholder, out)?,
         Spot::Quoted => {
             let ends = |c| is_no_header(c) || matches!(c, '"' | '\\');
-            put_without(
-                ends,
-                "would end or escape the quotes around it",
-                &text,
-                placeholder,
-                out,
-            )?;
+            put_without(ends, say::ends_quotes, &text, placeholder, out)?;
         }
-        Spot::Cookie => put_without(
-            is_no_cookie,
-            "no cookie's value may have",
-            &text,
-            placeholder,
-            out,
-        )?,
-        Spot::Xml => xml::escape(&text, out).map_err(|ValueFault(what)| fault(placeholder, &what))?,
+        Spot::Cookie => put_without(is_no_cookie, say::not_in_cookie, &text, placeholder, out)?,
+        Spot::Xml => xml::escape(&text, out).map_err(|what| fault(placeholder, what))?,
         Spot::JsonText | Spot::JsonValue => escaped(&text, out),
     }
     Ok(())
@@ -74,16 +64,13 @@ pub(super) fn write(
 /// Appends a text, or fails if it has a character with a special meaning in its place.
 fn put_without(
     is_wrong: impl Fn(char) -> bool,
-    which: &str,
+    refused: impl Fn(String) -> Message,
     text: &str,
     placeholder: &Placeholder,
     out: &mut String,
 ) -> Result<(), ValueFault> {
     if let Some(wrong) = text.chars().find(|c| is_wrong(*c)) {
-        return Err(fault(
-            placeholder,
-            &format!("has the character {wrong:?}, which {which}"),
-        ));
+        return Err(fault(placeholder, refused(format!("{wrong:?}"))));
     }
     out.push_str(text);
     Ok(())
@@ -126,8 +113,8 @@ fn text_of<'a>(
     placeholder: &Placeholder,
 ) -> Result<Cow<'a, str>, ValueFault> {
     let raw = json.get();
-    let refused = |what: &str| Err(fault(placeholder, what));
-    let string = |raw| string(raw).ok_or_else(|| fault(placeholder, NO_TEXT));
+    let refused = |what| Err(fault(placeholder, what));
+    let string = |raw| string(raw).ok_or_else(|| fault(placeholder, no_text()));
     match (raw.as_bytes().first(), conversion) {
         (Some(b'"'), None | Some(Conversion::Text)) => string(raw),
         (Some(b'"'), Some(conversion)) => {
@@ -135,12 +122,12 @@ fn text_of<'a>(
             Ok(Cow::Owned(read(&text, conversion, placeholder)?.to_owned()))
         }
         (_, Some(Conversion::Json)) => Ok(Cow::Borrowed(raw)),
-        (Some(b'n'), _) => refused("is null"),
-        (Some(b'{' | b'['), None) => refused("is an object or a list; {…:json} writes its JSON"),
-        (Some(b'{' | b'['), Some(Conversion::Number)) => refused("is no number"),
-        (Some(b't' | b'f'), Some(Conversion::Number)) => refused("is no number"),
+        (Some(b'n'), _) => refused(say::is_null()),
+        (Some(b'{' | b'['), None) => refused(say::is_composite("{…:json}")),
+        (Some(b'{' | b'['), Some(Conversion::Number)) => refused(say::is_no_number()),
+        (Some(b't' | b'f'), Some(Conversion::Number)) => refused(say::is_no_number()),
         (Some(b't' | b'f'), Some(Conversion::Boolean)) => Ok(Cow::Borrowed(raw)),
-        (_, Some(Conversion::Boolean)) => refused("is neither true nor false"),
+        (_, Some(Conversion::Boolean)) => refused(say::is_no_boolean()),
         _ => Ok(Cow::Borrowed(raw)),
     }
 }
@@ -149,11 +136,11 @@ fn text_of<'a>(
 fn read<'a>(text: &'a str, conversion: Conversion, placeholder: &Placeholder) -> Result<&'a str, ValueFault> {
     let json = || serde_json::from_str::<&RawValue>(text).ok().map(RawValue::get);
     let (read, what) = match conversion {
-        Conversion::Text => (Some(text), ""),
-        Conversion::Json => (json(), "is no JSON"),
+        Conversion::Text => return Ok(text),
+        Conversion::Json => (json(), say::is_no_json()),
         Conversion::Number => {
             let begins = |raw: &&str| raw.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-            (json().filter(begins), "is no number")
+            (json().filter(begins), say::is_no_number())
         }
         Conversion::Boolean => {
             let is = |word: &str| text.trim().eq_ignore_ascii_case(word);
@@ -162,7 +149,7 @@ fn read<'a>(text: &'a str, conversion: Conversion, placeholder: &Placeholder) ->
                 (_, true) => Some("false"),
                 _ => None,
             };
-            (read, "is neither true nor false, 1 nor 0")
+            (read, say::is_no_boolean_text())
         }
     };
     read.ok_or_else(|| fault(placeholder, what))
@@ -196,15 +183,15 @@ fn escaped(text: &str, out: &mut String) {
 }
 
 /// Creates a fault. Never shows the values of secrets and of items, because messages are stored.
-pub(super) fn fault(placeholder: &Placeholder, what: &str) -> ValueFault {
+pub(super) fn fault(placeholder: &Placeholder, what: Message) -> ValueFault {
     let whose = match &placeholder.source {
-        Source::Member(member) => format!("{:?} of this item's data", member.written()),
-        Source::Only => "the only value of this item's data".to_owned(),
-        Source::Index => "the index".to_owned(),
-        Source::Key => "the key".to_owned(),
-        Source::Attempt => "the attempt".to_owned(),
-        Source::Param(name) => format!("the parameter {name:?}"),
-        Source::Secret(name) => format!("the secret {name:?}"),
+        Source::Member(member) => say::of_member(format!("{:?}", member.written())),
+        Source::Only => say::of_only(),
+        Source::Index => say::of_index(),
+        Source::Key => say::of_key(),
+        Source::Attempt => say::of_attempt(),
+        Source::Param(name) => say::of_parameter(format!("{name:?}")),
+        Source::Secret(name) => say::of_secret(format!("{name:?}")),
     };
-    ValueFault(format!("{whose} {what}"))
+    say::value_is(whose, what).into()
 }

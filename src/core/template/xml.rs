@@ -1,7 +1,8 @@
 //! Position of placeholders in XML. Values are written only into text and into quoted attribute values: anywhere else
 //! a value could change the markup, or nothing could be escaped.
 
-use super::{TemplateFault, ValueFault};
+use super::TemplateFault;
+use windrow_words::{Message, request as say};
 
 /// Start of a section in which nothing can be escaped, after its `<`.
 const COMMENT: &str = "!--";
@@ -73,27 +74,22 @@ impl Reader {
     /// Refuses a placeholder where no value can be escaped.
     pub(super) fn check_slot(&self) -> Result<(), TemplateFault> {
         let place = match &self.at {
-            _ if self.in_reference => "in a reference (&…;)",
+            _ if self.in_reference => say::in_reference(),
             At::Text | At::Value(_) => return Ok(()),
-            At::Opening(_) | At::Tag => "in a tag, outside of a quoted value",
-            At::Verbatim { end: "-->", .. } => "in a comment",
-            At::Verbatim { end: "]]>", .. } => "in CDATA",
-            At::Verbatim { .. } => "in a processing instruction",
-            At::Declaration(_) => "in a declaration",
+            At::Opening(_) | At::Tag => say::in_tag(),
+            At::Verbatim { end: "-->", .. } => say::in_comment(),
+            At::Verbatim { end: "]]>", .. } => say::in_cdata(),
+            At::Verbatim { .. } => say::in_instruction(),
+            At::Declaration(_) => say::in_declaration(),
         };
-        Err(TemplateFault(format!(
-            "a placeholder stands {place}, where a value could say more than itself; put it into the text of an element or \
-             between the quotes of an attribute"
-        )))
+        Err(TemplateFault(say::slot_in_xml(place)))
     }
 
     /// Refuses a template that doesn't end in plain text.
     pub(super) fn check_end(&self) -> Result<(), TemplateFault> {
         match self.at {
             At::Text => Ok(()),
-            _ => Err(TemplateFault(
-                "it ends within a tag, a comment or CDATA, so it is no XML".to_owned(),
-            )),
+            _ => Err(TemplateFault(say::open_xml())),
         }
     }
 }
@@ -130,7 +126,7 @@ fn last_of(tail: &str) -> String {
 
 /// Escapes a value so that it means only itself, in text and in attributes. White space is escaped because an
 /// attribute would turn it into blanks.
-pub(super) fn escape(text: &str, out: &mut String) -> Result<(), ValueFault> {
+pub(super) fn escape(text: &str, out: &mut String) -> Result<(), Message> {
     for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),
@@ -142,9 +138,7 @@ pub(super) fn escape(text: &str, out: &mut String) -> Result<(), ValueFault> {
             '\n' => out.push_str("&#10;"),
             '\r' => out.push_str("&#13;"),
             '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => {
-                return Err(ValueFault(format!(
-                    "has the character {c:?}, which no XML may have"
-                )));
+                return Err(say::not_in_xml(format!("{c:?}")));
             }
             c => out.push(c),
         }

@@ -7,6 +7,8 @@ pub mod names;
 use std::borrow::Cow;
 use std::fmt;
 
+use windrow_words::Text;
+
 /// Maximum length of a text that a message quotes. Unit: characters.
 pub const QUOTE_CHARS_MAX: usize = 80;
 
@@ -31,6 +33,12 @@ pub struct Quoted<'a>(&'a str);
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", cut(self.0, QUOTE_CHARS_MAX))
+    }
+}
+
+impl From<Quoted<'_>> for Text {
+    fn from(quoted: Quoted<'_>) -> Text {
+        quoted.to_string().into()
     }
 }
 

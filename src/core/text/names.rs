@@ -4,6 +4,7 @@
 
 use unicode_security::confusable_detection::skeleton;
 use unicode_security::restriction_level::{RestrictionLevel, RestrictionLevelDetection};
+use windrow_words::{Message, business as say};
 
 use super::steers;
 
@@ -13,16 +14,17 @@ use super::steers;
 /// Letters of one script may be combined, and Latin ones with those of Chinese, Japanese and Korean (UTS #39, "highly
 /// restrictive"). Symbols outside ASCII are allowed anywhere, unless they look like ASCII ones.
 pub fn fault(name: &str) -> Option<String> {
-    let shown = |c: char, why: &str| Some(format!("has U+{:04X}, {why}", u32::from(c)));
+    let shown =
+        |c: char, why: fn(String) -> Message| Some(why(format!("U+{:04X}", u32::from(c))).to_string());
     for c in name.chars().filter(|c| !c.is_ascii_graphic()) {
         if steers(c) {
-            return shown(c, "a control character");
+            return shown(c, say::name_control);
         }
         if is_invisible(c) {
-            return shown(c, "which can't be seen");
+            return shown(c, say::name_invisible);
         }
         if !c.is_alphanumeric() && is_like_ascii(c) {
-            return shown(c, "which looks like a character of ASCII");
+            return shown(c, say::name_like_ascii);
         }
     }
     let letters: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
@@ -32,7 +34,7 @@ pub fn fault(name: &str) -> Option<String> {
     {
         return None;
     }
-    Some("mixes letters of several scripts, or has ones that stand for others".to_owned())
+    Some(say::name_mixed().to_string())
 }
 
 /// Returns true for a character without width, or one that looks like a space and isn't one.

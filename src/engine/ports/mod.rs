@@ -16,6 +16,8 @@ pub mod schedules;
 pub mod sources;
 pub mod tasks;
 
+use windrow_words::engine as say;
+
 /// Meaning of an adapter's error to its caller; message texts are never inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
@@ -29,17 +31,18 @@ pub enum ErrorClass {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Locked, busy, disconnected, timed out: the outcome may be unknown; ask again with the same values.
-    #[error("store unavailable: {0}")]
+    #[error("{}", say::store_unavailable(.0))]
     Unavailable(String),
     /// The request itself is wrong or the data is damaged.
-    #[error("store refused: {0}")]
+    #[error("{}", say::store_refused(.0))]
     Refused(String),
     /// The schema is newer than this program.
-    #[error("the database was written by a newer windrow (migration {0}); this one can't read it")]
+    #[error("{}", say::newer_schema(.0))]
     NewerSchema(String),
     /// The schema of a database server is older than this program, or there is no schema yet.
     #[error(
-        "the database hasn't this program's schema; `windrow db migrate` brings it up to date (or store.migrate_on_start = true)"
+        "{}",
+        say::older_schema("windrow db migrate", "store.migrate_on_start = true")
     )]
     OlderSchema,
 }

@@ -1,101 +1,96 @@
 //! Redis errors explained: a message for people, and a verdict on whether the connection is still usable.
 
 use redis::{ErrorKind, RedisError};
+use windrow_words::{Message, store as say};
 
 use super::Section;
 use windrow_engine::ports::StoreError;
 
-/// Redis error codes and their meaning; `SECTION` and `USES` stand for those of the caller. The first match counts:
-/// errors of scripts contain the code of the failed command somewhere in their text.
-const REFUSALS: [(&str, &str); 17] = [
-    (
-        "READONLY",
-        "is a replica and takes no writes; its master is looked for",
-    ),
-    ("NOAUTH", "wants a password; check SECTION.redis_password_file"),
-    (
-        "WRONGPASS",
-        "refused the password; check SECTION.redis_password_file and the user in SECTION.redis_url",
-    ),
-    (
-        "NOPERM",
-        "doesn't let the user of SECTION.redis_url do what USES need (docs/operations.md)",
-    ),
-    ("LOADING", "is loading its data"),
-    ("OOM", "is out of memory (maxmemory)"),
-    ("MISCONF", "refuses writes since it can't save to its disk"),
-    (
-        "NOREPLICAS",
-        "refuses writes since it has too few replicas (min-replicas-to-write)",
-    ),
-    ("CLUSTERDOWN", "is part of a cluster that is down"),
-    ("MASTERDOWN", "is a replica without a master"),
-    ("TRYAGAIN", "is moving our keys to another server of its cluster"),
-    ("ASK", "is moving our keys to another server of its cluster"),
-    (
-        "MOVED",
-        "sent us to another server of its cluster, which sent us on",
-    ),
-    ("BUSY", "is busy with a script of somebody else"),
-    (
-        "DENIED",
-        "is in protected mode and takes only connections of its own machine",
-    ),
-    (
-        "DB index is out of range",
-        "doesn't have the database that SECTION.redis_url names",
-    ),
-    (
-        "max number of clients reached",
-        "has no room for another connection (maxclients)",
-    ),
+/// Codes or texts by which Redis refuses. The first match counts: errors of scripts contain the code of the failed
+/// command somewhere in their text.
+const REFUSALS: [&str; 17] = [
+    "READONLY",
+    "NOAUTH",
+    "WRONGPASS",
+    "NOPERM",
+    "LOADING",
+    "OOM",
+    "MISCONF",
+    "NOREPLICAS",
+    "CLUSTERDOWN",
+    "MASTERDOWN",
+    "TRYAGAIN",
+    "ASK",
+    "MOVED",
+    "BUSY",
+    "DENIED",
+    OUT_OF_RANGE,
+    NO_ROOM,
 ];
+/// Redis's words for a database number that it doesn't have.
+const OUT_OF_RANGE: &str = "DB index is out of range";
+/// Redis's words for too many connections.
+const NO_ROOM: &str = "max number of clients reached";
 
-/// Returns the code and meaning of a refusal, if the code is known.
-fn refusal(error: &RedisError) -> Option<(&'static str, &'static str)> {
+/// Returns the code of a refusal, if it is known.
+fn refusal(error: &RedisError) -> Option<&'static str> {
     if matches!(error.kind(), ErrorKind::Io | ErrorKind::Parse) {
         return None;
     }
     let text = error.to_string();
     // Older servers report a wrong password as text, without a code.
     if error.kind() == ErrorKind::AuthenticationFailed || text.contains("invalid password") {
-        let of = if text.contains("NOAUTH") {
-            "NOAUTH"
-        } else {
-            "WRONGPASS"
-        };
-        return REFUSALS.into_iter().find(|(code, _)| *code == of);
+        return Some(match text.contains("NOAUTH") {
+            true => "NOAUTH",
+            false => "WRONGPASS",
+        });
     }
     // Refusals inside a script are reported as text too.
     let is_right = text.contains("user executing the script");
     let of = |code: &str| error.code() == Some(code) || (is_right && code == "NOPERM");
-    let exact = REFUSALS.into_iter().find(|(code, _)| of(code));
-    exact.or_else(|| REFUSALS.into_iter().find(|(code, _)| text.contains(code)))
+    let exact = REFUSALS.into_iter().find(|code| of(code));
+    exact.or_else(|| REFUSALS.into_iter().find(|code| text.contains(code)))
+}
+
+/// Returns the meaning of an error.
+fn meaning(error: &RedisError, section: Section) -> Message {
+    match refusal(error) {
+        Some("READONLY") => say::redis_replica(),
+        Some("NOAUTH") => say::redis_no_password(section.name),
+        Some("WRONGPASS") => say::redis_wrong_password(section.name),
+        Some("NOPERM") => {
+            let why = error.detail().unwrap_or("NOPERM");
+            say::redis_no_permission(section.name, (section.uses)(), why)
+        }
+        Some("LOADING") => say::redis_loading(),
+        Some("OOM") => say::redis_out_of_memory(),
+        Some("MISCONF") => say::redis_disk(),
+        Some("NOREPLICAS") => say::redis_no_replicas(),
+        Some("CLUSTERDOWN") => say::redis_cluster_down(),
+        Some("MASTERDOWN") => say::redis_no_master(),
+        Some("TRYAGAIN" | "ASK") => say::redis_moving(),
+        Some("MOVED") => say::redis_moved(),
+        Some("BUSY") => say::redis_busy(),
+        Some("DENIED") => say::redis_protected(),
+        Some(OUT_OF_RANGE) => say::redis_no_database(section.name),
+        Some(NO_ROOM) => say::redis_no_room(),
+        _ if error.is_timeout() => say::redis_late(),
+        _ if error.is_connection_refusal() => say::redis_closed(),
+        _ if error.is_io_error() => say::redis_unreachable(error.to_string()),
+        _ => say::redis_refused(error.to_string()),
+    }
 }
 
 /// Converts to a store error, always `Unavailable`: a password, a permission or a server can be fixed while the node
 /// runs.
 pub(super) fn explained(error: &RedisError, whom: &str, section: Section) -> StoreError {
-    let meant = |meaning: &str| {
-        let meaning = meaning.replace("SECTION", section.name);
-        meaning.replace("USES", section.uses)
-    };
-    let refusal = refusal(error).map(|(code, meaning)| (code, meant(meaning)));
-    let what = match refusal {
-        Some(("NOPERM", meaning)) => format!("{meaning}: {}", error.detail().unwrap_or("NOPERM")),
-        Some((_, meaning)) => meaning,
-        None if error.is_timeout() => "did not answer in time".to_owned(),
-        None if error.is_connection_refusal() => "takes no connections".to_owned(),
-        None if error.is_io_error() => format!("can't be reached: {error}"),
-        None => format!("refused: {error}"),
-    };
-    StoreError::Unavailable(format!("Redis at {whom} {what}"))
+    StoreError::Unavailable(say::redis(whom, meaning(error, section)).to_string())
 }
 
 /// Returns true if another connection, perhaps to another server, may help.
 pub(super) fn ends_connection(error: &RedisError) -> bool {
     match refusal(error) {
-        Some((code, _)) => matches!(
+        Some(code) => matches!(
             code,
             "READONLY" | "NOAUTH" | "WRONGPASS" | "LOADING" | "CLUSTERDOWN" | "MASTERDOWN" | "MOVED" | "ASK"
         ),

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use windrow_words::store as say;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
@@ -201,10 +202,9 @@ async fn subscribe(servers: &Servers, ear: &Ear) -> Result<(PubSubSink, PubSubSt
     match timeout(LISTEN_LIMIT, subscribing).await {
         Ok(Ok(parts)) => Ok(parts),
         Ok(Err(error)) => Err(explained(&error, &located.whom, Section::CLUSTER)),
-        Err(_) => Err(StoreError::Unavailable(format!(
-            "Redis at {} did not answer in time",
-            located.whom
-        ))),
+        Err(_) => Err(StoreError::Unavailable(
+            say::redis(located.whom, say::redis_late()).to_string(),
+        )),
     }
 }
 
@@ -213,11 +213,13 @@ async fn hear(mut sink: PubSubSink, mut stream: PubSubStream, ear: &Ear) -> Stor
     loop {
         match timeout(TEST_EVERY, stream.next()).await {
             Ok(Some(message)) => ear.on_message(&message),
-            Ok(None) => return StoreError::Unavailable("the connection was closed".to_owned()),
+            Ok(None) => return StoreError::Unavailable(say::redis_hangup().to_string()),
             Err(_) => match timeout(LISTEN_LIMIT, sink.ping::<redis::Value>()).await {
                 Ok(Ok(_)) => {}
-                Ok(Err(error)) => return explained(&error, "the other end", Section::CLUSTER),
-                Err(_) => return StoreError::Unavailable("the connection is dead".to_owned()),
+                Ok(Err(error)) => {
+                    return explained(&error, say::redis_other_end().english(), Section::CLUSTER);
+                }
+                Err(_) => return StoreError::Unavailable(say::redis_dead().to_string()),
             },
         }
     }

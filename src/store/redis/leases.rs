@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use windrow_words::store as say;
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
@@ -95,9 +96,7 @@ impl RedisLeases {
         let answer = self.ask(script, keys, arguments).await?;
         replies(&answer)
             .filter(|replies| replies.len() == leases.len())
-            .ok_or_else(|| {
-                StoreError::Unavailable("Redis answered a script of ours with something else".to_owned())
-            })
+            .ok_or_else(|| StoreError::Unavailable(say::redis_strange().to_string()))
     }
 }
 

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use windrow_words::store as say;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisError, Script, Value};
@@ -184,10 +185,10 @@ impl Link {
         });
         match tokio::time::timeout(self.manner.call, asked).await {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(ended)) => Err(StoreError::Unavailable(format!(
-                "the call to Redis ended: {ended}"
-            ))),
-            Err(_) => Err(StoreError::Unavailable("Redis did not answer in time".to_owned())),
+            Ok(Err(ended)) => Err(StoreError::Unavailable(
+                say::redis_ended(ended.to_string()).to_string(),
+            )),
+            Err(_) => Err(StoreError::Unavailable(say::redis_no_answer().to_string())),
         }
     }
 

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use windrow_words::store as say;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -198,7 +199,7 @@ impl Servers {
             .max_by_key(|(_, votes)| *votes)
             .map(|(host, _)| host);
         let section = self.options.section.name;
-        let nobody = || StoreError::Unavailable(format!("{section}.redis_url names no Sentinel"));
+        let nobody = || StoreError::Unavailable(say::no_sentinel(section).to_string());
         most.ok_or_else(|| fault.unwrap_or_else(nobody))
     }
 
@@ -213,20 +214,23 @@ impl Servers {
         }
         match outcome {
             Ok(Some((host, port))) => Ok(RedisHost { host, port }),
-            Ok(None) => Err(StoreError::Unavailable(format!(
-                "Redis at {whom} knows no master {master:?}; check {}.redis_url",
-                self.options.section.name
-            ))),
+            Ok(None) => Err(StoreError::Unavailable(
+                say::no_master(whom, format!("{master:?}"), self.options.section.name).to_string(),
+            )),
             Err(error) => Err(explained(&error, &whom, self.options.section)),
         }
     }
 
     fn unreadable(&self, key: &str, file: &std::path::Path, error: &std::io::Error) -> StoreError {
         let section = self.options.section.name;
-        StoreError::Unavailable(format!(
-            "{section}.{key}: {} can't be read: {error}",
-            file.display()
-        ))
+        StoreError::Unavailable(
+            say::unreadable(
+                format!("{section}.{key}"),
+                file.display().to_string(),
+                error.to_string(),
+            )
+            .to_string(),
+        )
     }
 
     async fn ask_as(
@@ -251,7 +255,7 @@ impl Servers {
         };
         tokio::time::timeout(SENTINEL_LIMIT, asking)
             .await
-            .map_err(|_| StoreError::Unavailable(format!("Redis at {whom} did not answer in time")))
+            .map_err(|_| StoreError::Unavailable(say::redis(whom, say::redis_late()).to_string()))
     }
 }
 

@@ -29,6 +29,7 @@ mod sink;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::{Message, store as say};
 
 use tokio::runtime::Handle;
 
@@ -55,22 +56,22 @@ const NOBODYS: LeaseKey = LeaseKey {
 };
 
 /// Configuration section that names a Redis, and the uses of that Redis, for messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Section {
     name: &'static str,
-    uses: &'static str,
+    uses: fn() -> Message,
 }
 
 impl Section {
     /// Section of the nodes' Redis, for leases and hints.
     pub const CLUSTER: Section = Section {
         name: "cluster",
-        uses: "leases and hints",
+        uses: say::uses_cluster,
     };
     /// Section of the readers' Redis, for copies of datasets.
     pub const READERS: Section = Section {
         name: "datasets",
-        uses: "copies of datasets",
+        uses: say::uses_readers,
     };
 }
 
@@ -105,7 +106,7 @@ impl RedisOptions {
             return Ok(None);
         };
         let url = RedisUrl::parse(url)
-            .map_err(|fault| StoreError::Refused(format!("cluster.redis_url: {fault}")))?;
+            .map_err(|fault| StoreError::Refused(say::bad_setting("cluster.redis_url", fault).to_string()))?;
         Ok(Some(RedisOptions {
             section: Section::CLUSTER,
             url,
@@ -114,7 +115,7 @@ impl RedisOptions {
             prefix: cluster.redis_prefix.clone(),
             store,
             lease_ttl: cluster.lease_ttl,
-            when_lost: cluster.without_redis("this node takes"),
+            when_lost: cluster.without_redis(say::this_node().english()),
         }))
     }
 
@@ -126,8 +127,9 @@ impl RedisOptions {
         let Some(url) = &datasets.redis_url else {
             return Ok(None);
         };
-        let url = RedisUrl::parse(url)
-            .map_err(|fault| StoreError::Refused(format!("datasets.redis_url: {fault}")))?;
+        let url = RedisUrl::parse(url).map_err(|fault| {
+            StoreError::Refused(say::bad_setting("datasets.redis_url", fault).to_string())
+        })?;
         Ok(Some(RedisOptions {
             section: Section::READERS,
             url,

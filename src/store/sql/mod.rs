@@ -26,6 +26,7 @@ pub mod inspect;
 mod locks;
 mod place;
 pub mod restored;
+use windrow_words::store as say;
 #[cfg(test)]
 mod tests;
 mod upkeep;
@@ -235,7 +236,7 @@ async fn store_id(db: &Bounded<DatabaseConnection>) -> Result<StoreId, StoreErro
     let fact = entity::meta::Entity::find_by_id("store_id".to_owned())
         .row(db)
         .await?;
-    let fact = fact.ok_or_else(|| StoreError::Refused("the database has no store id".to_owned()))?;
+    let fact = fact.ok_or_else(|| StoreError::Refused(say::no_store_id().to_string()))?;
     Ok(StoreId(fact.val))
 }
 
@@ -277,7 +278,5 @@ fn operation(sql: &str) -> &'static str {
 
 /// Makes the error of a stored value that no version of this program wrote.
 fn damaged(what: &str, found: &str) -> StoreError {
-    StoreError::Refused(format!(
-        "the database holds {found:?} as {what}; restore it from a backup"
-    ))
+    StoreError::Refused(say::damaged(format!("{found:?}"), what).to_string())
 }

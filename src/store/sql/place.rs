@@ -2,6 +2,7 @@
 //! node.
 
 use std::path::Path;
+use windrow_words::store as say;
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::EntityTrait;
@@ -58,9 +59,9 @@ impl Store {
         let noted = meta::Entity::insert(fact).run(&self.writer).await;
         match self.known_place(kind).await? {
             Some(known) => Ok(known),
-            None => Err(noted.err().unwrap_or_else(|| {
-                StoreError::Unavailable(format!("the place of {} could not be noted", kind.setting))
-            })),
+            None => Err(noted
+                .err()
+                .unwrap_or_else(|| StoreError::Unavailable(say::place_not_noted(kind.setting).to_string()))),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
+use windrow_words::store as say;
 
 use crate::sql::dialect::counters;
 pub use crate::sql::dialect::sqlite::restoring;
@@ -41,8 +42,6 @@ const COUNTERS: [(&str, i64); 11] = [
 ];
 /// Schedules read per query.
 const PAGE: u32 = 100;
-/// Reason given in the audit.
-const REASON: &str = "the database was restored from a backup";
 
 /// Changes made to a restored database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +73,7 @@ impl Store {
         }
         self.raise_within_rows(now).await?;
         let write = Write {
-            actor: Actor::windrow(Some(REASON.to_owned())),
+            actor: Actor::windrow(Some(say::restored().to_string())),
             dry_run: false,
         };
         let sealed = self.seal_all(&write, now).await?;
@@ -123,7 +122,7 @@ impl Store {
         };
         record::audit(
             &transaction,
-            &Actor::windrow(Some(REASON.to_owned())),
+            &Actor::windrow(Some(say::restored().to_string())),
             change,
             now,
         )
@@ -148,7 +147,11 @@ impl Store {
                 // A status that allows no seal allows no append either.
                 Err(CommandError::Refused(_)) => {}
                 Err(CommandError::Store(error)) => return Err(error),
-                Err(other) => return Err(StoreError::Refused(format!("{id} can't be sealed: {other}"))),
+                Err(other) => {
+                    return Err(StoreError::Refused(
+                        say::not_sealed(id.to_string(), other.to_string()).to_string(),
+                    ));
+                }
             }
         }
         Ok(sealed)
@@ -176,7 +179,9 @@ impl Store {
                     .change_schedule(schedule.id, schedule.revision, &pause, write)
                     .await;
                 changed.map_err(|cause| {
-                    StoreError::Refused(format!("schedule {} can't be paused: {cause}", schedule.id))
+                    StoreError::Refused(
+                        say::not_paused(schedule.id.to_string(), cause.to_string()).to_string(),
+                    )
                 })?;
                 paused += 1;
             }

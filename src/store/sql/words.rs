@@ -53,25 +53,25 @@ pub(super) fn readable<T>(what: &str, read: Result<T, StoreError>) -> Option<T> 
 }
 
 pub(super) fn desired(text: &str) -> Result<Desired, StoreError> {
-    Desired::parse(text).ok_or_else(|| damaged("a desired", text))
+    Desired::parse(text).ok_or_else(|| damaged("task.desired", text))
 }
 
 pub(super) fn status(row: &task::Model) -> Result<Status, StoreError> {
-    Status::parse(&row.status).ok_or_else(|| damaged("a status", &row.status))
+    Status::parse(&row.status).ok_or_else(|| damaged("status", &row.status))
 }
 
 pub(super) fn stop_reason(row: &task::Model) -> Result<Option<StopReason>, StoreError> {
-    let read = |text: &str| StopReason::parse(text).ok_or_else(|| damaged("a stop reason", text));
+    let read = |text: &str| StopReason::parse(text).ok_or_else(|| damaged("stop reason", text));
     row.stop_reason.as_deref().map(read).transpose()
 }
 
 pub(super) fn result(row: &task::Model) -> Result<Option<TaskResult>, StoreError> {
-    let read = |text: &str| TaskResult::parse(text).ok_or_else(|| damaged("a result", text));
+    let read = |text: &str| TaskResult::parse(text).ok_or_else(|| damaged("task.result", text));
     row.result.as_deref().map(read).transpose()
 }
 
 pub(super) fn intake(text: Option<&str>) -> Result<Option<Intake>, StoreError> {
-    let read = |text: &str| Intake::parse(text).ok_or_else(|| damaged("an intake", text));
+    let read = |text: &str| Intake::parse(text).ok_or_else(|| damaged("task.intake", text));
     text.map(read).transpose()
 }
 
@@ -89,7 +89,7 @@ pub(super) fn index(column: i64) -> ItemIndex {
 }
 
 pub(super) fn shard_state(row: &shard_head::Model) -> Result<ShardState, StoreError> {
-    ShardState::parse(&row.state).ok_or_else(|| damaged("a shard's state", &row.state))
+    ShardState::parse(&row.state).ok_or_else(|| damaged("shard.state", &row.state))
 }
 
 pub(super) fn tuning(text: &str) -> Result<Tuning, StoreError> {
@@ -150,7 +150,7 @@ pub(super) fn limits_text(names: &[String]) -> Result<Option<String>, StoreError
 
 pub(super) fn limits(text: Option<&str>) -> Result<Vec<String>, StoreError> {
     let Some(text) = text else { return Ok(Vec::new()) };
-    serde_json::from_str(text).map_err(|_| damaged("the limits of a task", text))
+    serde_json::from_str(text).map_err(|_| damaged("task.limits", text))
 }
 
 /// Formats decisions on codes as JSON text; null if there are none.
@@ -163,7 +163,7 @@ pub(super) fn failed_codes(text: Option<&str>) -> Result<FailedCodes, StoreError
     let Some(text) = text else {
         return Ok(FailedCodes::default());
     };
-    serde_json::from_str(text).map_err(|_| damaged("codes that are given up", text))
+    serde_json::from_str(text).map_err(|_| damaged("task.failed_codes", text))
 }
 
 /// Formats the items to skip; null if there are none.
@@ -175,7 +175,7 @@ pub(super) fn skips(text: Option<&str>) -> Result<Stretches, StoreError> {
     let Some(text) = text else {
         return Ok(Stretches::default());
     };
-    Stretches::parse(text).map_err(|_| damaged("items that are to be skipped", text))
+    Stretches::parse(text).map_err(|_| damaged("task.skipped", text))
 }
 
 pub(super) fn cut_off_text(cut_off: &CutOff) -> Result<Option<String>, StoreError> {
@@ -187,7 +187,7 @@ pub(super) fn cut_off(text: Option<&str>) -> Result<CutOff, StoreError> {
     let Some(text) = text else {
         return Ok(CutOff::default());
     };
-    serde_json::from_str(text).map_err(|_| damaged("items that were cut off", text))
+    serde_json::from_str(text).map_err(|_| damaged("task.cut_off", text))
 }
 
 /// Formats the publication of a task as JSON text; null if there is none.
@@ -197,7 +197,7 @@ pub(super) fn publishing_text(publishing: Option<&Publishing>) -> Result<Option<
 }
 
 pub(super) fn publishing(text: Option<&str>) -> Result<Option<Publishing>, StoreError> {
-    text.map(|text| serde_json::from_str(text).map_err(|_| damaged("what a task publishes", text)))
+    text.map(|text| serde_json::from_str(text).map_err(|_| damaged("task.publishing", text)))
         .transpose()
 }
 
@@ -206,7 +206,7 @@ pub(super) fn pause(row: &task::Model) -> Result<Option<Pause>, StoreError> {
     let Some((until, text)) = row.pause_until.zip(row.pause_reason.as_deref()) else {
         return Ok(None);
     };
-    let reason = PauseReason::parse(text).ok_or_else(|| damaged("why a task pauses", text))?;
+    let reason = PauseReason::parse(text).ok_or_else(|| damaged("pause.reason", text))?;
     Ok(Some(Pause {
         until: WallMs(until),
         reason,

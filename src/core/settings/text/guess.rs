@@ -12,20 +12,9 @@ const PER_SECOND: [&str; 4] = ["rps", "qps", "tps", "hz"];
 /// Spellings of milliseconds, which no rate has; `ms` itself is valid, unless something else is wrong.
 const MILLISECONDS: [&str; 5] = ["ms", "msec", "msecs", "millisecond", "milliseconds"];
 
-/// Returns a "did you mean" question for a text that isn't in the expected form; empty without a guess.
-pub(super) fn told(text: &str, expected: &str) -> String {
-    let is_rate = [super::forms::RATE.expected, super::forms::RATE_LIMIT.expected].contains(&expected);
-    let meant = match expected {
-        _ if is_rate => rate(text),
-        _ if expected == super::forms::SPAN.expected => span(text),
-        _ => None,
-    };
-    meant.map_or_else(String::new, |meant| format!("did you mean {meant:?}? "))
-}
-
 /// Guesses a span, with each number in the first unit in which it is whole. A number without a unit counts seconds,
 /// as other tools take it.
-fn span(text: &str) -> Option<String> {
+pub(super) fn span(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let (mut parts, mut rest) = (Vec::new(), text.as_str());
     while !rest.is_empty() {

@@ -19,24 +19,13 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
+pub use self::forms::TextError;
 use self::forms::{
     AUTO, BACKOFF, BUDGET, BURST, BYTES, ON_EXHAUSTED, RATE, RATE_LIMIT, RESULTS, SPAN, SPAN_OR_AUTO,
 };
 use crate::settings::{
     Auto, Backoff, Burst, ErrorBudget, FailedAttempts, FailedLimit, OnExhausted, Rate, RateLimit, Results,
 };
-
-/// Error for a text that is not the expected setting.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not {expected}; {}examples: {examples}", guess::told(.text, .expected))]
-pub struct TextError {
-    /// Text that was written.
-    pub text: String,
-    /// Expected form, with its bounds.
-    pub expected: &'static str,
-    /// Examples of accepted texts.
-    pub examples: &'static str,
-}
 
 /// Default factor of a back-off. (`config.toml`, `backoff`.)
 const BACKOFF_FACTOR_DEFAULT: u32 = 2;

@@ -2,6 +2,7 @@
 //! called again.
 
 use std::fmt;
+use windrow_words::task as say;
 
 use serde::{Deserialize, Serialize};
 
@@ -46,30 +47,16 @@ impl CutOff {
 
 impl fmt::Display for CutOff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let items = if self.items == 1 {
-            "1 item was"
-        } else {
-            &format!("{} items were", self.items)
-        };
-        write!(f, "{items} in flight and may repeat: ")?;
-        for (at, run) in self.runs.iter().take(NAMED_MAX).enumerate() {
-            let comma = if at == 0 { "" } else { ", " };
-            match run.len() {
-                1 => write!(f, "{comma}#{}", run.first().0)?,
-                _ => write!(f, "{comma}#{}–#{}", run.first().0, run.end().0 - 1)?,
-            }
-        }
-        let named: u64 = self
-            .runs
-            .iter()
-            .take(NAMED_MAX)
-            .map(|run| u64::from(run.len()))
-            .sum();
-        if named < self.items {
-            f.write_str(", …")
-        } else {
-            Ok(())
-        }
+        let shown = self.runs.iter().take(NAMED_MAX);
+        let named: u64 = shown.clone().map(|run| u64::from(run.len())).sum();
+        let mut which: Vec<String> = shown
+            .map(|run| match run.len() {
+                1 => format!("#{}", run.first().0),
+                _ => format!("#{}–#{}", run.first().0, run.end().0 - 1),
+            })
+            .collect();
+        which.extend((named < self.items).then(|| "…".to_owned()));
+        say::cut_off(self.items, which.join(", ")).fmt(f)
     }
 }
 

@@ -7,6 +7,8 @@ mod cut_off;
 mod note;
 mod transitions;
 
+use windrow_words::{Message, task as say};
+
 pub use cut_off::CutOff;
 pub use note::{
     DORMANT, KEY_MISSING, Note, START_AT, TASK_RECOVERS, dormant_text, note_after, note_of_command,
@@ -150,9 +152,9 @@ impl StopReason {
     /// Returns the reason as text for people: the slug if that is clear enough.
     pub fn text(self) -> &'static str {
         match self {
-            StopReason::HandlerUnreachable => "the handler can't be reached",
-            StopReason::HandlerRejected => "the handler can't be used",
-            StopReason::NoItemSucceeds => "no item succeeds",
+            StopReason::HandlerUnreachable => say::handler_unreachable().english(),
+            StopReason::HandlerRejected => say::handler_unusable().english(),
+            StopReason::NoItemSucceeds => say::no_item_succeeds().english(),
             other => other.as_str(),
         }
     }
@@ -160,7 +162,7 @@ impl StopReason {
 
 /// Refusal of a verb that is illegal in a status; names the allowed commands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} while the task is {status}{}", impossible(verb), for_good(allowed))]
+#[error("{}", self.message())]
 pub struct Refusal {
     /// Verb that was refused.
     pub verb: &'static str,
@@ -185,28 +187,33 @@ pub fn decide_delete(status: Status) -> Result<(), Refusal> {
     }
 }
 
-fn impossible(verb: &str) -> String {
-    let done = match verb {
-        "tune" | "describe" | "edit" => "changed",
-        "start" => "started",
-        "stop" | "stop_now" => "stopped",
-        "cancel" => "cancelled",
-        "finish" => "finished",
-        "append" => "appended to",
-        "seal" => "sealed",
-        "recover" => "recovered",
-        "delete" => "deleted",
-        other => return format!("{other} is not possible"),
-    };
-    format!("it can't be {done}")
+impl Refusal {
+    /// Returns the message for people.
+    pub fn message(&self) -> Message {
+        let (status, has_ended) = (self.status.as_str(), self.allowed.is_empty());
+        match (done(self.verb), has_ended) {
+            (Some(done), true) => say::cant_ended(done, status),
+            (Some(done), false) => say::cant(done, status),
+            (None, true) => say::impossible_ended(self.verb, status),
+            (None, false) => say::impossible(self.verb, status),
+        }
+    }
 }
 
-fn for_good(allowed: &[&str]) -> &'static str {
-    if allowed.is_empty() {
-        "; it has ended for good; a clone of it can run"
-    } else {
-        ""
-    }
+/// Returns the participle of a verb.
+fn done(verb: &str) -> Option<Message> {
+    Some(match verb {
+        "tune" | "describe" | "edit" => say::verb_changed(),
+        "start" => say::verb_started(),
+        "stop" | "stop_now" => say::verb_stopped(),
+        "cancel" => say::verb_cancelled(),
+        "finish" => say::verb_finished(),
+        "append" => say::verb_appended(),
+        "seal" => say::verb_sealed(),
+        "recover" => say::verb_recovered(),
+        "delete" => say::verb_deleted(),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Notes shown with a task's status when one of its shards changes: each reason once, whichever shard is last.
 
 use std::time::Duration;
+use windrow_words::task as say;
 
 use super::{Status, StopReason, Verb};
 
@@ -64,32 +65,23 @@ pub fn note_after(before: Status, held: Option<Note>, after: Status, news: Optio
 
 /// Returns the note of a dormant task: a node restores by itself only tasks that were active within this time.
 pub fn dormant_text(restore_window: Duration) -> String {
-    let hours = restore_window.as_secs() / 3600;
-    let window = match hours {
-        0 => format!("{} s", restore_window.as_secs()),
-        1..48 => format!("{hours} h"),
-        _ => format!("{} days", hours / 24),
-    };
-    format!(
-        "it was not active for over {window} (cluster.restore_window), so it does not go on by itself; start it"
-    )
+    say::dormant(restore_window, "cluster.restore_window").to_string()
 }
 
 /// Returns the note for a command that ends a task. It gives the reason, because the runs only learn that they must
 /// end. `None` if "by command" is all there is to say, which the runs say themselves.
 pub fn note_of_command(verb: Verb, reason: StopReason) -> Option<Note> {
     let text = match (verb, reason) {
-        (Verb::Cancel, _) => "cancelled by command",
-        (_, StopReason::Deadline) => "its deadline passed",
-        (_, StopReason::Business) => "stopped by command of the business",
+        (Verb::Cancel, _) => say::cancelled_by_command(),
+        (_, StopReason::Deadline) => say::deadline_passed(),
+        (_, StopReason::Business) => say::stopped_by_business(),
         _ => return None,
     };
-    Some(Note::text(text))
+    Some(Note::text(text.to_string()))
 }
 
 fn part_recovers() -> Note {
-    let text = "a part of the task is to be tried again; the other parts are done or wait";
-    Note::because(PART_RECOVERS, text)
+    Note::because(PART_RECOVERS, say::part_recovers().to_string())
 }
 
 #[cfg(test)]

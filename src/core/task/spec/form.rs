@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::ops::Deref;
+use windrow_words::task as say;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -107,9 +108,8 @@ impl Form for Option<WallMs> {
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<WallMs>>, D::Error> {
         let text = Option::<String>::deserialize(from)?;
         let at = text.map(|text| {
-            WallMs::from_rfc3339(&text).map_err(|error| {
-                D::Error::custom(format!("{error}: RFC 3339, such as 2026-11-20T17:02:11Z,"))
-            })
+            WallMs::from_rfc3339(&text)
+                .map_err(|error| D::Error::custom(say::not_a_time(error.to_string(), "2026-11-20T17:02:11Z")))
         });
         Ok(at.transpose()?.map(Some))
     }

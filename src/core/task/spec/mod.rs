@@ -6,6 +6,7 @@
 mod form;
 
 use std::collections::BTreeMap;
+use windrow_words::task as say;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -102,14 +103,11 @@ impl Attribute {
     pub fn about_in(&self, request: Request) -> String {
         let about = self.about.trim().trim_end_matches('.');
         match self.rule {
-            Rule { clears: true, .. } if request == Request::Edit => format!("{about}; null takes it away"),
-            Rule { fixed: true, .. } if request == Request::Edit => {
-                let until = match fixed_for_good(self.name) {
-                    Some(_) => "before it has run",
-                    None => "while the task doesn't run",
-                };
-                format!("{about}; only {until}")
-            }
+            Rule { clears: true, .. } if request == Request::Edit => say::null_clears(about).to_string(),
+            Rule { fixed: true, .. } if request == Request::Edit => match fixed_for_good(self.name) {
+                Some(_) => say::only_before_run(about).to_string(),
+                None => say::only_at_rest(about).to_string(),
+            },
             _ => about.to_owned(),
         }
     }
@@ -179,7 +177,7 @@ macro_rules! attributes {
                         let value = <$type as Form>::read(from)?;
                         self.$name = value.or_else(|| attribute.rule.clears.then(Default::default));
                     })+
-                    name => return Err(D::Error::custom(format!("there is no attribute {name}"))),
+                    name => return Err(D::Error::custom(say::no_attribute(name))),
                 }
                 Ok(())
             }

@@ -12,6 +12,7 @@ use super::placeholder::Source;
 use super::value::fault;
 use super::{Item, Member, Place, Roots, Template, TemplateFault, ValueFault};
 use crate::ids::{Attempt, ItemIndex};
+use windrow_words::{Message, request as say};
 
 /// Program and its arguments, with placeholders for the item's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,16 +37,16 @@ pub struct ItemFacts<'a> {
 }
 
 /// Reason why a program can't be started for any item.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ProgramFault {
     /// The program name is missing or empty.
-    #[error("it names no program")]
+    #[error("{}", say::no_program())]
     NoProgram,
     /// The program name has a placeholder, so it would depend on the item.
-    #[error("the program {0:?} has a placeholder; only its arguments may")]
+    #[error("{}", say::program_varies(format!("{:?}", .0)))]
     ProgramVaries(String),
     /// An argument is not a valid template.
-    #[error("{0:?}: {1}")]
+    #[error("{}", say::wrong_argument(format!("{:?}", .0), .1.0.clone()))]
     Argument(String, TemplateFault),
 }
 
@@ -110,11 +111,9 @@ impl Argv {
         let mut text = String::new();
         argument.render(item, &mut text)?;
         match argument.leading() {
-            Some(leading) if !self.may_begin_with_dash && text.starts_with('-') => Err(fault(
-                leading,
-                "would begin an argument with \"-\" and be taken for an option; put ./ or -- before it, \
-                 join it to a flag (--name={column}), or allow it (--allow-dashes)",
-            )),
+            Some(leading) if !self.may_begin_with_dash && text.starts_with('-') => {
+                Err(fault(leading, say::is_option("./ or --", "--name={column}")))
+            }
             _ => Ok(text),
         }
     }
@@ -124,15 +123,14 @@ impl Argv {
     /// # Errors
     /// Fails if it names a column that isn't among them.
     pub fn check(&self, has_data: bool, columns: &[String]) -> Result<(), Mismatch> {
-        let mismatch = |what: String| Mismatch {
-            what,
+        let mismatch = |what: Message| Mismatch {
+            what: what.to_string(),
             there_is: there_is(has_data, columns),
         };
         let mut placeholders = self.arguments.iter().flat_map(Template::placeholders);
         let wants_only = placeholders.any(|one| one.source == Source::Only);
         if wants_only && has_data && columns.len() > 1 {
-            let what = format!("{{}} is the only value of a row, and here are {}", columns.len());
-            return Err(mismatch(what));
+            return Err(mismatch(say::not_only_column("{}", columns.len())));
         }
         // The columns of rows that aren't objects are unknown.
         if has_data && columns.is_empty() {
@@ -149,27 +147,29 @@ impl Argv {
         let Some(missing) = missing.map(Member::written) else {
             return Ok(());
         };
-        let fault = mismatch(format!("there is no column for {{{missing}}}"));
+        let fault = mismatch(say::no_column(format!("{{{missing}}}")));
         Err(match of_parallel(missing, columns) {
-            Some(there_is) => Mismatch { there_is, ..fault },
+            Some(there_is) => Mismatch {
+                there_is: there_is.to_string(),
+                ..fault
+            },
             None => fault,
         })
     }
 }
 
 /// Returns the replacement for a placeholder of GNU parallel, for people.
-fn of_parallel(written: &str, columns: &[String]) -> Option<String> {
+fn of_parallel(written: &str, columns: &[String]) -> Option<Message> {
     let column = columns.first().map_or("column", String::as_str);
     let value = format!("{SHELL_PREFIX}{}", shell::safe(column));
-    let in_shell = |text: String| format!("--shell, where that is {text}");
     Some(match written {
-        "#" => "{index}, which counts from 0".to_owned(),
-        "." => in_shell(format!("\"${{{value}%.*}}\"")),
-        "/" => in_shell(format!("\"${{{value}##*/}}\"")),
-        "//" => in_shell(format!("\"$(dirname \"${value}\")\"")),
-        "/." => in_shell(format!("\"$(basename \"${{{value}%.*}}\")\"")),
+        "#" => say::from_zero("{index}"),
+        "." => say::in_shell("--shell", format!("\"${{{value}%.*}}\"")),
+        "/" => say::in_shell("--shell", format!("\"${{{value}##*/}}\"")),
+        "//" => say::in_shell("--shell", format!("\"$(dirname \"${value}\")\"")),
+        "/." => say::in_shell("--shell", format!("\"$(basename \"${{{value}%.*}}\")\"")),
         number if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-            format!("columns by their names: {{{column}}}")
+            say::named_columns(format!("{{{column}}}"))
         }
         _ => return None,
     })
@@ -178,13 +178,10 @@ fn of_parallel(written: &str, columns: &[String]) -> Option<String> {
 /// Returns the names that may be used instead, for people.
 fn there_is(has_data: bool, columns: &[String]) -> String {
     if !has_data {
-        return "these items have no data: {index}, {key}, {attempt} or {}".to_owned();
+        return say::without_data("{index}, {key}, {attempt} or {}").to_string();
     }
     let named: Vec<String> = columns.iter().map(|name| format!("{{{name}}}")).collect();
-    format!(
-        "one of {}, or {{{{ and }}}} for braces that are text",
-        named.join(" ")
-    )
+    say::among_columns(named.join(" "), "{{", "}}").to_string()
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@
 //! `_`. Only variables that the text names, with `$` or without, are passed on.
 
 use serde_json::value::RawValue;
+use windrow_words::request as say;
 
 use super::{ItemFacts, Mismatch, ProgramFault, TemplateFault, ValueFault, there_is};
 use crate::template::item::members;
-use crate::template::value::{NO_TEXT, string};
+use crate::template::value::{no_text, string};
 
 /// Prefix of the variables that hold an item's values.
 pub const SHELL_PREFIX: &str = "ROW_";
@@ -30,7 +31,7 @@ impl ShellText {
             return Err(ProgramFault::NoProgram);
         }
         if text.contains('\0') {
-            let why = TemplateFault("it has a NUL character, and no program can be given one".to_owned());
+            let why = TemplateFault(say::text_nul());
             return Err(ProgramFault::Argument(text.to_owned(), why));
         }
         let words = text.match_indices(SHELL_PREFIX).map(|(at, _)| text.split_at(at));
@@ -73,7 +74,7 @@ impl ShellText {
             .collect();
         let there_is = || match all.as_slice() {
             [] => there_is(has_data, columns),
-            all => format!("one of {}", all.join(" ")),
+            all => say::among_variables(all.join(" ")).to_string(),
         };
         if let Some(column) = columns
             .iter()
@@ -81,8 +82,7 @@ impl ShellText {
         {
             let is_braced = self.text.contains(&format!("${{{column}}}"));
             if !is_braced {
-                let what =
-                    format!("{{{column}}} is no place in a text for a shell: values are variables there");
+                let what = say::not_in_shell(format!("{{{column}}}")).to_string();
                 let there_is = format!("\"${SHELL_PREFIX}{}\"", safe(column));
                 return Err(Mismatch { what, there_is });
             }
@@ -94,7 +94,7 @@ impl ShellText {
         match self.names.iter().find(has) {
             None => Ok(()),
             Some(name) => Err(Mismatch {
-                what: format!("there is no column for ${SHELL_PREFIX}{name}"),
+                what: say::no_column(format!("${SHELL_PREFIX}{name}")).to_string(),
                 there_is: there_is(),
             }),
         }
@@ -120,21 +120,20 @@ pub(super) fn safe(column: &str) -> String {
 }
 
 fn value(name: &str, members: &[(String, &RawValue)]) -> Result<String, ValueFault> {
-    let fault = |what: &str| ValueFault(format!("${SHELL_PREFIX}{name} {what}"));
+    let whose = || say::of_variable(format!("${SHELL_PREFIX}{name}"));
+    let fault = |what| ValueFault::from(say::value_is(whose(), what));
     let mut found = members.iter().filter(|(column, _)| safe(column) == name);
-    let (_, json) = found
-        .next()
-        .ok_or_else(|| fault("is missing in this item's data"))?;
+    let (_, json) = found.next().ok_or_else(|| fault(say::is_missing()))?;
     if found.next().is_some() {
-        return Err(fault("is the name of several columns"));
+        return Err(fault(say::is_ambiguous()));
     }
     let value = match json.get().as_bytes().first() {
-        Some(b'n') => return Err(fault("is null")),
-        Some(b'"') => string(json.get()).ok_or_else(|| fault(NO_TEXT))?.into_owned(),
+        Some(b'n') => return Err(fault(say::is_null())),
+        Some(b'"') => string(json.get()).ok_or_else(|| fault(no_text()))?.into_owned(),
         _ => json.get().to_owned(),
     };
     if value.contains('\0') {
-        return Err(fault("has a NUL character, and no program can be given one"));
+        return Err(fault(say::has_nul()));
     }
     Ok(value)
 }

@@ -70,7 +70,7 @@ fn the_only_member_needs_no_name() {
 #[test]
 fn a_value_that_is_missing_null_or_an_option_is_the_items_fault() {
     let one = |word, data| filled(&["p", word], Some(data));
-    is_refused(one("{x}", r#"{"y":1}"#), "\"x\" is missing in this item's data");
+    is_refused(one("{x}", r#"{"y":1}"#), "\"x\" is missing in the item's data");
     is_refused(one("{/x/0}", r#"{"x":{}}"#), "\"/x/0\" is missing");
     is_refused(one("{x}", r#"{"x":null}"#), "is null");
     is_refused(one("{x}", r#"{"x":{"a":1}}"#), "{…:json}");
@@ -150,7 +150,7 @@ fn a_shell_gets_variables_and_never_text() {
     let missing = text
         .variables(&facts(Some(r#"{"out":"x"}"#)))
         .expect_err("missing");
-    assert_eq!(missing.0, "$ROW_in_file is missing in this item's data");
+    assert_eq!(missing.0, "$ROW_in_file is missing in the item's data");
     let twice = text.variables(&facts(Some(r#"{"in-file":"a","in_file":"b","out":"x"}"#)));
     assert_eq!(
         twice.expect_err("two").0,

@@ -1,6 +1,7 @@
 //! Conversion of call outcomes into reports for the core: one table for all handlers.
 
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use crate::actors::executor::run_cell::LogSink;
 use crate::ports::handling::data_log::{DataLogLine, LogOrigin};
@@ -127,9 +128,7 @@ impl Reporter {
                 line: LogLine {
                     index: Some(index),
                     level: LogLevel::Warn,
-                    message: format!(
-                        "its output of {bytes} bytes isn't kept: {OUTPUT_KEPT_MAX} are the most"
-                    ),
+                    message: say::output_too_large(bytes, OUTPUT_KEPT_MAX).to_string(),
                     extra: None,
                 },
             }),

@@ -18,6 +18,7 @@ pub mod run_view;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 use tokio::runtime::Handle;
@@ -162,7 +163,7 @@ impl TreeActor for WindowExecutor {
 }
 
 fn broken(_: CoreBroken) -> ActorProcessingErr {
-    ActorProcessingErr::from("the core broke inside a step")
+    ActorProcessingErr::from(say::core_broke().english())
 }
 
 impl WindowExecutor {
@@ -271,10 +272,8 @@ impl WindowExecutor {
         } else {
             Activity::Ok
         };
-        let text = format!(
-            "in flight {}/{}  watermark {}",
-            progress.counters.in_flight, progress.concurrency, progress.watermark.0
-        );
+        let watermark = progress.watermark.0.to_string();
+        let text = say::in_flight(progress.counters.in_flight, progress.concurrency, watermark);
         self.me.leaf.say(activity, text);
         self.arguments.cell.tell_of_handler(&mut self.journal);
         self.draft()?;

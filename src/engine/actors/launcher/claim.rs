@@ -1,6 +1,7 @@
 //! Claim of a shard by its launcher, and the start of its run or the end without one.
 
 use std::sync::atomic::Ordering;
+use windrow_words::engine as say;
 
 use crate::actors::launcher::opening::{self, Claimed, NotClaimed, Opened};
 use crate::actors::launcher::run::Run;
@@ -113,10 +114,8 @@ impl Launcher {
         if !is_taken && !was_lost {
             return;
         }
-        let from = self
-            .taken_from
-            .as_deref()
-            .unwrap_or("a node that was never seen here");
+        let unknown = say::unknown_node().english();
+        let from = self.taken_from.as_deref().unwrap_or(unknown);
         let at = self.arguments.node.clock.wall();
         let line = DataLogLine::taken_over(shard.shard, at, from, shard.may_repeat());
         (self.arguments.logs.sink())(line);
@@ -160,7 +159,7 @@ impl Launcher {
 /// Describes the node that left a shard, for messages.
 fn described(left: &LeftBy) -> String {
     match left.is_lost {
-        true => format!("{}, which was fenced", left.node),
-        false => format!("{}, handed over", left.node),
+        true => say::fenced_node(&left.node).to_string(),
+        false => say::leaving_node(&left.node).to_string(),
     }
 }

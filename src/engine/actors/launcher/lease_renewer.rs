@@ -4,6 +4,7 @@
 //! The validity decays in the gate, by time alone: if this actor dies, dispatch stops when it runs out.
 
 use std::sync::Arc;
+use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 
@@ -130,9 +131,7 @@ impl LeaseRenewer {
             LeaseAnswer::Said(LeaseReply::Held, sent) => {
                 let until = Term::new(node.times.lease_ttl).trusted_until(*sent);
                 if !gate.extend_lease(until, node.clock.now()) {
-                    self.me
-                        .leaf
-                        .say(Activity::Backoff, "trust is over; only a heartbeat revives it");
+                    self.me.leaf.say(Activity::Backoff, say::lease_expired());
                 }
                 false
             }

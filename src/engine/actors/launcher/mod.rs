@@ -19,6 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use ractor::actor::messages::BoxedState;
 use ractor::{ActorCell, ActorProcessingErr};
@@ -75,21 +76,17 @@ pub(crate) enum LauncherEnd {
 
 impl fmt::Display for LauncherEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LauncherEnd::NotOwned => f.write_str("not had: another node was quicker"),
-            LauncherEnd::Unclaimable(Unclaimable::NoWitness) => {
-                f.write_str("not had: its owner may live on its lease")
-            }
+        let text = match self {
+            LauncherEnd::NotOwned => say::not_had(),
+            LauncherEnd::Unclaimable(Unclaimable::NoWitness) => say::not_had_lease(),
             LauncherEnd::Unclaimable(Unclaimable::Newer(version)) => {
-                write!(
-                    f,
-                    "not had: its checkpoint has version {version}, which a newer program reads"
-                )
+                say::not_had_version(version.to_string())
             }
-            LauncherEnd::Closed(close) => write!(f, "{close}"),
-            LauncherEnd::Fenced => f.write_str("dropped: its session was fenced, or another run has it"),
-            LauncherEnd::StillOwned(why) => write!(f, "left as it was saved: {why}"),
-        }
+            LauncherEnd::Closed(close) => return close.fmt(f),
+            LauncherEnd::Fenced => say::dropped(),
+            LauncherEnd::StillOwned(why) => say::still_owned(why),
+        };
+        text.fmt(f)
     }
 }
 
@@ -204,8 +201,8 @@ impl TreeActor for Launcher {
                 self.me.actor().stop(None);
             }
             Msg::GiveUp => {
-                let why = "the store did not answer before the node's end";
-                self.finish(LauncherEnd::StillOwned(why.to_owned()));
+                let why = say::store_gave_no_answer().to_string();
+                self.finish(LauncherEnd::StillOwned(why));
             }
             message if self.publication.is_some() => self.on_publication(&message),
             Msg::Row(..) | Msg::NotListed(_) | Msg::Look | Msg::LookAgain if self.run.is_none() => {}
@@ -233,9 +230,7 @@ impl TreeActor for Launcher {
             Msg::Restart(_) => return Box::pin(self.start_executor()).await,
             Msg::Drop => self.finish(LauncherEnd::Fenced),
             Msg::Stale => {
-                return Err(ActorProcessingErr::from(
-                    "the handler has seen a newer run of the shard",
-                ));
+                return Err(ActorProcessingErr::from(say::newer_run().english()));
             }
             Msg::Leave => self.with_run(|run, state| run.leave(state)),
             Msg::HandOver => self.steer(Command::Stop(RunEnd::HandedOver)),

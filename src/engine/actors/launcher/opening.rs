@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -183,11 +184,8 @@ async fn prepare(
 /// Prepares a publication. It needs only the task: results are read as they are processed.
 async fn publication(node: &NodeContext, shard: ClaimedShard, key: LeaseKey) -> Result<Opened, NotClaimed> {
     if shard.stalls > node.times.restore_max {
-        let text = format!(
-            "it was taken {} times and no node came to an end with it",
-            shard.stalls
-        );
-        let close = RunClose::stopped(StopReason::CrashLoop, text);
+        let text = say::crash_loop(shard.stalls);
+        let close = RunClose::stopped(StopReason::CrashLoop, text.to_string());
         return Err(NotClaimed::Unfit(Box::new((shard, close))));
     }
     let task = retrying(|| node.tasks.get(shard.shard.task)).await;

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -57,9 +58,7 @@ impl Launcher {
             claim: claimed.shard.claim,
         };
         tracing::info!(actor = self.me.leaf.path(), "publishing the results of the task");
-        self.me
-            .leaf
-            .say(Activity::Ok, "publishes the results of its task");
+        self.me.leaf.say(Activity::Ok, say::publishing());
         let (gives_up, is_ending, me) = (
             Arc::new(Notify::new()),
             Arc::<AtomicBool>::default(),

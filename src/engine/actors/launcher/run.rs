@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use futures_util::FutureExt;
 use ractor::{ActorId, ActorProcessingErr};
@@ -122,7 +123,7 @@ impl Run {
             progress.total.0
         );
         match progress.handler.error {
-            Some(error) => format!("{text}; last error {} at item {}", error.code, error.index.0),
+            Some(error) => say::last_error(text, error.code.as_ref(), error.index.0.to_string()).to_string(),
             None => text,
         }
     }
@@ -262,13 +263,13 @@ impl Run {
         let before = if lasted > backoff.1 { 0 } else { self.recoveries };
         let most = node.times.restore_max;
         if before >= most {
-            let text = format!("recovered {before} times in a row; the last time: {text}");
+            let text = say::recoveries_exhausted(before, text).to_string();
             return RunClose::stopped(StopReason::RecoveriesExhausted, text);
         }
         RunClose::Recovering {
             not_before: node.clock.wall().plus(doubled(backoff, before)),
             reason: reason.to_owned(),
-            text: format!("{text}; recovery {} of {most}", before + 1),
+            text: say::recovery(text, before + 1, most).to_string(),
             nth: Some(before + 1),
         }
     }
@@ -278,9 +279,12 @@ impl Run {
         let is_late =
             desired == Desired::Stop && self.control.deadline.is_some_and(|deadline| deadline <= now);
         let end = if is_late {
-            RunEnd::stopped(StopReason::Deadline, "its deadline passed".to_owned())
+            RunEnd::stopped(
+                StopReason::Deadline,
+                windrow_words::task::deadline_passed().to_string(),
+            )
         } else {
-            RunEnd::stopped(StopReason::Operator, "stopped by command".to_owned())
+            RunEnd::stopped(StopReason::Operator, say::stopped().to_string())
         };
         match desired {
             Desired::Run => {}
@@ -341,15 +345,12 @@ impl Run {
         tracing::error!(actor = path, error, "actor failed");
         state.arguments.node.tree.failed(&path, error);
         if self.cell.is_broken() {
-            return Err(ActorProcessingErr::from(format!(
-                "the core of the run is broken: {error}"
-            )));
+            return Err(ActorProcessingErr::from(say::core_broken(error).to_string()));
         }
         let Some(wait) = restarts.on_failure(policy(kind), now) else {
-            return Err(ActorProcessingErr::from(format!(
-                "{} failed too often: {error}",
-                kind.as_str()
-            )));
+            return Err(ActorProcessingErr::from(
+                say::failed_too_often(kind.as_str(), error).to_string(),
+            ));
         };
         let (me, cell) = (state.me.clone(), self.cell.clone());
         tokio::spawn(async move {
@@ -365,7 +366,7 @@ impl Run {
     /// Ends everything of the run. The future completes when the handler is closed and the lease given back.
     pub(crate) fn close(self, state: &Launcher) -> impl Future<Output = ()> + Send + 'static {
         self.gate.close();
-        state.me.leaf.say(Activity::Draining, "closing the handler");
+        state.me.leaf.say(Activity::Draining, say::closing_handler());
         self.executor.stop();
         self.renewer.stop();
         let node = state.arguments.node.clone();

@@ -2,6 +2,7 @@
 //! to all.
 
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use crate::actors::executor;
 use crate::actors::launcher::idle::Idleness;
@@ -149,12 +150,8 @@ impl Run {
             Err(refusal) => {
                 self.cell
                     .hold_back(self.in_force.part.limit(), part.limit(), refusal.to_string());
-                let text = format!("at its old part of the rate: {refusal}");
-                tracing::info!(
-                    actor = state.me.leaf.path(),
-                    %refusal,
-                    "no room for a larger share of the rate"
-                );
+                let text = say::old_share(refusal.to_string());
+                tracing::info!(actor = state.me.leaf.path(), %refusal, "no room for a larger share of the rate");
                 state.me.leaf.say(Activity::Ok, text);
                 state.me.tell_after(BOOK_AGAIN, Msg::BookAgain);
             }
@@ -196,7 +193,7 @@ impl Run {
     /// Applies a recovery, pause or slowdown that another shard received, if it isn't over.
     pub(crate) fn hear(&self, now: WallMs) {
         if let Some(pause) = self.task_recovers(now) {
-            let text = format!("the task recovers until {}", pause.until.to_rfc3339());
+            let text = say::task_recovers(pause.until.to_rfc3339()).to_string();
             self.steer(Command::Stop(RunEnd::Recovering {
                 reason: TASK_RECOVERS,
                 text,

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use crate::actors::membership::pots::SharedPot;
 use crate::actors::membership::session::Life;
@@ -82,7 +83,7 @@ impl Dealer<'_> {
     async fn deal(&mut self) -> bool {
         let pots = self.node.pots.of(self.life.id);
         let patience = self.node.times.lease_ttl / 3;
-        let dealt = in_time(patience, "the store", self.play(pots)).await;
+        let dealt = in_time(patience, say::the_store(), self.play(pots)).await;
         let failed = dealt.is_err();
         if let Err(error) = &dealt
             && !self.fails

@@ -5,6 +5,7 @@
 //! 10 and 17), and held until the shard is released. This comes a moment after the claimants, who don't need it.
 
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use crate::actors::membership::heartbeats::Owner;
 use crate::actors::runtime::context::NodeContext;
@@ -38,7 +39,7 @@ pub(crate) async fn settle(node: &NodeContext, now: WallMs) -> Result<bool, Stor
     }
     let settled = with_leases(node, &**leases, (&orphans, &keys), &silent, now).await;
     // Releasing tokens that were not obtained is harmless, and an unanswered request may have been carried out.
-    in_time(LEASE_PATIENCE, "the lease store", leases.release(&keys)).await?;
+    in_time(LEASE_PATIENCE, say::the_lease_store(), leases.release(&keys)).await?;
     settled
 }
 
@@ -58,7 +59,7 @@ async fn with_leases(
 ) -> Result<bool, StoreError> {
     let sent = node.clock.now();
     let taking = leases.acquire(keys, node.times.lease_ttl);
-    let replies = in_time(LEASE_PATIENCE, "the lease store", taking).await?;
+    let replies = in_time(LEASE_PATIENCE, say::the_lease_store(), taking).await?;
     let until = Term::new(node.times.lease_ttl).trusted_until(sent);
     let got = orphans
         .iter()

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 
@@ -24,7 +25,6 @@ use crate::ports::StoreError;
 use crate::ports::ownership::run_store::{Candidate, CandidateQuery};
 use crate::ports::ownership::session_store::SessionView;
 use windrow_core::capacity::placement;
-use windrow_core::explain::counted;
 use windrow_core::ids::{Epoch, Moment, SessionId, ShardId};
 use windrow_core::task::lifecycle::Desired;
 
@@ -151,7 +151,7 @@ impl Restorer {
         self.scanning = Some(now);
         let (node, me) = (self.node.clone(), self.me.clone());
         self.node.work.spawn(self.me.guard(async move {
-            let scan = in_time(SCAN_PATIENCE, "the store", async { Ok(scan(&node).await) }).await;
+            let scan = in_time(SCAN_PATIENCE, say::the_store(), async { Ok(scan(&node).await) }).await;
             let late = |error| Scan {
                 sessions: Ok(()),
                 line: Err(error),
@@ -173,12 +173,7 @@ impl Restorer {
         match scan.line {
             Ok(line) => {
                 let line = self.in_turn(line, now);
-                let text = format!(
-                    "{} offered, scanned in {} ms",
-                    counted(line.len() as u64, "shard"),
-                    took.as_millis()
-                );
-                self.me.leaf.say(Activity::Ok, text);
+                self.me.leaf.say(Activity::Ok, say::offered(line.len(), took));
                 if !line.is_empty() || self.offered {
                     self.offered = !line.is_empty();
                     (self.offer)(line);

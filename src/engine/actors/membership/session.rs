@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 use tokio::sync::Notify;
@@ -153,7 +154,7 @@ impl Session {
         };
         let (node, me, draining) = (self.node.clone(), self.me.clone(), self.draining);
         self.node.vital.spawn(self.me.guard(async move {
-            let begun = in_time(BEGIN_PATIENCE, "the store", insert(&node, &life, draining)).await;
+            let begun = in_time(BEGIN_PATIENCE, say::the_store(), insert(&node, &life, draining)).await;
             me.tell(Msg::Begun(life, begun));
         }));
     }
@@ -195,9 +196,9 @@ impl Session {
                 self.node.meters.renewed(Renewal::Fenced);
                 // A node that is alone with its store is the only one with the state directory.
                 let why = if self.node.exclusive {
-                    "it was silent for too long"
+                    say::was_silent()
                 } else {
-                    "another node took over"
+                    say::taken_by_other()
                 };
                 tracing::error!(
                     actor = self.me.leaf.path(),
@@ -211,14 +212,8 @@ impl Session {
             Err(error) => {
                 self.node.meters.renewed(Renewal::Failed);
                 self.node.meters.not_written(&error, self.node.clock.now());
-                self.me
-                    .leaf
-                    .say(Activity::Backoff, "heartbeat not written; trust decays");
-                tracing::warn!(
-                    actor = self.me.leaf.path(),
-                    %error,
-                    "heartbeat not written; lease validity is running out"
-                );
+                self.me.leaf.say(Activity::Backoff, say::heartbeat_missed());
+                tracing::warn!(actor = self.me.leaf.path(), %error, "heartbeat not written; lease validity is running out");
             }
         }
     }
@@ -276,7 +271,7 @@ async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>, hurry: &Not
     loop {
         let sent = node.clock.now();
         let patience = node.times.lease_ttl / 3;
-        let outcome = in_time(patience, "the store", node.sessions.beat(life.id)).await;
+        let outcome = in_time(patience, say::the_store(), node.sessions.beat(life.id)).await;
         let fenced = matches!(outcome, Ok(Heartbeat::Fenced));
         match &outcome {
             Ok(Heartbeat::Alive { .. }) => {

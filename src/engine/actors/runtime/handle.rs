@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use tokio::sync::{oneshot, watch};
 
@@ -29,13 +30,13 @@ use windrow_core::shards::Share;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotStarted {
     /// Another live node has this name; people drain nodes and move shards by name.
-    #[error("another live node is called {0}; each node needs a name of its own (node.id)")]
+    #[error("{}", say::node_name_taken(.0))]
     NameTaken(String),
     /// The store can't be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// An actor failed to start.
-    #[error("the node's actors did not start: {0}")]
+    #[error("{}", say::no_actors(.0))]
     Actors(String),
 }
 

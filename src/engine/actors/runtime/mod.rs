@@ -1,5 +1,6 @@
 //! Shared parts of a node's actors: their context, their restart policy, the tree as shown to people.
 
+use windrow_words::{Message, engine as say};
 pub(crate) mod actor;
 pub(crate) mod address;
 pub mod begin;
@@ -24,9 +25,9 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// block for long.
 pub(crate) async fn in_time<T>(
     patience: Duration,
-    who: &str,
+    who: Message,
     asked: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    let late = |_| Err(StoreError::Unavailable(format!("{who} did not answer in time")));
+    let late = |_| Err(StoreError::Unavailable(say::late(who).to_string()));
     tokio::time::timeout(patience, asked).await.unwrap_or_else(late)
 }

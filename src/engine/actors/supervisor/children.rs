@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use ractor::{ActorCell, ActorId, ActorProcessingErr, Message, SpawnErr};
 use tokio::runtime::Handle;
@@ -170,8 +171,8 @@ impl Supervisor {
         tracing::error!(actor = path, error = reason, "actor failed");
         self.node.tree.failed(&path, reason);
         let Some(wait) = wait else {
-            let text = format!("{} failed too often: {reason}", kind.as_str());
-            return Err(ActorProcessingErr::from(text));
+            let text = say::failed_too_often(kind.as_str(), reason);
+            return Err(ActorProcessingErr::from(text.to_string()));
         };
         self.me.tell_after(wait, Msg::Restart(kind));
         Ok(())
@@ -203,7 +204,7 @@ impl Supervisor {
             let close = RunClose::Recovering {
                 not_before: now.plus(wait),
                 reason: "run_failed".to_owned(),
-                text: "its run failed on this node; it goes on from the last checkpoint".to_owned(),
+                text: say::run_failed().to_string(),
                 nth: None,
             };
             if let Err(error) = node

@@ -1,6 +1,7 @@
 //! Reasons why tasks wait, written to the store once each, many at a time, never from the mailbox.
 
 use std::collections::BTreeMap;
+use windrow_words::engine as say;
 
 use crate::actors::launcher::Unclaimable;
 use crate::actors::runtime::context::Times;
@@ -9,21 +10,15 @@ use crate::ports::ownership::run_store::Candidate;
 use crate::ports::tasks::store::{COORDINATOR_DOWN, WaitNote};
 use windrow_core::capacity::{Obstacle, Refusal};
 use windrow_core::ids::{TaskId, WallMs};
-use windrow_core::settings::text::span_text;
 
 /// Returns the waiting reason of a task whose owner is silent while Redis is lost.
 fn no_witness(times: &Times) -> String {
-    let until = if times.takeover_without_leases {
-        let later = span_text(times.lease_ttl);
-        format!(
-            "it goes on {later} later than usual (cluster.takeover_without_redis), or as soon as Redis answers"
-        )
-    } else {
-        "it goes on as soon as Redis answers (or set cluster.takeover_without_redis)".to_owned()
+    let setting = "cluster.takeover_without_redis";
+    let text = match times.takeover_without_leases {
+        true => say::silent_owner_later(times.lease_ttl, setting),
+        false => say::silent_owner(setting),
     };
-    format!(
-        "the node that ran it is silent, but may still work under its lease in Redis, which this node can't reach; {until}"
-    )
+    text.to_string()
 }
 
 /// Maximum number of reasons per write; the rest follow after the next scan.
@@ -96,10 +91,7 @@ fn note((task, Wait { why, .. }): &(TaskId, Wait), times: &Times) -> WaitNote {
         Why::Unclaimable(Unclaimable::NoWitness) => (COORDINATOR_DOWN, no_witness(times)),
         Why::Unclaimable(Unclaimable::Newer(version)) => (
             "newer_version",
-            format!(
-                "its checkpoint has version {version}, which this node's program does not read; a node of the version \
-                 that wrote it goes on with it"
-            ),
+            say::newer_checkpoint(version.to_string()).to_string(),
         ),
     };
     WaitNote {

@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -120,8 +121,8 @@ impl Delivering {
         let calling = AssertUnwindSafe(self.hooks.caller.call(business, &call)).catch_unwind();
         match tokio::time::timeout(timeout + MARGIN, calling).await {
             Ok(Ok(reply)) => reply,
-            Ok(Err(_)) => HookReply::Failed("the call panicked".to_owned()),
-            Err(_) => HookReply::Failed(format!("no answer within {} s", timeout.as_secs())),
+            Ok(Err(_)) => HookReply::Failed(say::hook_panicked().to_string()),
+            Err(_) => HookReply::Failed(say::hook_late(timeout).to_string()),
         }
     }
 
@@ -164,7 +165,7 @@ impl Delivering {
             Err(CommandError::Store(error)) if error.class() == ErrorClass::Transient => Err(error),
             Err(error) if is_over(&error) => Ok(Settlement::Done),
             Err(error) => {
-                self.not_ready(delivery, format!("what it answered can't be used: {error}"))
+                self.not_ready(delivery, say::hook_unusable(error.to_string()).to_string())
                     .await
             }
         }
@@ -201,7 +202,7 @@ impl Delivering {
         };
         let (kind, attempts) = (delivery.kind.as_str(), delivery.attempts);
         tracing::warn!(task = %delivery.task, kind, attempts, error, "hook call failed; no attempts left");
-        let message = format!("the hook {kind} was given up after {attempts} attempts: {error}");
+        let message = say::hook_given_up(kind, attempts, error).to_string();
         (self.logs)(DataLogLine {
             shard: ShardId {
                 task: delivery.task,
@@ -239,7 +240,7 @@ fn edit_of(body: Option<Value>) -> Result<TaskEdit, String> {
         Some(value) => value
             .as_u64()
             .map(Some)
-            .ok_or_else(|| format!("the business answered with a {name} that is no number: {value}")),
+            .ok_or_else(|| say::hook_no_number(name, value.to_string()).to_string()),
     };
     let params = match body.get("params") {
         None | Some(Value::Null) => None,
@@ -247,7 +248,7 @@ fn edit_of(body: Option<Value>) -> Result<TaskEdit, String> {
             let text = to_raw_value(params).map_err(|error| error.to_string())?;
             Some(Some(JsonText(text)))
         }
-        Some(_) => return Err("the business answered with params that are no JSON object".to_owned()),
+        Some(_) => return Err(say::hook_no_object().to_string()),
     };
     Ok(TaskEdit {
         total: number("total")?.map(ItemCount),

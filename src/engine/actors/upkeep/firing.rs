@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use futures_util::FutureExt;
 
@@ -19,9 +20,6 @@ const TRIES: u32 = 4;
 const RETRY_FIRST: Duration = Duration::from_secs(5);
 /// Longest time to make one task, including the fetch and count of its source.
 const MAKING_MAX: Duration = Duration::from_secs(15 * 60);
-
-/// Text for people about a fire that met a bug.
-const BUG: &str = "a bug of windrow, please report it; the log of the node that tried says more";
 
 /// Makes the task of a fire, or records why it failed.
 pub(crate) async fn make(node: &NodeContext, parts: &ScheduleParts, fire: TakenFire) {
@@ -56,7 +54,7 @@ pub(crate) async fn make(node: &NodeContext, parts: &ScheduleParts, fire: TakenF
         Err(FireFault::Refused(text)) => fail(node, parts, &fire, (&text, again(&fire))).await,
         Err(FireFault::Bug(cause)) => {
             tracing::error!(%schedule, at, cause, "task of the fire not created because of a bug");
-            fail(node, parts, &fire, (BUG, again(&fire))).await;
+            fail(node, parts, &fire, (say::bug_of_fire().english(), again(&fire))).await;
         }
         Err(FireFault::NameTaken(text)) => fail(node, parts, &fire, (&text, None)).await,
     }
@@ -68,8 +66,7 @@ fn again(fire: &TakenFire) -> Option<Duration> {
 }
 
 fn late() -> FireFault {
-    let minutes = MAKING_MAX.as_secs() / 60;
-    FireFault::Refused(format!("its source was not read within {minutes} minutes"))
+    FireFault::Refused(say::source_late(MAKING_MAX).to_string())
 }
 
 /// Returns the fault for a panic. Left to the lease, the fire would be pending for minutes without a reason.
@@ -124,8 +121,7 @@ async fn fail(
 
 /// Cancels a task that is in the way of a newer fire. Returns true if it was not over before.
 pub(crate) async fn cancel(node: &NodeContext, task: TaskId) -> bool {
-    let reason = "a newer fire of its schedule takes its place";
-    let write = Actor::windrow(Some(reason.to_owned())).writes();
+    let write = Actor::windrow(Some(say::newer_fire().to_string())).writes();
     match node
         .tasks
         .command(task, &TaskCommand::Cancel, &write, node.clock.wall())

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 
@@ -65,7 +66,7 @@ impl TreeActor for OutboxDispatcher {
         if delivering.is_some() {
             me.tell(Msg::Tick);
         } else {
-            me.leaf.say(Activity::Ok, "no hooks here");
+            me.leaf.say(Activity::Ok, say::no_hooks());
         }
         Ok(OutboxDispatcher {
             node,
@@ -115,7 +116,7 @@ impl OutboxDispatcher {
         tokio::spawn(self.me.guard(async move {
             let now = node.clock.wall();
             let taking = delivering.hooks.outbox.take_due(now, now.plus(LEASE), room);
-            me.tell(Msg::Taken(in_time(TAKE_PATIENCE, "the store", taking).await));
+            me.tell(Msg::Taken(in_time(TAKE_PATIENCE, say::the_store(), taking).await));
         }));
     }
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 
@@ -77,7 +78,7 @@ impl TreeActor for Scheduler {
         if parts.is_some() {
             me.tell(Msg::Tick(0));
         } else {
-            me.leaf.say(Activity::Ok, "no schedules here");
+            me.leaf.say(Activity::Ok, say::no_schedules());
         }
         Ok(Scheduler {
             node,
@@ -123,7 +124,7 @@ impl Scheduler {
         let alone = self.making == 0;
         tokio::spawn(self.me.guard(async move {
             let looked = look(&node, &parts, (room, alone));
-            me.tell(Msg::Looked(in_time(PATIENCE, "the store", looked).await));
+            me.tell(Msg::Looked(in_time(PATIENCE, say::the_store(), looked).await));
         }));
     }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 
@@ -64,7 +65,7 @@ impl TreeActor for SinkFollower {
         if parts.is_some() {
             me.tell(Msg::Tick);
         } else {
-            me.leaf.say(Activity::Ok, "no sink here");
+            me.leaf.say(Activity::Ok, say::no_sink());
         }
         Ok(SinkFollower {
             checked_at: node.clock.now(),
@@ -106,7 +107,7 @@ impl SinkFollower {
         let (me, room) = (self.me.clone(), COPYING_MAX.saturating_sub(self.copying));
         tokio::spawn(self.me.guard(async move {
             let taking = parts.store.take_sinks(room);
-            me.tell(Msg::Looked(in_time(PATIENCE, "the store", taking).await));
+            me.tell(Msg::Looked(in_time(PATIENCE, say::the_store(), taking).await));
         }));
     }
 

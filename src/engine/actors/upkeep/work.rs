@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use crate::actors::membership::orphans;
 use crate::actors::runtime::context::{Keep, NodeContext};
@@ -61,11 +62,7 @@ pub(crate) struct Done {
 
 impl Done {
     pub(crate) fn text(&self) -> String {
-        format!(
-            "{} tasks commanded, {} rows removed in the last round",
-            self.commanded.len(),
-            self.removed
-        )
+        say::upkeep_done(self.commanded.len(), self.removed).to_string()
     }
 }
 
@@ -78,7 +75,7 @@ pub(crate) async fn work(node: &NodeContext, round: Round) -> Done {
     tell("unanswered hooks", unanswered(node, round.now, &mut done).await);
     match orphans::settle(node, round.now).await {
         Ok(is_left) => done.wakes |= is_left,
-        Err(error) => tell("shards of dead nodes", Err(error)),
+        Err(error) => tell("dead nodes", Err(error)),
     }
     match node.upkeep.is_start_due(round.after, round.now).await {
         Ok(is_due) => done.wakes |= is_due,
@@ -86,10 +83,10 @@ pub(crate) async fn work(node: &NodeContext, round: Round) -> Done {
     }
     if round.looks_for_unserved {
         tell("dormant tasks", dormant(node, round.now).await);
-        tell("tasks without a node", unserved(node, round.now).await);
+        tell("unserved tasks", unserved(node, round.now).await);
     }
     if round.looks_elsewhere {
-        tell("handlers that are down", one_sided(node, &mut done).await);
+        tell("handlers down", one_sided(node, &mut done).await);
     }
     if let Some(keep) = node.keep.filter(|_| round.sweeps) {
         sweep(node, keep, round.now, &mut done).await;
@@ -115,7 +112,7 @@ async fn deadlines(node: &NodeContext, now: WallMs, done: &mut Done) -> Result<(
 
 async fn unanswered(node: &NodeContext, now: WallMs, done: &mut Done) -> Result<(), StoreError> {
     for (task, start_no) in node.upkeep.unanswered(now, TASKS_MAX).await? {
-        let text = "the business did not say in time that it is ready".to_owned();
+        let text = say::not_ready().to_string();
         obey(node, task, &TaskCommand::NotReady { start_no, text }, now, done).await?;
     }
     Ok(())
@@ -213,19 +210,13 @@ fn note(task: TaskId, pool: &str, drained: &[SessionView]) -> WaitNote {
     };
     // A node that ends drains, too, and nobody can undrain it.
     let text = match drained.iter().filter(|session| session.drain).find(serves) {
-        Some(one) => format!(
-            "every node that serves its pool {pool} is drained; `windrow node undrain {}` lets one take tasks again",
-            one.node
-        ),
-        None => format!(
-            "no node that runs tasks serves its pool {pool}; undrain one that does, or start one with {pool} in \
-             node.pools and node.run_tasks = true"
-        ),
+        Some(one) => say::pool_drained(pool, &one.node),
+        None => say::pool_unserved(pool),
     };
     WaitNote {
         task,
         reason: "no_node".to_owned(),
-        text,
+        text: text.to_string(),
     }
 }
 
@@ -262,7 +253,7 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
     if let Some(schedules) = &node.schedules {
         let before = now.minus(keep.fires);
         let expired = repeat(SWEEP_MAX, || schedules.store.expire_fires(before), done).await;
-        tell("fires of schedules", expired);
+        tell("schedules", expired);
     }
     if let Some(uploads) = &node.uploads {
         match uploads.expire_uploads(now.minus(DAY)).await {

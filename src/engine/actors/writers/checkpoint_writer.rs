@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 
@@ -132,10 +133,9 @@ impl CheckpointWriter {
         }
         let wait = doubled(RETRY, self.failures);
         self.failures += 1;
-        self.me.leaf.say(
-            Activity::Backoff,
-            format!("store unavailable, {} times in a row", self.failures),
-        );
+        self.me
+            .leaf
+            .say(Activity::Backoff, say::store_away(self.failures));
         self.me.tell_after(wait, Msg::Again);
     }
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 use tokio::task::JoinHandle;
@@ -128,9 +129,7 @@ impl LeaseKeeper {
                 .for_each(|question| (question.answer)(LeaseAnswer::SessionOnly));
             return;
         }
-        self.me
-            .leaf
-            .say(Activity::Ok, format!("{} leases on a trip", questions.len()));
+        self.me.leaf.say(Activity::Ok, say::leases_asked(questions.len()));
         let (node, me) = (self.node.clone(), self.me.clone());
         self.on_trip = Some(self.node.vital.spawn(self.me.guard(async move {
             trip(&node, questions).await;
@@ -179,7 +178,7 @@ async fn ask(node: &NodeContext, wanted: RequestKind, questions: Vec<Question>) 
     };
     // Much shorter than the renewal interval, so that one hanging trip does not cost the next.
     let patience = node.times.lease_renew.min(Duration::from_secs(1));
-    let replies = in_time(patience, "the lease store", trip).await;
+    let replies = in_time(patience, say::the_lease_store(), trip).await;
     match replies {
         Ok(replies) => questions
             .into_iter()

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use windrow_words::engine as say;
 
 use windrow_core::ids::TaskId;
 
@@ -67,7 +68,7 @@ impl fmt::Display for AuditObject {
 
 /// Error for a text that names no object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an object is a kind and a name, such as task:t12, schedule:shop/nightly or limit:vendor")]
+#[error("{}", say::no_object("task:t12, schedule:shop/nightly, limit:vendor"))]
 pub struct NotAnObject;
 
 impl FromStr for AuditObject {

@@ -1,6 +1,7 @@
 //! Businesses: registration, changes with revisions, archiving. Every change keeps an audit entry in its transaction.
 
 use async_trait::async_trait;
+use windrow_words::engine as say;
 
 use crate::ports::StoreError;
 use crate::ports::tasks::store::{AuditEntry, Write};
@@ -52,13 +53,13 @@ pub struct BusinessChange {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BusinessError {
     /// No business has this slug.
-    #[error("there is no business {0}")]
+    #[error("{}", say::no_business(.0))]
     NotFound(String),
     /// A business has this slug already.
-    #[error("the business {0} already exists")]
+    #[error("{}", say::business_exists(.0))]
     Taken(String),
     /// The business was changed since the caller read it.
-    #[error("the business was changed: it has revision {found}, not {expected}")]
+    #[error("{}", say::business_changed(found.to_string(), expected.to_string()))]
     Changed {
         /// Revision that the caller saw.
         expected: u64,
@@ -66,7 +67,7 @@ pub enum BusinessError {
         found: u64,
     },
     /// The description names a limit that doesn't exist.
-    #[error("there is no limit {0}")]
+    #[error("{}", say::no_limit(.0))]
     NoLimit(String),
     /// The store can't be read or written.
     #[error(transparent)]

@@ -2,6 +2,7 @@
 //! audit entry in its transaction. [`crate::ports::ownership::limit_store`] shares them among nodes.
 
 use std::collections::BTreeSet;
+use windrow_words::engine as say;
 
 use async_trait::async_trait;
 
@@ -62,13 +63,13 @@ pub struct LimitedTask {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NamedLimitError {
     /// No limit has this name.
-    #[error("there is no limit {0}")]
+    #[error("{}", say::no_limit(.0))]
     NotFound(String),
     /// A limit has this name already.
-    #[error("the limit {0} already exists")]
+    #[error("{}", say::limit_exists(.0))]
     Taken(String),
     /// The limit was changed since the caller read it.
-    #[error("the limit was changed: it has revision {found}, not {expected}")]
+    #[error("{}", say::limit_changed(found.to_string(), expected.to_string()))]
     Changed {
         /// Revision that the caller saw.
         expected: u64,
@@ -76,7 +77,7 @@ pub enum NamedLimitError {
         found: u64,
     },
     /// A business or a task names the limit.
-    #[error("the limit {0} is in use")]
+    #[error("{}", say::limit_in_use(.0))]
     InUse(String, Box<LimitUsers>),
     /// The store can't be read or written.
     #[error(transparent)]

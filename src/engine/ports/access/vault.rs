@@ -1,6 +1,7 @@
 //! Sealing of values that must not be readable in the store.
 
 use std::fmt;
+use windrow_words::engine as say;
 
 /// Name of a key: a hash of it, which reveals nothing about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +17,7 @@ impl fmt::Display for KeyId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unopenable {
     /// Sealed with another key.
-    #[error(
-        "a stored secret was sealed with another key ({sealed}, not {own}); auth.key_file must be the key that it was stored \
-         under"
-    )]
+    #[error("{}", say::other_key(sealed.to_string(), own.to_string()))]
     OtherKey {
         /// Key that sealed it.
         sealed: KeyId,
@@ -27,7 +25,7 @@ pub enum Unopenable {
         own: KeyId,
     },
     /// Changed, or moved from another row.
-    #[error("a stored secret is damaged; restore the database from a backup, or set the secret again")]
+    #[error("{}", say::secret_damaged())]
     Damaged,
 }
 

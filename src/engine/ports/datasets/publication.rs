@@ -1,6 +1,7 @@
 //! Publication of a task's results: the parts that its owner prepares, and the one write that makes it visible.
 
 use async_trait::async_trait;
+use windrow_words::engine as say;
 
 use crate::ports::StoreError;
 use crate::ports::ownership::run_store::CheckpointAck;
@@ -41,7 +42,7 @@ pub enum PrepareError {
     #[error("{0}")]
     Unavailable(String),
     /// Another node owns the publication by now.
-    #[error("another node publishes it")]
+    #[error("{}", say::publishing_elsewhere())]
     Fenced,
 }
 

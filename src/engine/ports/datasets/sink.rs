@@ -2,6 +2,7 @@
 //! time has a claim on each copy, and the sink refuses a claim older than one it has met.
 
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use async_trait::async_trait;
 
@@ -95,7 +96,7 @@ pub trait SinkStore: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SinkError {
     /// The sink has met a newer claim, or the copy begun there is gone.
-    #[error("a newer claim was met where it is copied to, or what was begun there is gone")]
+    #[error("{}", say::sink_fenced())]
     Fenced,
     /// Unavailable for now; worth another try.
     #[error("{0}")]

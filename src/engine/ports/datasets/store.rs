@@ -2,6 +2,7 @@
 //! transaction.
 
 use std::num::NonZeroU32;
+use windrow_words::engine as say;
 
 use async_trait::async_trait;
 
@@ -149,13 +150,13 @@ impl DatasetChange {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatasetError {
     /// No dataset has this name.
-    #[error("there is no dataset {0}")]
+    #[error("{}", say::no_dataset(.0))]
     NotFound(String),
     /// The dataset has no published generation of this number.
-    #[error("the dataset {0} has no published generation {1}")]
+    #[error("{}", say::no_generation(.0, .1.to_string()))]
     NoGeneration(String, GenerationNo),
     /// The dataset was changed since the caller read it.
-    #[error("the dataset was changed: it has version {found}, not {expected}")]
+    #[error("{}", say::dataset_changed(found.to_string(), expected.to_string()))]
     Changed {
         /// Version that the caller saw.
         expected: u64,
@@ -163,10 +164,10 @@ pub enum DatasetError {
         found: u64,
     },
     /// As many of its generations are pinned as allowed.
-    #[error("{0} generations of the dataset are pinned, as many as may be")]
+    #[error("{}", say::pins_full(*.0))]
     TooManyPins(u32),
     /// A task that has not ended is to publish the dataset.
-    #[error("{0} is to publish it and has not ended")]
+    #[error("{}", say::to_publish(.0.to_string()))]
     InUse(TaskId),
     /// The store can't be read or written.
     #[error(transparent)]

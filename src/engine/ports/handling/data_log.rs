@@ -1,6 +1,7 @@
 //! Data log: lines that a business, or the system, writes about a task or an item.
 
 use async_trait::async_trait;
+use windrow_words::engine as say;
 
 pub use windrow_core::handler::log::LogOrigin;
 
@@ -42,10 +43,7 @@ impl DataLogLine {
     pub fn failed(shard: ShardId, trouble: &ItemTrouble) -> DataLogLine {
         let (code, message) = match &trouble.failure {
             Some(failure) => (Some(failure.code.clone().into_owned()), failure.message.clone()),
-            None => (
-                None,
-                "the item was given up while its call was still out".to_owned(),
-            ),
+            None => (None, say::failed_in_flight().to_string()),
         };
         let line = LogLine {
             index: Some(trouble.index),
@@ -78,7 +76,7 @@ impl DataLogLine {
         let line = LogLine {
             index: None,
             level: LogLevel::Warn,
-            message: format!("shard {} was taken over from {from}{again}", shard.no),
+            message: say::taken_over(shard.no.to_string(), from, again).to_string(),
             extra: None,
         };
         DataLogLine::of_system(shard, at, Some(TAKEN_OVER.to_owned()), line)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 pub use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
@@ -298,7 +299,7 @@ pub trait Handler: Send + Sync {
 
 /// Error of opening a handler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{}", failure.message, hint.as_ref().map(|hint| format!("; try {hint}")).unwrap_or_default())]
+#[error("{}", self.text())]
 pub struct OpenError {
     /// Code and message, as shown to people.
     pub failure: Failure,
@@ -308,6 +309,15 @@ pub struct OpenError {
 
 /// Code for a handler whose description can't be used.
 pub const BAD_HANDLER: &str = "BAD_HANDLER";
+
+impl OpenError {
+    fn text(&self) -> String {
+        match &self.hint {
+            Some(hint) => say::with_hint(&self.failure.message, hint).to_string(),
+            None => self.failure.message.clone(),
+        }
+    }
+}
 
 impl From<Failure> for OpenError {
     fn from(failure: Failure) -> OpenError {

@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use crate::ports::StoreError;
 use crate::ports::handling::data_log::DropReason;
 use crate::ports::handling::handler::LogLevel;
 use crate::ports::handling::unsaved::Unsaved;
 use crate::ports::schedules::store::FireOutcome;
-use windrow_core::explain::{Spell, counted};
+use windrow_core::explain::Spell;
 use windrow_core::ids::Moment;
 use windrow_core::stats::histogram::Histogram;
 
@@ -26,13 +27,9 @@ const STORE_FULL_FOR: Duration = Duration::from_secs(10);
 
 /// Returns the text about a run with `unsaved` answers that can't be saved, since the disk of the database is full.
 pub fn store_full_text(unsaved: u64) -> String {
-    let text = "the database's disk is full: make room there, and it goes on by itself; nothing is lost";
     match unsaved {
-        0 => text.to_owned(),
-        _ => format!(
-            "{text}, and up to {} may be called again if the process ends",
-            counted(unsaved, "item")
-        ),
+        0 => say::disk_full().to_string(),
+        _ => say::disk_full_repeats(unsaved).to_string(),
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use async_trait::async_trait;
 use base64::Engine;
@@ -265,7 +266,7 @@ pub struct NodeFace {
 
 /// Error of a peer that gave no answer. Nothing is known then; the request may have been carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{node} can't be asked: {why}")]
+#[error("{}", say::node_unreachable(node, why))]
 pub struct Unreachable {
     /// Name of the peer.
     pub node: String,
@@ -303,16 +304,16 @@ pub struct Seal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// Not sealed with the nodes' key, or changed since.
-    #[error("it was not sealed with this node's key")]
+    #[error("{}", say::seal_forged())]
     Forged,
     /// Sealed too long ago, or in the future.
-    #[error("it was sealed at another time: the clocks of two nodes differ, or it is an old one")]
+    #[error("{}", say::seal_stale())]
     Stale,
     /// Received before with the same nonce.
-    #[error("it was heard before")]
+    #[error("{}", say::seal_replayed())]
     Replayed,
     /// More questions were received than can be remembered for their time.
-    #[error("there are too many")]
+    #[error("{}", say::seal_too_many())]
     TooMany,
 }
 

@@ -1,6 +1,7 @@
 //! Errors of changing a schedule, or of ordering a fire.
 
 use std::fmt;
+use windrow_words::engine as say;
 
 use crate::ports::StoreError;
 use crate::ports::schedules::store::{BACKFILL_MAX, PER_BUSINESS_MAX};
@@ -24,16 +25,14 @@ impl std::error::Error for InTheWay {}
 
 impl fmt::Display for InTheWay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.task {
-            Some(task) => write!(f, "{task} of {} has not ended", self.schedule)?,
-            None => write!(f, "a task of {} is still to be made", self.schedule)?,
-        }
-        match self.waiting {
-            0 => {}
-            1 => f.write_str(", one fire waits already")?,
-            more => write!(f, ", {more} fires wait already")?,
-        }
-        write!(f, ", and the schedule says overlap = {}", self.overlap)
+        let (schedule, waiting, overlap) = (&self.schedule, self.waiting, self.overlap.to_string());
+        let text = match (self.task.map(|task| task.to_string()), waiting) {
+            (Some(task), 0) => say::running_task(task, schedule, overlap),
+            (Some(task), _) => say::running_task_fires(task, schedule, waiting, overlap),
+            (None, 0) => say::coming_task(schedule, overlap),
+            (None, _) => say::coming_task_fires(schedule, waiting, overlap),
+        };
+        text.fmt(f)
     }
 }
 
@@ -41,16 +40,16 @@ impl fmt::Display for InTheWay {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// No schedule has this number.
-    #[error("there is no schedule {0}")]
+    #[error("{}", say::no_schedule(.0.to_string()))]
     NotFound(ScheduleId),
     /// No business has this slug.
-    #[error("there is no business {0}")]
+    #[error("{}", say::no_business(.0))]
     NoBusiness(String),
     /// The business has a schedule of this name already.
-    #[error("the schedule {0} already exists")]
+    #[error("{}", say::schedule_exists(.0))]
     Taken(String),
     /// The schedule was changed since the caller read it.
-    #[error("the schedule was changed: it has revision {found}, not {expected}")]
+    #[error("{}", say::schedule_changed(found.to_string(), expected.to_string()))]
     Changed {
         /// Revision that the caller saw.
         expected: u64,
@@ -58,19 +57,19 @@ pub enum ScheduleError {
         found: u64,
     },
     /// The business has as many schedules as allowed.
-    #[error("{0} has {PER_BUSINESS_MAX} schedules, as many as a business may")]
+    #[error("{}", say::schedules_full(.0, PER_BUSINESS_MAX))]
     Full(String),
     /// A running or waiting task is in the way of a fire now.
     #[error(transparent)]
     Busy(Box<InTheWay>),
     /// More fires would wait than allowed.
-    #[error("{waiting} fires of the schedule wait already, and at most {BACKFILL_MAX} may")]
+    #[error("{}", say::fires_full(*waiting, BACKFILL_MAX))]
     Crowded {
         /// Number of fires that wait.
         waiting: u64,
     },
     /// No fire of this time waits or is being made.
-    #[error("the schedule has no fire at {} that waits, or whose task is being made", .0.to_rfc3339())]
+    #[error("{}", say::fire_not_open(.0.to_rfc3339()))]
     NotOpen(WallMs),
     /// The store can't be read or written.
     #[error(transparent)]

@@ -1,6 +1,7 @@
 //! Making of the task of a fire.
 
 use async_trait::async_trait;
+use windrow_words::engine as say;
 
 use crate::ports::StoreError;
 use crate::ports::schedules::store::TakenFire;
@@ -13,13 +14,13 @@ pub enum FireFault {
     #[error("{0}")]
     Refused(String),
     /// A bug of Windrow. Its cause is for the node's log, not for readers of the schedule.
-    #[error("a bug of windrow: {0}")]
+    #[error("{}", say::bug(.0))]
     Bug(String),
     /// Another task has the name of its task. That stays so, and further tries don't help.
     #[error("{0}")]
     NameTaken(String),
     /// Another node made its task, or its schedule is gone: there is nothing to do.
-    #[error("the fire needs no task any more")]
+    #[error("{}", say::fire_over())]
     Over,
     /// The store failed, or the node ends: another node, or this one again, takes the fire after its lease.
     #[error(transparent)]

@@ -9,6 +9,7 @@
 //!   dies, another takes it.
 
 use std::time::Duration;
+use windrow_words::engine as say;
 
 use async_trait::async_trait;
 
@@ -165,10 +166,7 @@ pub struct Backfill<'a> {
 impl Fire {
     /// Returns the reason why a fire for a past time publishes nothing: the fire of a later time has made its task.
     pub fn overtaken(later: WallMs) -> String {
-        format!(
-            "it publishes nothing: the fire of {}, a later one, made its task before",
-            later.to_rfc3339()
-        )
+        say::publishes_nothing(later.to_rfc3339()).to_string()
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::ports::schedules::store::FIRE_TEXT_MAX;
 use windrow_core::ids::TaskId;
 use windrow_core::task::lifecycle::Status;
+use windrow_words::engine as say;
 
 /// Maximum number of tries to make a fire's task, whatever ended them: a source may be so large that it ends each
 /// node that reads it.
@@ -40,10 +41,9 @@ impl NextTry {
 /// Returns the text of a fire whose last try, or all tries, ended without an answer; `before` is the result of an
 /// earlier one.
 pub fn given_up(tries: u32, before: Option<&str>) -> String {
-    let end = "the node ended while it made the task, or couldn't go on";
     match before {
-        None => format!("given up after {tries} tries: each time {end}"),
-        Some(before) => format!("given up after {tries} tries: {end}; an earlier try came to: {before}"),
+        None => say::given_up(tries).to_string(),
+        Some(before) => say::given_up_after(tries, before).to_string(),
     }
 }
 
@@ -51,19 +51,17 @@ pub fn given_up(tries: u32, before: Option<&str>) -> String {
 /// status and reason; `None` if that task was still to be made.
 pub fn skipped_for(task: Option<(TaskId, Status, Option<&str>)>) -> String {
     let text = match task {
-        Some((task, status, Some(why))) => {
-            format!("{task} of the schedule had not ended; it is {status}: {why}")
-        }
-        Some((task, status, None)) => format!("{task} of the schedule had not ended; it is {status}"),
-        None => "a task of the schedule was still to be made".to_owned(),
+        Some((task, status, Some(why))) => say::skipped_why(task.to_string(), status.as_str(), why),
+        Some((task, status, None)) => say::skipped_for(task.to_string(), status.as_str()),
+        None => say::skipped_for_coming(),
     };
-    text.chars().take(FIRE_TEXT_MAX).collect()
+    text.to_string().chars().take(FIRE_TEXT_MAX).collect()
 }
 
 /// Returns the text of a fire that someone skipped; `before` is the result of an earlier try.
 pub fn skipped_by(who: &str, before: Option<&str>) -> String {
     match before {
-        None => format!("given up by {who}"),
-        Some(before) => format!("given up by {who}; an earlier try came to: {before}"),
+        None => say::skipped_by(who).to_string(),
+        Some(before) => say::skipped_by_after(who, before).to_string(),
     }
 }

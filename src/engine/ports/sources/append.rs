@@ -1,6 +1,7 @@
 //! Items that are added to open tasks: stored in blocks as they were sent, and read again by index.
 
 use async_trait::async_trait;
+use windrow_words::engine as say;
 
 use crate::ports::StoreError;
 use crate::ports::access::actor::Write;
@@ -70,13 +71,13 @@ pub struct Appended {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
     /// No task has this id.
-    #[error("there is no task {0}")]
+    #[error("{}", say::no_task(.0.to_string()))]
     NotFound(TaskId),
     /// The task takes no items, or not these.
     #[error(transparent)]
     Refused(#[from] AppendRefusal),
     /// Other items were added with this key.
-    #[error("other items were added to {0} with this key")]
+    #[error("{}", say::other_items(.0.to_string()))]
     KeyReused(TaskId),
     /// The store failed, and the outcome is unknown: send the block again with its key.
     #[error(transparent)]

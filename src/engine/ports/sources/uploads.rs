@@ -1,6 +1,7 @@
 //! Sources that were sent to the API server: their bytes in parts, so that any node can read them.
 
 use async_trait::async_trait;
+use windrow_words::engine as say;
 
 use crate::ports::StoreError;
 use windrow_core::ids::WallMs;
@@ -29,7 +30,7 @@ impl std::str::FromStr for UploadId {
         number
             .filter(|n| *n > 0)
             .map(UploadId)
-            .ok_or_else(|| format!("{} is no upload; one looks like u7", quoted(text)))
+            .ok_or_else(|| say::no_upload(quoted(text), "u7").to_string())
     }
 }
 

@@ -4,6 +4,7 @@ use crate::ports::StoreError;
 use windrow_core::ids::{SessionId, ShardId, TaskId};
 use windrow_core::life::ShardLife;
 use windrow_core::task::lifecycle::ShardState;
+use windrow_words::engine as say;
 
 pub use windrow_core::life::{CommandRefusal, TaskCommand, TaskEdit};
 
@@ -11,19 +12,19 @@ pub use windrow_core::life::{CommandRefusal, TaskCommand, TaskEdit};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoveRefusal {
     /// No session of that name lives.
-    #[error("there is no live node {0}")]
+    #[error("{}", say::no_node(.0))]
     NoNode(String),
     /// The node is draining and takes nothing.
-    #[error("the node {0} drains and takes nothing; undrain it first, or name another node")]
+    #[error("{}", say::node_drains(.0))]
     Draining(String),
     /// The task has no such shard.
-    #[error("there is no shard {0}")]
+    #[error("{}", say::no_shard(.0.to_string()))]
     NoShard(ShardId),
     /// Nothing of the task runs, so nothing can be handed over.
-    #[error("{0} does not run on any node now; only what runs can be moved")]
+    #[error("{}", say::not_running(.0))]
     NotRunning(String),
     /// The shards are on that node already.
-    #[error("{0} is on the node {1} already")]
+    #[error("{}", say::already_there(.0, .1))]
     AlreadyThere(String, String),
 }
 
@@ -61,13 +62,13 @@ pub fn shards_to_move(
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// No task has this id.
-    #[error("there is no task {0}")]
+    #[error("{}", say::no_task(.0.to_string()))]
     NotFound(TaskId),
     /// The task can't carry it out in its current state.
     #[error(transparent)]
     Refused(#[from] CommandRefusal),
     /// The task was changed since the caller read it.
-    #[error("the task was changed: it has version {found}, not {expected}")]
+    #[error("{}", say::task_changed(found.to_string(), expected.to_string()))]
     Changed {
         /// Version that the caller saw.
         expected: u64,
@@ -78,10 +79,10 @@ pub enum CommandError {
     #[error(transparent)]
     Move(#[from] MoveRefusal),
     /// A redrive of the task has not ended, and needs its failures.
-    #[error("its redrive {0} has not ended")]
+    #[error("{}", say::has_redrive(.0.to_string()))]
     HasRedrive(TaskId),
     /// The task must be archived before it is deleted, and can't be now.
-    #[error("it can't be archived, so it is kept: {0}")]
+    #[error("{}", say::not_archived(.0.to_string()))]
     NotArchived(StoreError),
     /// The store can't be read or written.
     #[error(transparent)]

@@ -1,6 +1,7 @@
 //! Errors of making a task, and the redrives that a new one must respect.
 
 use std::collections::BTreeSet;
+use windrow_words::engine as say;
 
 use crate::ports::StoreError;
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
@@ -9,31 +10,31 @@ use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CreateError {
     /// No business has this slug.
-    #[error("there is no business {0}")]
+    #[error("{}", say::no_business(.0))]
     NoBusiness(String),
     /// The business has a task of this name already.
-    #[error("the name {0:?} is taken by {1}")]
+    #[error("{}", say::name_taken(format!("{:?}", .0), .1.to_string()))]
     NameTaken(String, TaskId),
     /// The idempotency key was used for another request.
-    #[error("the idempotency key was used for another request (task {0})")]
+    #[error("{}", say::key_reused(.0.to_string()))]
     KeyReused(TaskId),
     /// The task whose failures it would redrive is deleted, or being deleted.
-    #[error("{0}, whose failures it would do again, is deleted")]
+    #[error("{}", say::no_parent(.0.to_string()))]
     NoParent(TaskId),
     /// No named limit has this name.
-    #[error("there is no limit {0}")]
+    #[error("{}", say::no_limit(.0))]
     NoLimit(String),
     /// The dataset that it would publish belongs to another business.
-    #[error("the dataset {0} belongs to another business")]
+    #[error("{}", say::dataset_taken(.0))]
     DatasetTaken(String),
     /// The business has as many datasets as allowed.
-    #[error("the business has {0} datasets, as many as it may")]
+    #[error("{}", say::too_many_datasets(*.0))]
     TooManyDatasets(u64),
     /// The fire whose task it would be is settled, or gone.
-    #[error("the fire of {0} at {time} needs no task any more", time = .1.to_rfc3339())]
+    #[error("{}", say::fire_settled(.0.to_string(), .1.to_rfc3339()))]
     FireOver(ScheduleId, WallMs),
     /// Another redrive of the family was made since the caller looked.
-    #[error("{0} was redriven by somebody else meanwhile")]
+    #[error("{}", say::redriven(.0.to_string()))]
     Overtaken(TaskId),
     /// The store can't be read or written.
     #[error(transparent)]

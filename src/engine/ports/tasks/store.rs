@@ -1,6 +1,7 @@
 //! Businesses and tasks: create, find, command, show. Every change keeps an audit entry in its transaction.
 
 use std::collections::BTreeSet;
+use windrow_words::engine as say;
 
 use async_trait::async_trait;
 
@@ -72,8 +73,9 @@ impl NewTask {
         if most <= INDEX_MAX {
             return Ok(());
         }
-        let text = format!("a task has at most {INDEX_MAX} items, not {most}");
-        Err(StoreError::Refused(text))
+        Err(StoreError::Refused(
+            say::too_many_items(INDEX_MAX, most).to_string(),
+        ))
     }
 
     /// Returns the indexes without those left out at its head.

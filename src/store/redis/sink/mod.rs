@@ -22,6 +22,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use windrow_words::store as say;
 
 use redis::Value;
 use tokio::runtime::Handle;
@@ -212,11 +213,8 @@ impl RedisSink {
         match text(&said).as_deref() {
             Some("done") => Ok(()),
             Some("fenced") => Err(SinkError::Fenced),
-            Some("ahead") => Err(ahead(place, "a later one")),
-            Some("short") => {
-                let text = "Redis has lost some of the copy while it was made; it is made anew";
-                Err(SinkError::Failed(text.to_owned()))
-            }
+            Some("ahead") => Err(ahead(place, say::later_one().english())),
+            Some("short") => Err(SinkError::Failed(say::copy_lost().to_string())),
             _ => Err(strange()),
         }
     }
@@ -293,15 +291,11 @@ fn claim(job: &SinkJob) -> [String; 2] {
 
 /// Returns the error for a Redis with a later publication than the database: one of them was restored.
 fn ahead(place: &CopyPlace, newest: &str) -> SinkError {
-    SinkError::Failed(format!(
-        "readers find publication {newest} already, which is later than {} of the database: if the database was restored, \
-         delete the keys of the dataset in Redis",
-        place.publication
-    ))
+    SinkError::Failed(say::copy_ahead(newest, place.publication).to_string())
 }
 
 fn strange() -> SinkError {
-    SinkError::Failed("Redis answered a script of ours with something else".to_owned())
+    SinkError::Failed(say::redis_strange().to_string())
 }
 
 fn text(value: &Value) -> Option<String> {

@@ -64,7 +64,7 @@ async fn write(store: &Store, folder: &Folder, id: TaskId, now: WallMs) -> Resul
     let owner = business::Entity::find_by_id(row.business_id)
         .row(&snapshot)
         .await?;
-    let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
+    let owner = owner.ok_or_else(|| damaged("task.business_id", &row.business_id.to_string()))?;
     let file = folder
         .begin(format!("{}/{id}.ndjson.zst", owner.slug))
         .await

@@ -176,7 +176,7 @@ fn same_holder(row: &Model) -> SimpleExpr {
 }
 
 fn answer(row: Model) -> Result<StoredResponse, StoreError> {
-    let status = u16::try_from(row.status).map_err(|_| damaged("a status", &row.status.to_string()))?;
+    let status = u16::try_from(row.status).map_err(|_| damaged("status", &row.status.to_string()))?;
     Ok(StoredResponse {
         status,
         text: row.response.unwrap_or_default(),

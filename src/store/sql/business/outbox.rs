@@ -1,6 +1,7 @@
 //! Hook calls that are due: taken by compare-and-set, settled under the attempt that took them.
 
 use std::collections::{BTreeSet, HashMap};
+use windrow_words::store as say;
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
@@ -182,10 +183,7 @@ fn delivery(store: &Store, row: outbox::Model, owners: &Owners) -> Option<Delive
 fn opened(store: &Store, task: TaskId, payload: &str) -> Result<String, String> {
     let mut body: Value = serde_json::from_str(payload).map_err(|why| why.to_string())?;
     let token = body["start_token"].as_str().unwrap_or_default();
-    let vault = store
-        .vault
-        .as_ref()
-        .ok_or("the store was opened without the node's key")?;
+    let vault = store.vault.as_ref().ok_or_else(|| say::no_key().to_string())?;
     let plain = start_token::open(&**vault, task, token).map_err(|why| why.to_string())?;
     body["start_token"] = plain.into();
     Ok(body.to_string())

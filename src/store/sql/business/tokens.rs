@@ -1,6 +1,7 @@
 //! Tokens of the API server: hashes, never the tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
+use windrow_words::store as say;
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
@@ -70,9 +71,7 @@ impl TokenStore for Store {
             .run(&transaction)
             .await?;
         if revoked != 1 {
-            return Err(StoreError::Unavailable(
-                "the token was revoked at the same time".to_owned(),
-            ));
+            return Err(StoreError::Unavailable(say::token_revoked().to_string()));
         }
         let after = TokenView {
             revoked_at: Some(now),
@@ -137,7 +136,7 @@ async fn business_id(db: &impl ConnectionTrait, slug: &str) -> Result<i64, Store
         .await?
         .filter(|row| row.handler.is_some());
     row.map(|row| row.id)
-        .ok_or_else(|| StoreError::Refused(format!("there is no business {slug}")))
+        .ok_or_else(|| StoreError::Refused(say::no_business(slug).to_string()))
 }
 
 /// Returns the tokens with these row ids, by id.
@@ -176,7 +175,7 @@ async fn view(db: &impl ConnectionTrait, row: token::Model) -> Result<TokenView,
 fn of_row(row: token::Model, business: Option<String>) -> Result<TokenView, StoreError> {
     Ok(TokenView {
         id: row.id,
-        role: Role::parse(&row.role).ok_or_else(|| damaged("a role", &row.role))?,
+        role: Role::parse(&row.role).ok_or_else(|| damaged("token.role", &row.role))?,
         name: row.name,
         prefix: row.prefix.unwrap_or_default(),
         business,

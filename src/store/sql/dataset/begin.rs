@@ -77,7 +77,7 @@ async fn make(
         .run(transaction)
         .await?;
     let made = lock(transaction, name).await?;
-    Ok(made.ok_or_else(|| damaged("a dataset that was made", name))?)
+    Ok(made.ok_or_else(|| damaged("dataset", name))?)
 }
 
 /// Inserts the generation of a task that is being created.

@@ -99,7 +99,7 @@ pub(super) async fn find(
     let mut found = Vec::new();
     for block in blocks {
         for key in block.chunks(KEY_BYTES) {
-            let (own, index) = read(key).ok_or_else(|| damaged("keys of a generation", &task.to_string()))?;
+            let (own, index) = read(key).ok_or_else(|| damaged("generation.keys", &task.to_string()))?;
             if own == hash && index >= from {
                 found.push(index);
             }

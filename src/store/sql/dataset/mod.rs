@@ -12,6 +12,7 @@ pub mod sink;
 pub mod sweep;
 
 use sea_orm::{ActiveModelTrait as _, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use windrow_words::store as say;
 
 use crate::sql::entity::{dataset, generation};
 use crate::sql::{Fetch, Pluck, Run, Transaction, damaged};
@@ -68,10 +69,7 @@ async fn save(
         .await?;
     match saved {
         1 => Ok(row),
-        _ => Err(StoreError::Unavailable(format!(
-            "the dataset {} is gone",
-            row.name
-        ))),
+        _ => Err(StoreError::Unavailable(say::dataset_gone(&row.name).to_string())),
     }
 }
 
@@ -103,5 +101,5 @@ async fn let_go(transaction: &Transaction, row: &dataset::Model) -> Result<(), S
 }
 
 fn state(row: &generation::Model) -> Result<GenerationState, StoreError> {
-    GenerationState::parse(&row.state).ok_or_else(|| damaged("a generation's state", &row.state))
+    GenerationState::parse(&row.state).ok_or_else(|| damaged("generation.state", &row.state))
 }

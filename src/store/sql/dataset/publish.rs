@@ -3,6 +3,7 @@
 
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+use windrow_words::store as say;
 
 use super::{begin, keys, let_go, lock, moved, pointer, save};
 use crate::sql::entity::{dataset, generation, shard_head};
@@ -104,7 +105,7 @@ async fn make_known(
 ) -> Result<(), StoreError> {
     let (task, no) = (own.shard.task, publishing.generation);
     let Some(before) = lock(transaction, &publishing.publish.dataset).await? else {
-        return begin::withhold(transaction, task, "the dataset was deleted").await;
+        return begin::withhold(transaction, task, say::dataset_deleted().english()).await;
     };
     let after = match pointer(&before).publish(no) {
         Ok(after) => after,

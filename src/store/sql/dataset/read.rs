@@ -149,7 +149,7 @@ pub(super) async fn find(
 /// Returns a dataset as people see it, with its business and its sink.
 pub(super) async fn view(db: &impl ConnectionTrait, row: dataset::Model) -> Result<Dataset, StoreError> {
     let owner = business::Entity::find_by_id(row.business_id).row(db).await?;
-    let owner = owner.ok_or_else(|| damaged("the business of a dataset", &row.business_id.to_string()))?;
+    let owner = owner.ok_or_else(|| damaged("dataset.business_id", &row.business_id.to_string()))?;
     let sink = sink::views(db, [row.id]).await?.remove(&row.id);
     Ok(together(row, owner.slug, sink))
 }
@@ -191,7 +191,7 @@ fn of_row(row: generation::Model) -> Result<Generation, StoreError> {
 fn shards(task: TaskId, text: Option<&str>) -> Result<Vec<ResultShard>, StoreError> {
     let Some(text) = text else { return Ok(Vec::new()) };
     let read: Vec<(u32, u64, u64)> =
-        serde_json::from_str(text).map_err(|_| damaged("the shards of a generation", text))?;
+        serde_json::from_str(text).map_err(|_| damaged("generation.shards", text))?;
     let shard = |(no, end, kept)| ResultShard {
         shard: ShardId { task, no },
         end: ItemIndex(end),

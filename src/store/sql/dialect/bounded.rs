@@ -7,6 +7,7 @@
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::store as say;
 
 use async_trait::async_trait;
 use sea_orm::sqlx;
@@ -98,12 +99,9 @@ pub(super) async fn within<T, E>(
     late: impl FnOnce(String) -> E,
 ) -> Result<T, E> {
     let Some(limit) = limit else { return work.await };
-    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
-        Err(late(format!(
-            "the database did not answer within {} s",
-            limit.as_secs()
-        )))
-    })
+    tokio::time::timeout(limit, work)
+        .await
+        .unwrap_or_else(|_| Err(late(say::no_answer_within(limit).to_string())))
 }
 
 impl Bounded<DatabaseConnection> {
@@ -205,11 +203,6 @@ mod tests {
         let all = [&limited];
         let closing = tokio::time::timeout(CLOSE_MAX * 3, close_all(&all));
         let closed = closing.await.expect("it doesn't wait for ever");
-        assert!(
-            closed
-                .expect_err("one is left")
-                .to_string()
-                .contains("within 2 s")
-        );
+        assert!(closed.expect_err("one is left").to_string().contains("within 2s"));
     }
 }

@@ -1,6 +1,7 @@
 //! Counters for the numbers of new rows, as each database keeps them.
 
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
+use windrow_words::store as say;
 
 use crate::sql::error;
 use windrow_engine::ports::StoreError;
@@ -26,7 +27,7 @@ pub(crate) async fn highest(db: &impl ConnectionTrait, table: &str) -> Result<i6
     let row = db.query_one_raw(Statement::from_string(backend, kept)).await;
     let row = row
         .map_err(error)?
-        .ok_or_else(|| StoreError::Unavailable(format!("the database told no number of {table}")))?;
+        .ok_or_else(|| StoreError::Unavailable(say::no_counter(table).to_string()))?;
     row.try_get("", "n").map_err(error)
 }
 

@@ -1,6 +1,7 @@
 //! Schema migration, safe while other processes migrate at the same time.
 
 use std::collections::BTreeSet;
+use windrow_words::store as say;
 
 use migration::{Migrator, MigratorTrait};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
@@ -54,9 +55,7 @@ async fn in_mysql(single: &DatabaseConnection) -> Result<(), StoreError> {
         .transpose()
         .map_err(error)?;
     if taken != Some(1) {
-        return Err(StoreError::Unavailable(
-            "another node brings the schema up to date".to_owned(),
-        ));
+        return Err(StoreError::Unavailable(say::migrating().to_string()));
     }
     let done = match is_step_missing(single).await {
         Ok(true) => Migrator::up(single, None).await.map_err(error),

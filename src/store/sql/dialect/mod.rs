@@ -10,6 +10,7 @@
 mod anchor;
 mod batch;
 mod bounded;
+use windrow_words::store as say;
 pub(super) mod counters;
 mod migrate;
 mod mysql;
@@ -288,7 +289,7 @@ pub(super) async fn time(db: &impl ConnectionTrait) -> Result<WallMs, StoreError
         .query_one_raw(Statement::from_string(backend, sql))
         .await
         .map_err(error)?;
-    let row = row.ok_or_else(|| StoreError::Unavailable("the database told no time".to_owned()))?;
+    let row = row.ok_or_else(|| StoreError::Unavailable(say::no_time().to_string()))?;
     Ok(WallMs(row.try_get("", "ms").map_err(error)?))
 }
 

@@ -12,6 +12,7 @@ use sea_orm::sqlx::mysql::{
 };
 use sea_orm::sqlx::{self, ConnectOptions as _, Connection as _, Executor, Row};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+use windrow_words::store as say;
 
 use super::Sort;
 use super::server::{Limits, ServerAddress, nonce, tested};
@@ -102,7 +103,7 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
         "SELECT CAST(@@innodb_flush_log_at_trx_commit AS SIGNED)",
     );
     let row = db.query_one_raw(ask).await.map_err(error)?;
-    let row = row.ok_or_else(|| StoreError::Refused("the database doesn't tell its settings".to_owned()))?;
+    let row = row.ok_or_else(|| StoreError::Refused(say::no_settings().to_string()))?;
     let level: i64 = row.try_get_by_index(0).map_err(error)?;
     Ok(Durability {
         setting: format!("innodb_flush_log_at_trx_commit {level}"),

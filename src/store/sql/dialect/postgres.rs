@@ -4,6 +4,7 @@ use futures_util::future::BoxFuture;
 use sea_orm::sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions, Postgres};
 use sea_orm::sqlx::{self, ConnectOptions as _, Connection as _, Executor, Row};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+use windrow_words::store as say;
 
 use super::Sort;
 use super::server::{Limits, ServerAddress, nonce, tested};
@@ -73,8 +74,7 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
     for name in ["synchronous_commit", "fsync"] {
         let ask = Statement::from_string(DbBackend::Postgres, format!("SHOW {name}"));
         let row = db.query_one_raw(ask).await.map_err(error)?;
-        let row =
-            row.ok_or_else(|| StoreError::Refused("the database doesn't tell its settings".to_owned()))?;
+        let row = row.ok_or_else(|| StoreError::Refused(say::no_settings().to_string()))?;
         settings.push(row.try_get_by_index::<String>(0).map_err(error)?);
     }
     let is_durable = settings.iter().all(|setting| setting != "off");

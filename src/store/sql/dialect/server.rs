@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use windrow_words::store as say;
 
 use futures_util::future::BoxFuture;
 use sea_orm::sqlx;
@@ -200,7 +201,7 @@ async fn knock(address: &ServerAddress, within: Duration) -> Result<(), StoreErr
     let late = || {
         sqlx::Error::Io(std::io::Error::new(
             std::io::ErrorKind::TimedOut,
-            "it didn't answer in time",
+            say::no_answer().english(),
         ))
     };
     let knocked = tokio::time::timeout(within, knocked)

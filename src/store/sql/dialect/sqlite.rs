@@ -3,6 +3,7 @@
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use windrow_words::{Message, store as say};
 
 use sea_orm::sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous};
 use sea_orm::sqlx::{self, Connection, SqliteConnection};
@@ -30,29 +31,23 @@ pub fn restoring(database: &Path) -> PathBuf {
 
 /// Refuses a file that cannot be the database, with a clearer reason than the database's own.
 pub(crate) fn check_file(path: &Path) -> Result<(), StoreError> {
-    let refuse = |why: &str, hint: &str| {
-        Err(StoreError::Refused(format!(
-            "can't use the database {}: {why}; {hint}",
-            path.display()
-        )))
+    let refuse = |why: Message, advice: Message| {
+        let refused = say::database_unusable(path.display().to_string(), why, advice);
+        Err(StoreError::Refused(refused.to_string()))
     };
+    let by_system = |cause: std::io::Error| refuse(say::by_system(cause.to_string()), say::check_path());
     let half = restoring(path);
     if half.exists() {
         // The present file may lack its last commits, which a restore sets aside before it completes.
-        let why = format!("{RESTORE_CUT_OFF}, {} is there", half.display());
-        return refuse(&why, "restore it once more");
+        let why = say::half_restored(RESTORE_CUT_OFF, half.display().to_string());
+        return refuse(why, say::restore_again());
     }
     match std::fs::metadata(path) {
-        Ok(found) if found.is_dir() => refuse("it is a directory", "name a file"),
-        Ok(found) if found.permissions().readonly() => refuse(
-            "it is read-only",
-            "make it writable or use another state directory",
-        ),
+        Ok(found) if found.is_dir() => refuse(say::is_directory(), say::name_a_file()),
+        Ok(found) if found.permissions().readonly() => refuse(say::is_read_only(), say::make_writable()),
         Ok(_) => Ok(()),
-        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
-            make_file(path).or_else(|cause| refuse(&cause.to_string(), "check the path and its permissions"))
-        }
-        Err(cause) => refuse(&cause.to_string(), "check the path and its permissions"),
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => make_file(path).or_else(by_system),
+        Err(cause) => by_system(cause),
     }
 }
 
@@ -119,7 +114,7 @@ async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnectio
     let opened = Database::connect(options).await;
     opened.map_err(|cause| match error(cause) {
         StoreError::Refused(text) => {
-            StoreError::Refused(format!("can't open the database {}: {text}", path.display()))
+            StoreError::Refused(say::cant_open(path.display().to_string(), text).to_string())
         }
         other => other,
     })
@@ -162,7 +157,7 @@ async fn is_whole(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error
 /// Reads back the journal mode and `synchronous` of a connection.
 pub(super) async fn settings(db: &DatabaseConnection) -> Result<(String, i64), StoreError> {
     let ask = |pragma: &str| Statement::from_string(db.get_database_backend(), format!("PRAGMA {pragma}"));
-    let missing = || StoreError::Refused("the database doesn't tell its settings".to_owned());
+    let missing = || StoreError::Refused(say::no_settings().to_string());
     let journal = db
         .query_one_raw(ask("journal_mode"))
         .await

@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use windrow_words::{Message, store as say};
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
@@ -16,18 +17,21 @@ use crate::sql::{ServerAddress, dialect, error};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::durability::Durability;
 
-/// Invariants of every database, each with a query for violations that returns the number of rows and one example.
-const RULES: [(&str, &str); 8] = [
+/// Invariant with a query for violations that returns their number and one example.
+type Rule = (fn() -> Message, &'static str);
+
+/// Invariants of every database.
+const RULES: [Rule; 8] = [
     (
-        "every task has its business",
+        say::rule_business,
         "SELECT COUNT(*) AS n, MIN('t' || id) AS one FROM task WHERE business_id NOT IN (SELECT id FROM business)",
     ),
     (
-        "every shard has its task",
+        say::rule_task,
         "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE task_id NOT IN (SELECT id FROM task)",
     ),
     (
-        "the shards of a task cover its items",
+        say::rule_cover,
         "SELECT COUNT(*) AS n, MIN('t' || id) AS one FROM (SELECT t.id AS id FROM task t \
          LEFT JOIN shard s ON s.task_id = t.id GROUP BY t.id HAVING COUNT(s.task_id) = 0 \
          OR MIN(s.first_index) <> CASE WHEN MAX(t.skip_first) < MAX(t.total) THEN MAX(t.skip_first) ELSE MAX(t.total) END \
@@ -35,28 +39,28 @@ const RULES: [(&str, &str); 8] = [
          - CASE WHEN MAX(t.skip_first) < MAX(t.total) THEN MAX(t.skip_first) ELSE MAX(t.total) END) broken",
     ),
     (
-        "watermark lies within its shard",
+        say::rule_watermark,
         "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE watermark < first_index \
          OR watermark > end_index OR end_index > range_end OR watermark > high_water",
     ),
     (
-        "no shard counts more items than it has",
+        say::rule_counts,
         "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE succeeded < 0 OR skipped < 0 \
          OR failed < 0 OR parked < 0 OR succeeded + skipped + failed > end_index - first_index",
     ),
     (
-        "a finished task has settled every item",
+        say::rule_settled,
         "SELECT COUNT(*) AS n, MIN('t' || t.id) AS one FROM task t JOIN shard s ON s.task_id = t.id \
          WHERE t.status = 'finished' AND (s.watermark <> s.end_index OR s.parked <> 0 \
          OR s.succeeded + s.skipped + s.failed <> s.end_index - s.first_index)",
     ),
     (
-        "every run has its shard",
+        say::rule_run,
         "SELECT COUNT(*) AS n, MIN('t' || r.task_id) AS one FROM run r LEFT JOIN shard s \
          ON s.task_id = r.task_id AND s.shard_no = r.shard_no WHERE s.task_id IS NULL",
     ),
     (
-        "the days of a shard add up",
+        say::rule_days,
         "SELECT COUNT(*) AS n, MIN('t' || s.task_id) AS one FROM shard s LEFT JOIN (SELECT task_id, shard_no, \
          SUM(succeeded) AS succeeded, SUM(skipped) AS skipped, SUM(failed) AS failed FROM shard_day \
          GROUP BY task_id, shard_no) d ON d.task_id = s.task_id AND d.shard_no = s.shard_no \
@@ -95,10 +99,10 @@ pub struct Finding {
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The target file exists already.
-    #[error("{} is there already", .0.display())]
+    #[error("{}", say::exists(.0.display().to_string()))]
     Exists(PathBuf),
     /// The copy cannot be written.
-    #[error("{} can't be written: {cause}", path.display())]
+    #[error("{}", say::not_written(path.display().to_string(), cause.to_string()))]
     Io {
         /// Path of the copy.
         path: PathBuf,
@@ -118,7 +122,7 @@ impl Inspection {
     pub async fn open(path: &Path) -> Result<Inspection, StoreError> {
         let db = dialect::sqlite::look(path).await.map_err(|cause| match cause {
             StoreError::Refused(text) => {
-                StoreError::Refused(format!("can't open the database {}: {text}", path.display()))
+                StoreError::Refused(say::cant_open(path.display().to_string(), text).to_string())
             }
             other => other,
         })?;
@@ -191,15 +195,15 @@ impl Inspection {
         if self.is_file() {
             let faults = self.pragma_faults("integrity_check").await?;
             found.push(Finding {
-                rule: "pages and indexes are sound",
+                rule: say::rule_pages().english(),
                 faults,
             });
             found.push(Finding {
-                rule: "references lead somewhere",
+                rule: say::rule_references().english(),
                 faults: self.dangling().await?,
             });
             found.push(Finding {
-                rule: "nothing acts by itself",
+                rule: say::rule_triggers().english(),
                 faults: self.strangers().await?,
             });
         }
@@ -209,7 +213,7 @@ impl Inspection {
         }
         for (rule, query) in RULES {
             found.push(Finding {
-                rule,
+                rule: rule().english(),
                 faults: self.broken(query).await?.into_iter().collect(),
             });
         }
@@ -253,7 +257,7 @@ impl Inspection {
     async fn copy(&self, part: &Path) -> Result<(), BackupError> {
         let text = part.to_str().ok_or_else(|| BackupError::Io {
             path: part.to_owned(),
-            cause: io::Error::new(ErrorKind::InvalidInput, "SQLite writes to names in UTF-8 only"),
+            cause: io::Error::new(ErrorKind::InvalidInput, say::utf8_only().english()),
         })?;
         let backend = self.db.get_database_backend();
         let statement = Statement::from_sql_and_values(backend, "VACUUM INTO ?", [text.into()]);
@@ -264,8 +268,8 @@ impl Inspection {
         copy.close().await?;
         match faults.first() {
             None if same => Ok(()),
-            None => Err(StoreError::Refused("the copy has another schema".to_owned()).into()),
-            Some(fault) => Err(StoreError::Refused(format!("the copy is damaged: {fault}")).into()),
+            None => Err(StoreError::Refused(say::copy_schema().to_string()).into()),
+            Some(fault) => Err(StoreError::Refused(say::copy_damaged(fault).to_string()).into()),
         }
     }
 
@@ -294,7 +298,7 @@ impl Inspection {
         let told = rows.iter().map(|row| {
             let kind: String = row.try_get_by_index(0).map_err(error)?;
             let name: String = row.try_get_by_index(1).map_err(error)?;
-            Ok(format!("a {kind} that isn't windrow's: {name:?}"))
+            Ok(say::stranger(kind, format!("{name:?}")).to_string())
         });
         told.collect()
     }
@@ -317,7 +321,7 @@ impl Inspection {
         let tables = rows.iter().map(|row| {
             let table: String = row.try_get_by_index(0).map_err(error)?;
             let parent: String = row.try_get_by_index(2).map_err(error)?;
-            Ok(format!("a row of {table} names one of {parent} that isn't there"))
+            Ok(say::dangling(table, parent).to_string())
         });
         tables.collect()
     }
@@ -328,8 +332,8 @@ impl Inspection {
         let count: i64 = row.try_get("", "n").map_err(error)?;
         let one: Option<String> = row.try_get("", "one").map_err(error)?;
         Ok(one.filter(|_| count > 0).map(|one| match count {
-            1 => format!("not so for {one}"),
-            more => format!("not so for {one} and {} more", more - 1),
+            1 => say::broken(one).to_string(),
+            more => say::broken_more(one, more.unsigned_abs() - 1).to_string(),
         }))
     }
 

@@ -181,7 +181,7 @@ fn line(row: data_log::Model) -> Result<DataLogLine, StoreError> {
         code: row.code,
         line: LogLine {
             index: row.idx.map(|index| ItemIndex(index.cast_unsigned())),
-            level: level.ok_or_else(|| damaged("a log level", &row.level.to_string()))?,
+            level: level.ok_or_else(|| damaged("data_log.level", &row.level.to_string()))?,
             message: row.message,
             extra: row.extra,
         },
@@ -199,6 +199,6 @@ fn origin(text: &str) -> Result<LogOrigin, StoreError> {
     match text {
         "business" => Ok(LogOrigin::Business),
         "system" => Ok(LogOrigin::System),
-        _ => Err(damaged("the origin of a line", text)),
+        _ => Err(damaged("data_log.origin", text)),
     }
 }

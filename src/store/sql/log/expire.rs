@@ -1,6 +1,7 @@
 //! Expiry of data log lines, a bounded number at a time, with a count of the dropped ones.
 
 use std::collections::BTreeMap;
+use windrow_words::store as say;
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _, OnConflict};
@@ -137,9 +138,9 @@ async fn delete(transaction: &Transaction, ids: Vec<i64>) -> Result<(), StoreErr
     if deleted == wanted {
         return Ok(());
     }
-    Err(StoreError::Unavailable(format!(
-        "{deleted} of {wanted} lines could be removed"
-    )))
+    Err(StoreError::Unavailable(
+        say::lines_kept(deleted, wanted).to_string(),
+    ))
 }
 
 /// Adds to the number of a task's lines that were dropped.
@@ -178,7 +179,7 @@ pub(crate) async fn dropped(store: &Store, task: TaskId) -> Result<Vec<(DropReas
         let reason = DropReason::ALL
             .into_iter()
             .find(|reason| reason.as_str() == row.reason);
-        let reason = reason.ok_or_else(|| damaged("why lines are gone", &row.reason))?;
+        let reason = reason.ok_or_else(|| damaged("data_log_gap.reason", &row.reason))?;
         found.push((reason, row.n.cast_unsigned()));
     }
     found.sort_unstable();

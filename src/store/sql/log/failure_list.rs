@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use sea_orm::sea_query::Query;
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use windrow_words::store as say;
 
 use crate::sql::entity::{failure_group, item, shard};
 use crate::sql::run::items;
@@ -102,10 +103,9 @@ impl FailureList for Store {
     async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError> {
         use item::Column as C;
         if indexes.len() > AMONG_MAX {
-            return Err(StoreError::Refused(format!(
-                "{} indexes at once; at most {AMONG_MAX}",
-                indexes.len()
-            )));
+            return Err(StoreError::Refused(
+                say::too_many_indexes(indexes.len(), AMONG_MAX).to_string(),
+            ));
         }
         let mut found = Vec::new();
         for chunk in indexes.chunks(INDEXES_PER_STATEMENT) {
@@ -162,7 +162,7 @@ fn recorded(row: item::Model) -> Result<RecordedItem, StoreError> {
         items::RETRYING => RecordedState::Retrying,
         items::PARKED => RecordedState::Parked,
         items::FAILED => RecordedState::Failed,
-        other => return Err(damaged("an item's state", other)),
+        other => return Err(damaged("item.state", other)),
     };
     let charged = items::charged(&row);
     Ok(RecordedItem {

@@ -15,6 +15,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
     CHECKPOINT_SHARDS_MAX, CheckpointAck, RunClose, ShardCheckpoint,
 };
+use windrow_words::store as say;
 
 /// Implements [`windrow_engine::ports::ownership::run_store::RunStore::checkpoint`]: writes the checkpoints in one
 /// transaction, each only if its run still owns the shard.
@@ -23,11 +24,8 @@ pub(crate) async fn checkpoint(
     checkpoints: &[ShardCheckpoint],
 ) -> Result<Vec<CheckpointAck>, StoreError> {
     if checkpoints.len() > CHECKPOINT_SHARDS_MAX {
-        let text = format!(
-            "{} checkpoints at once; at most {CHECKPOINT_SHARDS_MAX}",
-            checkpoints.len()
-        );
-        return Err(StoreError::Refused(text));
+        let text = say::too_many_checkpoints(checkpoints.len(), CHECKPOINT_SHARDS_MAX);
+        return Err(StoreError::Refused(text.to_string()));
     }
     let mut results = Vec::with_capacity(checkpoints.len());
     for checkpoint in checkpoints {

@@ -2,6 +2,7 @@
 //! needed, the second writes and commits. The statements and the locks are those of `claim`.
 
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use windrow_words::store as say;
 
 use crate::sql::entity::{audit, item, run, session, shard_head, task};
 use crate::sql::run::claim::{claimed, find_blob, find_retrying, is_own, raising};
@@ -80,8 +81,9 @@ async fn read(talk: &mut Talk, request: &ClaimRequest) -> Result<Found, StoreErr
         ])
         .await?;
     let [_, task, before, raised, shards, me, last, blob, retrying] = replies.as_slice() else {
-        let text = format!("{} answers to the nine statements of a claim", replies.len());
-        return Err(StoreError::Unavailable(text));
+        return Err(StoreError::Unavailable(
+            say::answers(replies.len(), 9_u32).to_string(),
+        ));
     };
     Ok(Found {
         task: task.one()?,

@@ -187,7 +187,7 @@ pub(crate) fn charged(row: &item::Model) -> u32 {
 /// Parses the failed attempts that a row keeps.
 pub(crate) fn history(text: Option<&str>) -> Result<Vec<AttemptNote>, StoreError> {
     let Some(text) = text else { return Ok(Vec::new()) };
-    serde_json::from_str(text).map_err(|fault| damaged("an item's history", &fault.to_string()))
+    serde_json::from_str(text).map_err(|fault| damaged("item.history", &fault.to_string()))
 }
 
 fn history_text(notes: &[AttemptNote]) -> Result<Option<String>, StoreError> {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use windrow_words::store as say;
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
@@ -31,11 +32,9 @@ impl Store {
     }
 
     fn bytes(&self) -> Result<&Arc<dyn ResultBytes>, StoreError> {
-        self.result_bytes.as_ref().ok_or_else(|| {
-            let text =
-                "results of this store lie in a folder; set results.location as its other nodes have it";
-            StoreError::Refused(text.to_owned())
-        })
+        self.result_bytes
+            .as_ref()
+            .ok_or_else(|| StoreError::Refused(say::results_in_folder().to_string()))
     }
 }
 

@@ -6,6 +6,7 @@ use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, OnConflict, Query};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect,
 };
+use windrow_words::store as say;
 
 use crate::packed;
 use crate::sql::dataset::sweep;
@@ -298,11 +299,9 @@ async fn stored(store: &Store, mut row: result_segment::Model) -> Result<StoredS
         no: row.seg_no.cast_unsigned(),
     };
     let outputs = packed::unpack(&result_place::body(store, &mut row).await?).map_err(|why| {
-        let text = format!(
-            "segment {} of run epoch {} of t{}.{}: {why}",
-            row.seg_no, row.epoch, row.task_id, row.shard_no
-        );
-        damaged("results", &text)
+        let shard = format!("t{}.{}", row.task_id, row.shard_no);
+        let text = say::segment(row.seg_no.to_string(), row.epoch.to_string(), shard, why);
+        damaged("results", &text.to_string())
     })?;
     Ok(StoredSegment { place, outputs })
 }

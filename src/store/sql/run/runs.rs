@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use windrow_words::store as say;
 
 use crate::sql::dialect::{CHECKPOINT_MAX, settled};
 use crate::sql::entity::{item, shard_head, task};
@@ -76,9 +77,9 @@ impl RunStore for Store {
 
     async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
         let (row, shards) = task_and_shards(self, shard).await?;
-        let row = row.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
+        let row = row.ok_or_else(|| StoreError::Refused(say::no_task(shard.task.to_string()).to_string()))?;
         let own = shards.iter().find(|row| row.shard_no == words::shard_no(shard));
-        let own = own.ok_or_else(|| StoreError::Refused(format!("there is no shard {shard}")))?;
+        let own = own.ok_or_else(|| StoreError::Refused(say::no_shard(shard.to_string()).to_string()))?;
         let attributes = spec::read(&row)?;
         let share = Share::read(own.rate_share);
         // A task's only shard has no share. The last one left has the whole rate, but still has others beside it.

@@ -7,6 +7,7 @@ use sea_orm::{
     ActiveModelTrait, ColumnTrait, Condition, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
     QuerySelect,
 };
+use windrow_words::store as say;
 
 use super::{change, in_the_way, lock, rows, standing, view};
 use crate::sql::entity::{fire, schedule, task};
@@ -19,10 +20,6 @@ use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::schedules::store::{
     Agenda, CLOCK_SLACK, Due, FireKind, FireOutcome, Fired, skipped_for,
 };
-
-/// Note of a fire that is skipped although no task of its schedule blocks it.
-const CROWDED: &str = "too many tasks of the schedule were about to be made";
-pub(super) const SUPERSEDED: &str = "a newer fire took its place";
 
 /// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::agenda`]; schedules armed by a clock that was
 /// ahead are due too.
@@ -110,8 +107,7 @@ async fn mend(
             next_fire: next,
             ..before.clone()
         };
-        let reason = "its next fire was set by a database clock that was ahead; it was computed anew";
-        let actor = Actor::windrow(Some(reason.to_owned()));
+        let actor = Actor::windrow(Some(say::rearmed().to_string()));
         change::record(
             &transaction,
             ("schedule.rearm", &after),
@@ -172,7 +168,7 @@ async fn write(
                 .iter_mut()
                 .filter(|row| row.outcome == FireOutcome::Queued.as_str())
             {
-                *earlier = skipped(earlier, SUPERSEDED, now);
+                *earlier = skipped(earlier, say::superseded().english(), now);
             }
         }
         let mut fire = row(id, *time, FireKind::Scheduled, *outcome, now);
@@ -214,7 +210,7 @@ pub(super) fn row(
         Outcome::Make => (FireOutcome::Pending, None),
         Outcome::Queue | Outcome::Supersede => (FireOutcome::Queued, None),
         Outcome::SkipOverlap => (FireOutcome::Skipped, None),
-        Outcome::SkipCrowded => (FireOutcome::Skipped, Some(CROWDED)),
+        Outcome::SkipCrowded => (FireOutcome::Skipped, Some(say::crowded().english())),
     };
     rows::decided(id, time, (kind, outcome), note, now)
 }
@@ -238,7 +234,7 @@ pub(super) async fn supersede(
     fire::Entity::update_many()
         .col_expr(C::Outcome, Expr::value(FireOutcome::Skipped.as_str()))
         .col_expr(C::SettledAt, Expr::value(now.0))
-        .col_expr(C::Note, Expr::value(SUPERSEDED))
+        .col_expr(C::Note, Expr::value(say::superseded().english()))
         .filter(C::ScheduleId.eq(id.0))
         .filter(C::Outcome.eq(FireOutcome::Queued.as_str()))
         .filter(C::Kind.ne(FireKind::Backfilled.as_str()))

@@ -194,7 +194,7 @@ async fn list(
 
 async fn view(db: &impl ConnectionTrait, row: &schedule::Model) -> Result<Schedule, StoreError> {
     let owner = business::Entity::find_by_id(row.business_id).row(db).await?;
-    let owner = owner.ok_or_else(|| damaged("the business of a schedule", &row.business_id.to_string()))?;
+    let owner = owner.ok_or_else(|| damaged("schedule.business_id", &row.business_id.to_string()))?;
     rows::view(row, owner.slug)
 }
 

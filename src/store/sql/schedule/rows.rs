@@ -40,18 +40,17 @@ pub(super) fn spec(row: &schedule::Model) -> Result<Spec, StoreError> {
         start: row.start_at.map(WallMs),
         end: row.end_at.map(WallMs),
         jitter: millis(row.jitter_ms),
-        overlap: Overlap::parse(&row.overlap)
-            .ok_or_else(|| damaged("the overlap of a schedule", &row.overlap))?,
-        missed: missed.map_err(|_| damaged("what a schedule misses", &row.missed))?,
+        overlap: Overlap::parse(&row.overlap).ok_or_else(|| damaged("schedule.overlap", &row.overlap))?,
+        missed: missed.map_err(|_| damaged("schedule.missed", &row.missed))?,
     })
 }
 
 fn timing(row: &schedule::Model) -> Result<Timing, StoreError> {
-    let fault = |fault: SpecFault| damaged("when a schedule fires", &fault.what);
+    let fault = |fault: SpecFault| damaged("schedule.timing", &fault.what);
     match (&row.cron, &row.zone, row.every_ms) {
         (Some(cron), Some(zone), None) => Cron::parse(cron, zone).map(Timing::Cron).map_err(fault),
         (None, None, Some(every)) => Timing::every(millis(every)).map_err(fault),
-        _ => Err(damaged("when a schedule fires", &ScheduleId(row.id).to_string())),
+        _ => Err(damaged("schedule.timing", &ScheduleId(row.id).to_string())),
     }
 }
 
@@ -121,7 +120,7 @@ pub(super) fn fire_view(row: fire::Model) -> Result<Fire, StoreError> {
         schedule: ScheduleId(row.schedule_id),
         time: WallMs(row.fire_time),
         kind: kind(&row)?,
-        outcome: FireOutcome::parse(&row.outcome).ok_or_else(|| damaged("an outcome", &row.outcome))?,
+        outcome: FireOutcome::parse(&row.outcome).ok_or_else(|| damaged("fire.outcome", &row.outcome))?,
         task: row.task_id.map(TaskId),
         last: WallMs(row.last_time),
         count: row.fire_count.cast_unsigned(),
@@ -140,7 +139,7 @@ pub(super) fn publishes(row: &fire::Model) -> Result<bool, StoreError> {
 }
 
 pub(super) fn kind(row: &fire::Model) -> Result<FireKind, StoreError> {
-    FireKind::parse(&row.kind).ok_or_else(|| damaged("the kind of a fire", &row.kind))
+    FireKind::parse(&row.kind).ok_or_else(|| damaged("fire.kind", &row.kind))
 }
 
 /// Builds the row of a fire that is decided now.

@@ -233,8 +233,7 @@ pub(crate) async fn forget(transaction: &Transaction, session: &str) -> Result<(
 fn read(row: limit_part::Model) -> Result<Row, StoreError> {
     let amount =
         |stored: Option<i64>| Amount::at_most(stored.map(|number| u64::try_from(number).unwrap_or(0)));
-    let demand =
-        serde_json::from_str(&row.demand).map_err(|_| damaged("what runs want of a limit", &row.demand));
+    let demand = serde_json::from_str(&row.demand).map_err(|_| damaged("limit_share.demand", &row.demand));
     Ok(Row {
         session: SessionId(words::uuid(&row.session_id)?),
         seat: row.seat.cast_unsigned(),
@@ -250,5 +249,5 @@ fn read(row: limit_part::Model) -> Result<Row, StoreError> {
 
 /// Parses the limits of a business from their stored form.
 pub(crate) fn limits_of(text: &str) -> Result<BusinessLimits, StoreError> {
-    serde_json::from_str(text).map_err(|fault| damaged("a business's limits", &fault.to_string()))
+    serde_json::from_str(text).map_err(|fault| damaged("business.limits", &fault.to_string()))
 }

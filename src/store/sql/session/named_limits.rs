@@ -206,11 +206,11 @@ pub(crate) fn bounds(row: &named_limit::Model) -> Result<Bounds, StoreError> {
     let rate = row
         .rate
         .as_ref()
-        .map(|text| text.parse().map_err(|_| damaged("the rate of a limit", text)));
+        .map(|text| text.parse().map_err(|_| damaged("named_limit.rate", text)));
     let concurrency = row.concurrency.map(|number| {
         let fits = u32::try_from(number).ok().and_then(NonZeroU32::new);
         fits.map(NonZeroU32::get)
-            .ok_or_else(|| damaged("the concurrency of a limit", &number.to_string()))
+            .ok_or_else(|| damaged("named_limit.concurrency", &number.to_string()))
     });
     Ok(Bounds {
         rate: rate.transpose()?,
@@ -316,7 +316,7 @@ async fn tasks(
         Ok(LimitedTask {
             id: TaskId(row.id),
             business: owners.get(&row.business_id).cloned().unwrap_or_default(),
-            status: Status::parse(&row.status).ok_or_else(|| damaged("a status", &row.status))?,
+            status: Status::parse(&row.status).ok_or_else(|| damaged("status", &row.status))?,
         })
     };
     found.into_iter().map(task).collect()

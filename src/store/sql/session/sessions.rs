@@ -278,7 +278,7 @@ fn owned(row: &shard_head::Model) -> Option<OwnedShard> {
     let claim = row
         .claim_id
         .as_deref()
-        .ok_or_else(|| damaged("the claim of an owned shard", ""));
+        .ok_or_else(|| damaged("shard.claim_id", ""));
     let claim = words::readable("shard", claim.and_then(words::uuid))?;
     let desired = words::readable("shard", words::desired(&row.desired));
     Some(OwnedShard {

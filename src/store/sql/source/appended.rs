@@ -227,7 +227,7 @@ async fn blocks(
 }
 
 fn stored(row: appended::Model) -> Result<StoredBlock, StoreError> {
-    let rows = String::from_utf8(row.body).map_err(|fault| damaged("appended items", &fault.to_string()))?;
+    let rows = String::from_utf8(row.body).map_err(|fault| damaged("appended.body", &fault.to_string()))?;
     Ok(StoredBlock {
         first: words::index(row.first_index),
         rows,

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use windrow_words::store as say;
 
 use crate::sql::entity::{source, source_index};
 use crate::sql::{Fetch, Run, Store, Transaction, damaged, error, settled, words};
@@ -85,7 +86,9 @@ fn row(indexed: &IndexedSource, parts: usize) -> Result<source::ActiveModel, Sto
         row_count: Set(indexed.rows.cast_signed()),
         column_names: Set(columns.map_err(|cause| StoreError::Refused(format!("columns: {cause}")))?),
         stride: Set(indexed.stride.cast_signed()),
-        part_count: Set(i32::try_from(parts).map_err(|_| StoreError::Refused("too many parts".to_owned()))?),
+        part_count: Set(
+            i32::try_from(parts).map_err(|_| StoreError::Refused(say::too_many_parts().to_string()))?
+        ),
     })
 }
 
@@ -99,7 +102,7 @@ fn indexed(row: source::Model) -> Result<IndexedSource, StoreError> {
         modified_ns: row.modified_ns,
         checksum: row.checksum.cast_unsigned(),
         rows: row.row_count.cast_unsigned(),
-        columns: columns.map_err(|_| damaged("column names", &row.column_names))?,
+        columns: columns.map_err(|_| damaged("source.column_names", &row.column_names))?,
         stride: row.stride.cast_unsigned(),
     })
 }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use windrow_words::store as say;
 
 use crate::sql::dialect::whole_sum;
 use crate::sql::entity::{source, source_index, upload, upload_chunk};
@@ -167,7 +168,7 @@ impl UploadStore for Store {
 }
 
 fn not_open(id: UploadId) -> StoreError {
-    StoreError::Refused(format!("{id} isn't open, or not whole"))
+    StoreError::Refused(say::upload_not_open(id.to_string()).to_string())
 }
 
 /// Accepts a repeated part, since the answer to the first request may have been lost. Refuses anything else.
@@ -237,7 +238,7 @@ fn shown(row: upload::Model) -> Result<Upload, StoreError> {
     let state = match row.state.as_str() {
         OPEN => UploadState::Open,
         READY => UploadState::Ready,
-        other => return Err(damaged("the state of an upload", other)),
+        other => return Err(damaged("upload.state", other)),
     };
     Ok(Upload {
         id: UploadId(row.id),

@@ -122,7 +122,7 @@ impl Found {
             .rows(snapshot)
             .await?;
         let known = |row: Count| {
-            let status = Status::parse(&row.status).ok_or_else(|| damaged("a task's status", &row.status))?;
+            let status = Status::parse(&row.status).ok_or_else(|| damaged("task.status", &row.status))?;
             let day = UtcDay::of(WallMs(row.day_start));
             Ok((row.business_id, day, status, row.tasks.cast_unsigned()))
         };

@@ -57,7 +57,7 @@ impl StatisticsStore for Store {
         let totals = |(succeeded, skipped, failed, id)| {
             let row = rows
                 .remove(&id)
-                .ok_or_else(|| damaged("the task of a day", &id.to_string()))?;
+                .ok_or_else(|| damaged("task_day.task_id", &id.to_string()))?;
             totals(row, &slugs, settled(succeeded, skipped, failed))
         };
         sums.into_iter().map(totals).collect()
@@ -98,7 +98,7 @@ async fn slugs(snapshot: &Transaction, period: &Period) -> Result<HashMap<i64, S
 
 fn slug(slugs: &HashMap<i64, String>, business: i64) -> Result<String, StoreError> {
     let slug = slugs.get(&business).cloned();
-    slug.ok_or_else(|| damaged("the business of a task", &business.to_string()))
+    slug.ok_or_else(|| damaged("task.business_id", &business.to_string()))
 }
 
 /// Returns the row ids of the businesses that are asked for; `None` means all.

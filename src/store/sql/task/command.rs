@@ -1,6 +1,7 @@
 //! Execution of commands: the task's life decides their effect, one transaction writes it.
 
 use std::sync::Arc;
+use windrow_words::store as say;
 
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
@@ -100,8 +101,7 @@ async fn obey(
     };
     let deeds = held.life.obey(command, &around)?;
     if store.vault.is_none() && deeds.call.is_some() {
-        let text = "this store was opened without the node's key, which seals the token of a prepare hook";
-        return Err(StoreError::Refused(text.to_owned()).into());
+        return Err(StoreError::Refused(say::no_key_for_token().to_string()).into());
     }
     Ok(deeds)
 }

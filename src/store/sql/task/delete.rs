@@ -2,6 +2,7 @@
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder, QuerySelect};
+use windrow_words::store as say;
 
 use crate::sql::archive;
 use crate::sql::dataset::sweep;
@@ -129,10 +130,7 @@ async fn mark(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError
     let row = deletable(&transaction, id).await?;
     let marked = task::Entity::update_many()
         .col_expr(C::StatusReason, Expr::value(DELETING))
-        .col_expr(
-            C::StatusText,
-            Expr::value("it is being deleted; what is shown of it isn't whole"),
-        )
+        .col_expr(C::StatusText, Expr::value(say::deleting().english()))
         .col_expr(C::Name, Expr::value(None::<String>))
         .col_expr(C::Version, Expr::value(row.version + 1))
         .col_expr(C::UpdatedAt, Expr::value(now.0))
@@ -141,7 +139,7 @@ async fn mark(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError
         .run(&transaction)
         .await?;
     if marked != 1 {
-        return Err(StoreError::Unavailable(format!("{id} was changed at the same time")).into());
+        return Err(StoreError::Unavailable(say::changed_meanwhile(id.to_string()).to_string()).into());
     }
     Ok(transaction.commit().await?)
 }
@@ -205,7 +203,7 @@ async fn last(store: &Store, id: TaskId, write: &Write, now: WallMs) -> Result<(
     let row = deletable(&transaction, id).await?;
     let db = &transaction;
     let owner = business::Entity::find_by_id(row.business_id).row(db).await?;
-    let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
+    let owner = owner.ok_or_else(|| damaged("task.business_id", &row.business_id.to_string()))?;
     days::fold(db, &row, &owner.slug).await?;
     clear_rest(db, id).await?;
     task::Entity::delete_by_id(id.0).run(db).await?;

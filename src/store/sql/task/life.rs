@@ -2,6 +2,7 @@
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, Iterable, QueryFilter};
+use windrow_words::store as say;
 
 use crate::sql::business::outbox;
 use crate::sql::dataset::begin;
@@ -66,7 +67,7 @@ impl Held {
     pub(crate) async fn listener(&self, transaction: &Transaction) -> Result<Listener, StoreError> {
         let id = self.row.business_id;
         let owner = business::Entity::find_by_id(id).row(transaction).await?;
-        let owner = owner.ok_or_else(|| damaged("the business of a task", &id.to_string()))?;
+        let owner = owner.ok_or_else(|| damaged("task.business_id", &id.to_string()))?;
         let hooks = match owner.hooks.unwrap_or_default().trim() {
             "" | "null" => Ok(Default::default()),
             text => serde_json::from_str(text).map_err(|fault| damaged("hooks", &fault.to_string())),
@@ -403,10 +404,9 @@ async fn write_shards(
         let update = shard::Entity::update_many().set(change).filter(of_task());
         let done = update.filter(C::ShardNo.is_in(shards)).run(transaction).await?;
         if done != expected {
-            return Err(StoreError::Unavailable(format!(
-                "a shard of {} was changed",
-                after.id
-            )));
+            return Err(StoreError::Unavailable(
+                say::shard_changed(after.id.to_string()).to_string(),
+            ));
         }
     }
     Ok(())

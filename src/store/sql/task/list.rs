@@ -192,8 +192,8 @@ async fn views<C: sea_orm::ConnectionTrait>(
     rows.into_iter()
         .map(|row| {
             let slug = slugs.get(&row.business_id).cloned();
-            let slug = slug
-                .ok_or_else(|| crate::sql::damaged("the business of a task", &row.business_id.to_string()))?;
+            let slug =
+                slug.ok_or_else(|| crate::sql::damaged("task.business_id", &row.business_id.to_string()))?;
             let shards = of_task.remove(&row.id).unwrap_or_default();
             view::together(row, slug, &shards)
         })

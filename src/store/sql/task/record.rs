@@ -2,6 +2,7 @@
 
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, Select, UpdateMany};
+use windrow_words::store as say;
 
 use crate::sql::entity::{audit, shard_head, task};
 use crate::sql::{Fetch, Run, Transaction, damaged};
@@ -13,7 +14,7 @@ use windrow_engine::ports::tasks::store::Actor;
 /// Loads a task that must exist, because one of its shards does.
 pub(crate) async fn load(transaction: &Transaction, id: TaskId) -> Result<task::Model, StoreError> {
     let found = task::Entity::find_by_id(id.0).row(transaction).await?;
-    found.ok_or_else(|| damaged("the task of a shard", &id.to_string()))
+    found.ok_or_else(|| damaged("shard.task_id", &id.to_string()))
 }
 
 /// Returns the shards of a task in index order.
@@ -41,10 +42,9 @@ pub(crate) async fn save(
     let saved = saving(task, now).run(transaction).await?;
     match saved {
         1 => Ok(()),
-        _ => Err(StoreError::Unavailable(format!(
-            "{} was changed at the same time",
-            TaskId(task.id)
-        ))),
+        _ => Err(StoreError::Unavailable(
+            say::changed_meanwhile(TaskId(task.id).to_string()).to_string(),
+        )),
     }
 }
 

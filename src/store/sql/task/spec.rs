@@ -14,8 +14,7 @@ pub(crate) const LINE: [task::Column; 2] = [task::Column::Priority, task::Column
 
 /// Reads the attributes from a row.
 pub(crate) fn read(row: &task::Model) -> Result<TaskSpec, StoreError> {
-    let rest: TaskSpec =
-        serde_json::from_str(&row.spec).map_err(|_| damaged("the attributes of a task", &row.spec))?;
+    let rest: TaskSpec = serde_json::from_str(&row.spec).map_err(|_| damaged("task.spec", &row.spec))?;
     Ok(TaskSpec {
         name: row.name.clone(),
         skip_first: words::index(row.skip_first),

@@ -3,6 +3,7 @@
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait as _,
 };
+use windrow_words::store as say;
 
 use crate::sql::entity::{business, session, shard_head, task};
 use crate::sql::task::{life, record};
@@ -15,7 +16,7 @@ use windrow_engine::ports::tasks::store::{FireKey, TaskView};
 /// Builds the view of a task, reading what its row doesn't contain.
 pub(crate) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result<TaskView, StoreError> {
     let owner = business::Entity::find_by_id(row.business_id).row(db).await?;
-    let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
+    let owner = owner.ok_or_else(|| damaged("task.business_id", &row.business_id.to_string()))?;
     let shards = shard_head::Entity::find()
         .filter(shard_head::Column::TaskId.eq(row.id))
         .order_by_asc(shard_head::Column::FirstIndex)
@@ -57,14 +58,15 @@ pub(crate) async fn read_batch(mut talk: Talk, id: TaskId) -> Result<Option<Task
         ])
         .await?;
     let [row, owner, shards, sessions, _] = replies.as_slice() else {
-        let text = format!("{} answers to the four reads of a task", replies.len());
-        return Err(StoreError::Unavailable(text));
+        return Err(StoreError::Unavailable(
+            say::answers(replies.len(), 5_u32).to_string(),
+        ));
     };
     let Some(row) = row.one::<task::Model>()? else {
         return Ok(None);
     };
     let owner: Option<business::Model> = owner.one()?;
-    let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
+    let owner = owner.ok_or_else(|| damaged("task.business_id", &row.business_id.to_string()))?;
     let mut task = together(row, owner.slug, &shards.all::<shard_head::Model>()?)?;
     name(&mut task, &sessions.all()?);
     Ok(Some(task))

@@ -268,8 +268,8 @@ impl Leaf {
     }
 
     /// Sets the actor's activity and its status text.
-    pub(crate) fn say(&self, activity: Activity, text: impl Into<String>) {
-        *lock(&self.entry.text) = (activity, text.into());
+    pub(crate) fn say(&self, activity: Activity, text: impl std::fmt::Display) {
+        *lock(&self.entry.text) = (activity, text.to_string());
     }
 
     /// Removes the actor from the tree and logs its end, unless a newer one has its path.

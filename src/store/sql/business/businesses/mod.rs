@@ -8,6 +8,7 @@ use sea_orm::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use windrow_words::store as say;
 
 use crate::sql::entity::{audit, business};
 use crate::sql::session::named_limits;
@@ -165,7 +166,7 @@ fn of_slug(slug: &str) -> sea_orm::Select<business::Entity> {
 
 async fn load(transaction: &Transaction, slug: &str) -> Result<Business, StoreError> {
     let row = find(transaction, slug).await?;
-    view(row.ok_or_else(|| damaged("a business that was just written", slug))?)
+    view(row.ok_or_else(|| damaged("business", slug))?)
 }
 
 /// Fails if a business names a limit that does not exist.
@@ -233,10 +234,9 @@ async fn update(
         .await?;
     match written {
         1 => Ok(()),
-        _ => Err(StoreError::Unavailable(format!(
-            "{} was changed at the same time",
-            before.slug
-        ))),
+        _ => Err(StoreError::Unavailable(
+            say::changed_meanwhile(&before.slug).to_string(),
+        )),
     }
 }
 
