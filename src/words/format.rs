@@ -53,7 +53,7 @@ fn parts(large: (u64, &str), small: (u64, &str)) -> String {
 
 /// Returns a size in decimal units: `812 B`, `41.2 MB`.
 pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1000 {
         return format!("{bytes} B");
     }

@@ -10,16 +10,36 @@ mod format;
 mod message;
 mod template;
 
+pub mod advice;
+pub mod capacity;
+pub mod cause;
+pub mod checkpoint;
+pub mod execution;
 pub mod explain;
 pub mod handler;
+pub mod life;
+pub mod list;
+pub mod status;
 
-pub use arg::{Arg, Count, Text};
+pub use arg::{Arg, Count, Rate, Share, Text};
 pub use format::{bytes, count, counted, rate, share, span};
 pub use message::{Form, Message};
 
 /// Every form of every area, in the order of the source.
 pub fn catalog() -> impl Iterator<Item = &'static Form> {
-    [explain::FORMS, handler::FORMS].into_iter().flatten().copied()
+    let areas = [
+        advice::FORMS,
+        capacity::FORMS,
+        cause::FORMS,
+        checkpoint::FORMS,
+        execution::FORMS,
+        explain::FORMS,
+        handler::FORMS,
+        life::FORMS,
+        list::FORMS,
+        status::FORMS,
+    ];
+    areas.into_iter().flatten().copied()
 }
 
 #[cfg(test)]

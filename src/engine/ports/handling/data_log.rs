@@ -9,7 +9,7 @@ use crate::ports::handling::handler::{LogLevel, LogLine};
 use windrow_core::handler::journal::Entry;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::ItemTrouble;
-use windrow_core::life::succession::again;
+use windrow_core::life::succession::left;
 
 /// A line with where and when it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl DataLogLine {
             } else {
                 LogLevel::Warn
             },
-            message: entry.message,
+            message: entry.message.to_string(),
             extra: None,
         };
         DataLogLine::of_system(shard, at, Some(entry.code), line)
@@ -73,11 +73,10 @@ impl DataLogLine {
 
     /// The system's line about a shard whose run another node left: `from` is that node, and how long it was silent.
     pub fn taken_over(shard: ShardId, at: WallMs, from: &str, may_repeat: u64) -> DataLogLine {
-        let again = again(may_repeat);
         let line = LogLine {
             index: None,
             level: LogLevel::Warn,
-            message: format!("shard {} was taken over from {from}{again}", shard.no),
+            message: left(shard.no, from, may_repeat).to_string(),
             extra: None,
         };
         DataLogLine::of_system(shard, at, Some(TAKEN_OVER.to_owned()), line)
