@@ -46,8 +46,8 @@ pub struct HandlerState {
     pub last_error: Option<LastError>,
     /// Same as in the task.
     pub status_text: Option<String>,
-    /// The same as a message, if it is about the handler.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The same as a message, if it is about the handler; null otherwise, so that an event replaces an earlier one.
+    #[serde(default)]
     pub status_text_message: Option<Message>,
 }
 

@@ -21,7 +21,7 @@ messages! { "cause";
     single_file() "one at a time" "逐个进行";
     limit() "shared limit" "共享限额";
     handler_down() "handler down" "处理器不可用";
-    results_unsaved() "results unsaved" "结果未保存";
+    results_unsaved() "results unwritten" "结果未写入";
     items() "waiting for items" "等待条目";
     retries() "repeated attempts" "重复尝试";
     returned() "sent too late" "来不及发出";

@@ -20,11 +20,11 @@ messages! { "execution";
         "the canary of {items#item} is done: {succeeded} succeeded, {skipped} skipped, {failed} failed, and any failure stops it; start the task to continue"
         "{items} 个条目的试跑已完成：成功 {succeeded}，跳过 {skipped}，失败 {failed}，有失败即停止；启动任务以继续";
     too_many_attempts_fail(allowed: Rate, window: Span, last: Message)
-        "more than {allowed} attempts failed over {window}; last error {last}"
-        "{window} 内失败的尝试超过 {allowed}；最近的错误 {last}";
+        "attempts failed faster than {allowed} over {window}; last error {last}"
+        "{window} 内失败的尝试快于 {allowed}；最近的错误 {last}";
     most_attempts_fail(allowed: Rate, window: Span, last: Message)
-        "more than {allowed} attempts failed over {window}, and more than succeeded; last error {last}"
-        "{window} 内失败的尝试超过 {allowed}，且多于成功的；最近的错误 {last}";
+        "attempts failed faster than {allowed} over {window}, and more than succeeded; last error {last}"
+        "{window} 内失败的尝试快于 {allowed}，且多于成功的；最近的错误 {last}";
     too_many_items_fail(failed: Count, last: Message)
         "{failed#item} failed, more than the error budget allows; {last}" "失败 {failed} 个条目，超出错误预算；{last}";
     last_code(code: Text) "the last with {code}" "最近一个是 {code}";

@@ -17,10 +17,10 @@ messages! { "explain";
     unreachable(shards: Count, of: Count, nodes: Text)
         "{shards} of {of#shard} unreachable: {nodes}" "{of} 个分片中有 {shards} 个联系不上：{nodes}";
     owner_unreachable(node: Text, why: Text)
-        "{node} runs the task but does not respond: {why}" "运行任务的节点 {node} 没有响应：{why}";
+        "{node} runs it but can't be reached: {why}" "运行它的节点 {node} 联系不上：{why}";
     will_be_taken_over()
-        "if it is gone, another node takes over automatically" "若它已不在，其他节点会自动接管";
-    redis_lost(why: Text) "this node has lost Redis: {why}" "此节点连不上 Redis：{why}";
+        "if that node is gone, another node takes it over" "若它已不在，其他节点会自动接管";
+    redis_lost(why: Text) "this node can't reach Redis: {why}" "此节点连不上 Redis：{why}";
     run_just_started()
         "its run there has just started; check again in a few seconds" "那里的运行刚开始，请过几秒再看";
     skips(items: Count)

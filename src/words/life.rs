@@ -24,7 +24,6 @@ messages! { "life";
         "{node} stopped responding and was fenced; other nodes may take its shards" "{node} 停止响应，已被隔离；其他节点可接管其分片";
 
     released() "handed over: any node may take it" "已交出：任何节点都可接手";
-    done() "done" "已完成";
     owner_gone()
         "the node that ran it is gone; it resumes from its last checkpoint once a node takes it"
         "运行它的节点已不在；有节点接手后从最近的检查点继续";

@@ -246,7 +246,7 @@ fn the_reason_for_waiting_stays_the_same_while_others_come_and_go() {
     assert_eq!(before.waiting_text(), after.waiting_text());
     assert_eq!(
         after.waiting_text().to_string(),
-        "it needs 500/s; too much of the node's 1000/s is taken by other tasks"
+        "it needs 500/s; too much of the node's 1000/s is used by other tasks"
     );
 }
 

@@ -80,7 +80,7 @@ fn widowed(settled: u64) -> Facts {
 }
 
 const WIDOWED: &str = "1 of 3 shards unreachable: n3 (Connection refused); \
-                       if it is gone, another node takes over automatically";
+                       if that node is gone, another node takes it over";
 
 /// The sentences, as people see them.
 fn why(explanation: &Explanation) -> String {
