@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::message::Message;
 use crate::task::{HandlerDown, LastError, TaskCounts, TaskPace};
 
 /// `status` event: a task changed its status.
@@ -45,6 +46,9 @@ pub struct HandlerState {
     pub last_error: Option<LastError>,
     /// Same as in the task.
     pub status_text: Option<String>,
+    /// The same as a message, if it is about the handler; null otherwise, so that an event replaces an earlier one.
+    #[serde(default)]
+    pub status_text_message: Option<Message>,
 }
 
 /// `stats` event: the changing numbers of a task.

@@ -16,6 +16,10 @@ pub enum Arg {
     Count(u64),
     /// Span of time, written by [`crate::span`].
     Span(Duration),
+    /// Items per second.
+    Rate(f64),
+    /// Share of a whole, 0 to 1, written as a percentage.
+    Share(f64),
     /// Text that is no language: a name, a code, a setting, the words of a vendor.
     Text(Cow<'static, str>),
     /// Message inside of another.
@@ -25,6 +29,14 @@ pub enum Arg {
 /// Whole number as an argument, from any width.
 #[derive(Clone, Copy, Debug)]
 pub struct Count(pub u64);
+
+/// Items per second as an argument.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate(pub f64);
+
+/// Share of a whole as an argument, 0 to 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Share(pub f64);
 
 /// Text as an argument: a name, a code, a setting, the words of a vendor.
 #[derive(Clone, Debug)]
@@ -46,6 +58,14 @@ from! { Count:
     usize, number => number as u64;
 }
 
+from! { Rate:
+    f64, per_second => per_second;
+}
+
+from! { Share:
+    f64, share => share;
+}
+
 from! { Text:
     &str, text => Cow::Owned(text.to_owned());
     String, text => Cow::Owned(text);
@@ -56,6 +76,18 @@ from! { Text:
 impl From<Count> for Arg {
     fn from(count: Count) -> Arg {
         Arg::Count(count.0)
+    }
+}
+
+impl From<Rate> for Arg {
+    fn from(rate: Rate) -> Arg {
+        Arg::Rate(rate.0)
+    }
+}
+
+impl From<Share> for Arg {
+    fn from(share: Share) -> Arg {
+        Arg::Share(share.0)
     }
 }
 
@@ -82,24 +114,30 @@ impl fmt::Display for Arg {
         match self {
             Arg::Count(number) => f.write_str(&format::count(*number)),
             Arg::Span(span) => f.write_str(&format::span(*span)),
+            Arg::Rate(per_second) => f.write_str(&format::rate(*per_second)),
+            Arg::Share(share) => f.write_str(&format::share(*share)),
             Arg::Text(text) => f.write_str(text),
             Arg::Message(message) => message.fmt(f),
         }
     }
 }
 
-/// A number, a text, `{"seconds": 2.5}`, or a message as `{"code", "args", "text"}`.
+/// A number, a text, `{"seconds": 2.5}`, `{"per_second": 12.5}`, `{"share": 0.42}`, or a message as
+/// `{"code", "args", "text"}`.
 impl Serialize for Arg {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let one = |serializer: S, name: &str, value: f64| {
+            let mut map = serializer.serialize_map(Some(1))?;
+            map.serialize_entry(name, &value)?;
+            map.end()
+        };
         match self {
             Arg::Count(number) => serializer.serialize_u64(*number),
             Arg::Text(text) => serializer.serialize_str(text),
             Arg::Message(message) => message.serialize(serializer),
-            Arg::Span(span) => {
-                let mut map = serializer.serialize_map(Some(1))?;
-                map.serialize_entry("seconds", &span.as_secs_f64())?;
-                map.end()
-            }
+            Arg::Span(span) => one(serializer, "seconds", span.as_secs_f64()),
+            Arg::Rate(per_second) => one(serializer, "per_second", *per_second),
+            Arg::Share(share) => one(serializer, "share", *share),
         }
     }
 }

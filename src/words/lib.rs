@@ -10,36 +10,50 @@ mod format;
 mod message;
 mod template;
 
+pub mod advice;
 pub mod business;
+pub mod capacity;
+pub mod cause;
+pub mod checkpoint;
 pub mod engine;
+pub mod execution;
 pub mod explain;
 pub mod handler;
+pub mod life;
+pub mod list;
 pub mod request;
 pub mod schedule;
 pub mod settings;
+pub mod status;
 pub mod store;
 pub mod task;
 
-pub use arg::{Arg, Count, Text};
+pub use arg::{Arg, Count, Rate, Share, Text};
 pub use format::{bytes, count, counted, rate, share, span};
 pub use message::{Form, Message};
 
 /// Every form of every area, in the order of the source.
 pub fn catalog() -> impl Iterator<Item = &'static Form> {
-    [
+    let areas = [
+        advice::FORMS,
+        business::FORMS,
+        capacity::FORMS,
+        cause::FORMS,
+        checkpoint::FORMS,
+        engine::FORMS,
+        execution::FORMS,
         explain::FORMS,
         handler::FORMS,
-        business::FORMS,
-        engine::FORMS,
+        life::FORMS,
+        list::FORMS,
         request::FORMS,
         schedule::FORMS,
         settings::FORMS,
+        status::FORMS,
         store::FORMS,
         task::FORMS,
-    ]
-    .into_iter()
-    .flatten()
-    .copied()
+    ];
+    areas.into_iter().flatten().copied()
 }
 
 #[cfg(test)]

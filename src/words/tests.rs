@@ -38,7 +38,11 @@ fn chinese_has_no_english_words_but_settings_and_commands() {
             .chinese
             .chars()
             .any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
-        let is_bare = names(form.english).len() == 1 && form.chinese.starts_with('{');
+        // Nothing but arguments and signs between them.
+        let is_bare = pieces(form.chinese).all(|piece| match piece {
+            Piece::Words(words) => !words.contains(char::is_alphabetic),
+            _ => true,
+        });
         assert!(has_chinese || is_bare, "{}: {}", form.code, form.chinese);
     }
 }

@@ -134,7 +134,7 @@ async fn a_handler_that_nobody_answers_for_is_named_everywhere_and_nothing_is_lo
     );
     let line = await_line(&node, &task, "HANDLER_BACK").await;
     assert!(
-        text(&line["message"]).starts_with("the handler answers again after "),
+        text(&line["message"]).starts_with("the handler responds again after "),
         "{line:#}"
     );
     assert!(business.items().len() >= 40);

@@ -77,7 +77,7 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
         (entry.action.as_str(), entry.actor.as_str()),
         ("shard.taken_over", "windrow")
     );
-    let text = "b took shard 0 over from a, which was fenced and had saved nothing for 12 s: up to 12 items may be called again";
+    let text = "b took over shard 0 from a, which was fenced after 12s without a save; up to 12 items may be called again";
     assert_eq!(entry.reason.as_deref(), Some(text));
     assert!(
         entry.before.as_deref().unwrap().contains(r#""node":"a""#),
@@ -133,7 +133,7 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
         [
             (
                 "shard.lost",
-                "c was fenced and had saved nothing of shard 0 for 30 s: up to 60 items may be called again; it waits for a node"
+                "c was fenced after 30s without a save of shard 0, which waits for a node; up to 60 items may be called again"
             ),
             ("shard.recovering", "shard 0 on b: the handler is down"),
             ("shard.taken_over", text),

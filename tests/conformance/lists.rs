@@ -378,7 +378,7 @@ pub async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay(
         "as the last checkpoint has it"
     );
     assert_eq!(lost.ended_at, Some(runs[0].started_at));
-    let why = "n2 took shard 0 over from n1, which was fenced and had saved nothing for 9 s";
+    let why = "n2 took over shard 0 from n1, which was fenced after 9s without a save";
     assert_eq!(lost.end_text.as_deref(), Some(why));
 }
 
@@ -484,7 +484,7 @@ pub async fn a_session_that_is_fenced_although_it_owns_nothing_is_told_once_with
         entry
             .reason
             .as_deref()
-            .is_some_and(|why| why.starts_with("n7 fell silent")),
+            .is_some_and(|why| why.starts_with("n7 stopped responding")),
         "{entry:?}"
     );
     assert!(

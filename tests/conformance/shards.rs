@@ -182,7 +182,7 @@ pub async fn the_number_of_shards_changes_until_the_task_has_run(harness: Harnes
     assert_eq!(shares(&harness, id).await, [Some(2); 2]);
     assert_eq!(
         refused(4).await,
-        "shards: it is fixed while the task is queued; stop it first"
+        "shards: it is fixed while the task is queued; stop the task first"
     );
     harness.command(id, stop()).await;
     harness.command(id, cut_into(1)).await;

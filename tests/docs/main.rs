@@ -19,6 +19,7 @@ mod commands;
 mod configuration;
 mod deploy;
 mod generated;
+mod messages;
 mod page;
 mod shell;
 mod tutorial;

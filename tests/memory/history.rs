@@ -40,7 +40,7 @@ impl Past {
             fate,
         };
         let change = (Some(episode.before()), Some(episode.after()));
-        let actor = Actor::windrow(Some(episode.sentence()));
+        let actor = Actor::windrow(Some(episode.sentence().to_string()));
         state.record(Some(task), &actor, now, episode.action().to_owned(), change);
     }
 }

@@ -91,7 +91,7 @@ impl SessionStore for MemoryStore {
                     node: &node,
                     session: id,
                 };
-                let actor = Actor::windrow(Some(told.sentence()));
+                let actor = Actor::windrow(Some(told.sentence().to_string()));
                 let change = (Some(told.before()), Some(told.after()));
                 state.record(None, &actor, now, Fenced::ACTION.to_owned(), change);
                 return Ok(true);

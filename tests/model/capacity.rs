@@ -245,8 +245,8 @@ fn the_reason_for_waiting_stays_the_same_while_others_come_and_go() {
     assert_ne!(before, after);
     assert_eq!(before.waiting_text(), after.waiting_text());
     assert_eq!(
-        after.waiting_text(),
-        "it needs 500/s; too much of the node's 1000/s is taken by other tasks"
+        after.waiting_text().to_string(),
+        "it needs 500/s; too much of the node's 1000/s is used by other tasks"
     );
 }
 
@@ -328,8 +328,8 @@ fn short_and_small_ones_are_filled_in_behind_a_head_whose_start_is_known() {
     let answers = ledger.admit(&line[..1], ends, seconds(0));
     let refusal = answers[0].outcome.expect_err("it doesn't fit yet");
     assert_eq!(
-        refusal.waiting_text(),
-        "it needs 1500/s; too much of the node's 2000/s is taken by other tasks, most of it by t1"
+        refusal.waiting_text().to_string(),
+        "it needs 1500/s; too much of the node's 2000/s is used by other tasks, mostly t1"
     );
     let outcomes: Vec<_> = ledger
         .admit(&line, ends, seconds(0))

@@ -372,7 +372,7 @@ fn a_task_of_which_some_fail_goes_on_and_one_of_which_most_fail_pauses() {
         panic!("{:?}", story.end());
     };
     assert!(
-        text.starts_with("more than 10 failed attempts a second over 10s, and more than succeeded; "),
+        text.starts_with("attempts failed faster than 10/s over 10s, and more than succeeded; "),
         "{text}"
     );
 }

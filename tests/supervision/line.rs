@@ -60,7 +60,7 @@ async fn what_does_not_fit_says_why_and_runs_within_a_second_of_the_room() {
     let text = waits(&world, second, "capacity").await;
     assert_eq!(
         text,
-        "it needs 500/s; too much of the node's 1000/s is taken by other tasks, most of it by t1"
+        "it needs 500/s; too much of the node's 1000/s is used by other tasks, mostly t1"
     );
     let version = world.view(second).await.version;
     // Many scans, each of which sees it wait.

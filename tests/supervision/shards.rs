@@ -444,7 +444,7 @@ async fn items_that_all_shards_failed_count_together() {
     assert_eq!(view.stop_reason, Some(StopReason::ErrorBudget));
     let text = view.status_text.expect("it says why");
     assert!(
-        text.contains("items were failed, more than the error budget allows"),
+        text.contains(" failed, more than the error budget allows"),
         "{text}"
     );
     // What the others failed is known a checkpoint and a look later.
@@ -466,7 +466,7 @@ async fn too_many_failed_attempts_of_one_shard_let_the_whole_task_recover_once()
     );
     let text = view.status_text.clone().expect("it says why");
     assert!(
-        text.contains("failed attempts") && text.contains("recovery 1 of 10"),
+        text.contains("attempts failed") && text.contains("recovery 1 of 10"),
         "{text}"
     );
     let until: Vec<_> = view.shards.iter().map(|shard| shard.next_at()).collect();

@@ -120,7 +120,7 @@ async fn a_slow_source_is_named_first_and_nothing_is_promised_against_it() {
         "200/s for a minute: {target}"
     );
     assert!((found.per_second(found.actual) - 50.0).abs() <= 2.0, "{found:#?}");
-    assert!(found.why.starts_with("the source delivers "), "{}", found.why);
+    assert_eq!(found.why[0].code(), "explain.source_slow", "{:?}", found.why);
     assert!(
         found.advice[0].change.is_none() && found.advice[0].hindrance.is_some(),
         "{found:#?}"

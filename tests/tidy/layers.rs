@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 /// The crates of the product below `src/`, and which of them each may depend on. Cargo keeps the rest: nothing can be
 /// named that no manifest depends on.
 pub(crate) const CRATES: &[(&str, &[&str])] = &[
-    ("core", &[]),
+    ("words", &[]),
+    ("core", &["words"]),
     ("api", &["core"]),
     ("config", &["core"]),
     ("engine", &["core"]),
@@ -15,7 +16,7 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("store", &["core", "config", "engine", "host"]),
     ("handlers", &["core", "config", "engine", "tls", "net"]),
     ("sources", &["core", "engine", "net"]),
-    ("server", &["core", "api", "config", "engine"]),
+    ("server", &["words", "core", "api", "config", "engine"]),
     (
         "node",
         &[
@@ -122,6 +123,7 @@ const PURE_CRATES: &[&str] = &[
     "strsim",
     "csv",
     "unicode_security",
+    "windrow_words",
 ];
 
 /// The parts of `std` that do something.

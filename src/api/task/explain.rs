@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::live::{HandlerDown, LastError, TaskSkips};
 use super::view::TaskNext;
 use crate::limits::LimitPart;
+use crate::message::Message;
 use crate::page::SilentNode;
 
 /// Explanation of a task's actual rate. The causes add up to the missing rate.
@@ -45,6 +46,9 @@ pub struct Explanation {
     pub last_error: Option<LastError>,
     /// Summary in a few sentences.
     pub why: String,
+    /// The same as messages, to be shown in other languages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub why_messages: Vec<Message>,
     /// Suggestions, most effective first.
     pub advice: Vec<ExplainedAdvice>,
     /// Nodes that run the task.
@@ -88,12 +92,18 @@ pub struct ExplainedCause {
     pub slug: String,
     /// Name of the cause in two or three words.
     pub title: String,
+    /// The same as a message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title_message: Option<Message>,
     /// Missing permits per second.
     pub rate: f64,
     /// Fraction of the missing rate; null if nothing is missing.
     pub share: Option<f64>,
     /// Details of the cause.
     pub text: String,
+    /// The same as a message; missing if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_message: Option<Message>,
 }
 
 /// One reason why a task without a rate waits.
@@ -103,6 +113,9 @@ pub struct ExplainedWait {
     pub slug: String,
     /// Name of the reason in two or three words.
     pub title: String,
+    /// The same as a message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title_message: Option<Message>,
     /// Fraction of the time since the run began.
     pub share: f64,
 }
@@ -114,6 +127,9 @@ pub struct ExplainedAdvice {
     pub about: String,
     /// Suggestion in one sentence.
     pub text: String,
+    /// The same as a message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_message: Option<Message>,
     /// Members for a PATCH of the task, if a change of settings helps.
     #[schema(value_type = Option<BTreeMap<String, Value>>)]
     pub change: Option<Map<String, Value>>,
@@ -121,6 +137,9 @@ pub struct ExplainedAdvice {
     pub predicted_rate: Option<f64>,
     /// Reason why no setting helps, or helps only in part.
     pub hindrance: Option<String>,
+    /// The same as a message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hindrance_message: Option<Message>,
 }
 
 /// State of one shard.

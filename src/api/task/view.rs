@@ -14,6 +14,7 @@ use windrow_core::task::spec::TaskSpec;
 use super::live::{CutOff, HandlerDown, LastError, TaskLive, TaskShard, TaskSkips};
 use crate::attributes::TaskAttributes;
 use crate::body::Own;
+use crate::message::Message;
 use crate::settings::TaskSettings;
 
 /// A task with its state, settings and progress.
@@ -35,6 +36,9 @@ pub struct Task {
     pub status_reason: Option<String>,
     /// Explanation for people; while the task runs, the problem with its handler.
     pub status_text: Option<String>,
+    /// The same as a message, if it is about the handler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_text_message: Option<Message>,
     /// Items in flight when the current stop didn't wait for them; they may be repeated.
     pub cut_off: Option<CutOff>,
     /// Set while its handler is down: reason, start, and time of the next probe.

@@ -74,7 +74,7 @@ impl Picture {
             latency_p95: of_run.and_then(|live| live.latency_p95),
             stall: live.iter().find_map(|progress| progress.stall),
             next_retry: live.iter().filter_map(|progress| progress.next_retry).min(),
-            trouble: full.or_else(|| seen.handler.text()),
+            trouble: full.or_else(|| seen.handler.text().map(|text| text.to_string())),
             subject,
             who: String::new(),
         }
@@ -220,7 +220,7 @@ impl Picture {
     pub(crate) fn short_line(&self) -> String {
         match (&self.subject, self.next_try_text()) {
             (Some(subject), _) if self.status == Status::Running => {
-                self.line_with(None, Some(subject.brief()))
+                self.line_with(None, Some(subject.brief().to_string()))
             }
             (_, Some(next_try)) => self.line_with(Some(next_try), None),
             _ => self.line(),

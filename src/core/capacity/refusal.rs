@@ -1,5 +1,7 @@
 //! Reasons why a shard may not run here now, with texts for people.
 
+use windrow_words::{Message, capacity as say};
+
 use super::Load;
 use crate::ids::{ShardId, TaskId};
 
@@ -35,71 +37,41 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn text(&self) -> String {
-        let Refusal {
-            need,
-            free,
-            capacity,
-            obstacle,
-            ..
-        } = self;
-        match obstacle {
-            Obstacle::Full => format!("it needs {need}, {free} of the node's {capacity} would fit now"),
+    fn text(&self) -> Message {
+        match self.obstacle {
+            Obstacle::Full => say::full(
+                self.need.to_string(),
+                self.free.to_string(),
+                self.capacity.to_string(),
+            ),
             _ => self.waiting_text(),
         }
     }
 
     /// Describes the refusal of a shard that isn't in the line yet.
-    pub fn foretold(&self) -> String {
-        let Refusal {
-            need,
-            free,
-            capacity,
-            holder,
-            ..
-        } = self;
-        match (self.obstacle, holder) {
-            (Obstacle::Full, Some(task)) => format!(
-                "it will wait behind {task}: it needs {need}, and {free} of the node's {capacity} are free now"
+    pub fn foretold(&self) -> Message {
+        match (self.obstacle, self.holder) {
+            (Obstacle::Full, Some(task)) => say::will_wait_for(
+                task.to_string(),
+                self.need.to_string(),
+                self.free.to_string(),
+                self.capacity.to_string(),
             ),
-            (Obstacle::Behind(shard), _) => format!(
-                "it will wait behind {}, which is ahead in the line and doesn't fit yet",
-                shard.task
-            ),
-            _ => format!("it will wait: {}", self.text()),
+            (Obstacle::Behind(shard), _) => say::will_wait_behind(shard.task.to_string()),
+            _ => say::will_wait(self.text()),
         }
     }
 
     /// Describes why the shard waits; the text stays the same for as long as the reason does.
-    pub fn waiting_text(&self) -> String {
-        let Refusal {
-            need,
-            capacity,
-            obstacle,
-            holder,
-            ..
-        } = self;
-        match obstacle {
-            Obstacle::Full => {
-                let most = holder.map(|task| format!(", most of it by {task}"));
-                format!(
-                    "it needs {need}; too much of the node's {capacity} is taken by other tasks{}",
-                    most.unwrap_or_default()
-                )
-            }
-            Obstacle::TooBig => {
-                format!(
-                    "it needs {need}, more than the node's whole capacity of {capacity}; lower its rate or raise node.capacity_rate"
-                )
-            }
-            Obstacle::Behind(shard) => {
-                format!(
-                    "it waits behind {}, which is ahead in the line and doesn't fit yet",
-                    shard.task
-                )
-            }
-            Obstacle::Held => "it runs here already".to_owned(),
-            Obstacle::NotHeld => "it doesn't run here".to_owned(),
+    pub fn waiting_text(&self) -> Message {
+        let (need, capacity) = (self.need.to_string(), self.capacity.to_string());
+        match (self.obstacle, self.holder) {
+            (Obstacle::Full, Some(task)) => say::taken_by(need, capacity, task.to_string()),
+            (Obstacle::Full, None) => say::taken(need, capacity),
+            (Obstacle::TooBig, _) => say::too_big(need, capacity),
+            (Obstacle::Behind(shard), _) => say::behind(shard.task.to_string()),
+            (Obstacle::Held, _) => say::held(),
+            (Obstacle::NotHeld, _) => say::not_held(),
         }
     }
 }

@@ -18,6 +18,8 @@ mod bytes;
 
 use bytes::{Reader, push_varint};
 
+use windrow_words::checkpoint as say;
+
 use super::ids::ItemIndex;
 
 /// Maximum span, in indexes; equals the largest window.
@@ -90,10 +92,10 @@ impl Snapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Corrupt {
     /// The data is truncated or empty.
-    #[error("the checkpoint is cut off")]
+    #[error("{}", say::cut_off())]
     Truncated,
     /// The checksum doesn't match the bytes.
-    #[error("the checkpoint's checksum is {found:08x}, its bytes make {made:08x}")]
+    #[error("{}", say::wrong_sum(format!("{found:08x}"), format!("{made:08x}")))]
     Checksum {
         /// Checksum in the checkpoint.
         found: u32,
@@ -101,19 +103,19 @@ pub enum Corrupt {
         made: u32,
     },
     /// The first byte is not the magic number.
-    #[error("the first byte is {0:#04x}, a checkpoint begins with 0xb7")]
+    #[error("{}", say::wrong_mark(format!("{_0:#04x}")))]
     Magic(u8),
     /// The version is that of a newer program.
-    #[error("the checkpoint has version {0}; this program reads version 1")]
+    #[error("{}", say::wrong_version(_0.to_string()))]
     Version(u8),
     /// The encoding is unknown.
-    #[error("the checkpoint has encoding {0}; there are 0, 1 and 2")]
+    #[error("{}", say::wrong_encoding(_0.to_string()))]
     Encoding(u8),
     /// Reserved flags are set.
-    #[error("the checkpoint has flags {0:#04x}; none are known")]
+    #[error("{}", say::wrong_flags(format!("{_0:#04x}")))]
     Flags(u8),
     /// The checkpoint belongs to another state of the row.
-    #[error("the checkpoint was written for watermark {found}, the row says {expected}")]
+    #[error("{}", say::wrong_watermark(found.to_string(), expected.to_string()))]
     Watermark {
         /// Watermark in the checkpoint.
         found: u64,
@@ -121,19 +123,19 @@ pub enum Corrupt {
         expected: u64,
     },
     /// The span exceeds [`SPAN_MAX`] or doesn't fit the encoding.
-    #[error("the checkpoint has a span of {0}; it is 1 to 1048576, and 0 only where the set is empty")]
+    #[error("{}", say::wrong_span(_0.to_string()))]
     Span(u64),
     /// A number takes more than 10 bytes, or more than it needs.
-    #[error("a number of the checkpoint is written in too many bytes")]
+    #[error("{}", say::long_number())]
     Varint,
     /// The highest bit isn't set, or one beyond it is.
-    #[error("the checkpoint's bitmap doesn't end at its span")]
+    #[error("{}", say::bitmap_end())]
     Bitmap,
     /// The runs don't add up to the span, one other than the first is empty, or the last isn't in the set.
-    #[error("the checkpoint's runs don't end at its span")]
+    #[error("{}", say::runs_end())]
     Runs,
     /// Bytes follow the extension section.
-    #[error("the checkpoint has {0} bytes too many")]
+    #[error("{}", say::bytes_left(*_0))]
     Trailing(usize),
 }
 

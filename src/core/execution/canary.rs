@@ -5,6 +5,8 @@
 //! mistaken for part of it. The first shard holds the whole canary with an item to spare (`shards`), and no other
 //! shard is claimed before that checkpoint.
 
+use windrow_words::{Message, execution as say};
+
 use super::Execution;
 use super::items::Items;
 use super::types::{Phase, RunEnd};
@@ -115,24 +117,19 @@ impl Execution {
                 self.items.canary.change(Verdict::Open, Verdict::Passed);
             }
             CanaryThen::Continue | CanaryThen::Stop => {
-                let text = canary_text(&self.items, until, then);
+                let text = canary_text(&self.items, until, then).to_string();
                 self.stop(RunEnd::stopped(StopReason::CanaryDone, text));
             }
         }
     }
 }
 
-fn canary_text(items: &Items, until: ItemIndex, then: CanaryThen) -> String {
+fn canary_text(items: &Items, until: ItemIndex, then: CanaryThen) -> Message {
     let counters = &items.counters;
-    let why = match then {
-        CanaryThen::Stop => "",
-        CanaryThen::Continue => ", and it goes on by itself only if none is",
+    let of = match then {
+        CanaryThen::Stop => say::canary_done,
+        CanaryThen::Continue => say::canary_failed,
     };
-    format!(
-        "the canary of {} items is done: {} succeeded, {} skipped, {} failed{why}; start the task to go on with the rest",
-        until.0 - items.range.start.0,
-        counters.succeeded,
-        counters.skipped,
-        counters.failed
-    )
+    let count = until.0 - items.range.start.0;
+    of(count, counters.succeeded, counters.skipped, counters.failed)
 }

@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use windrow_words::execution as say;
+
 use crate::pace::{burst_items, burst_items_min};
 use crate::settings::check::TuningFault;
 use crate::settings::{Auto, Burst, ErrorBudget, RateLimit};
@@ -61,7 +63,7 @@ pub fn shared_faults(tuning: &Tuning, shards: u32) -> Vec<TuningFault> {
         return faults;
     }
     if tuning.ordered {
-        let what = format!("an ordered task has one shard, not {shards}");
+        let what = say::one_shard(shards).to_string();
         faults.push(TuningFault {
             key: "shards",
             what,
@@ -73,12 +75,8 @@ pub fn shared_faults(tuning: &Tuning, shards: u32) -> Vec<TuningFault> {
         let least = burst_items_min(share.of_rate(rate), batch);
         let part = share.of(u64::from(items.get()));
         if part < least {
-            let what =
-                format!("{items} items shared by {shards} shards are {part} for each, which needs {least}");
-            let advice = format!(
-                "\"{} items\", a span such as \"100ms\", or fewer shards",
-                least * u64::from(shards)
-            );
+            let what = say::small_burst(items.get(), shards, part, least).to_string();
+            let advice = say::burst_advice((least * u64::from(shards)).to_string()).to_string();
             faults.push(TuningFault {
                 key: "burst",
                 what,
@@ -89,12 +87,9 @@ pub fn shared_faults(tuning: &Tuning, shards: u32) -> Vec<TuningFault> {
     if let Auto::Fixed(number) = tuning.concurrency
         && share.of(u64::from(number.get())) < u64::from(batch)
     {
-        let what =
-            format!("{number} items in flight can't be shared by {shards} shards with a batch of {batch}");
-        let advice = format!(
-            "at least {}, \"auto\", or fewer shards",
-            u64::from(batch) * u64::from(shards)
-        );
+        let what = say::few_slots(number.get(), shards, batch).to_string();
+        let least = u64::from(batch) * u64::from(shards);
+        let advice = say::slots_advice(least.to_string()).to_string();
         faults.push(TuningFault {
             key: "concurrency",
             what,

@@ -1,5 +1,7 @@
 //! Results of calls: settled items, items that came back unused, and requests of the handler.
 
+use windrow_words::execution as say;
+
 use crate::execution::items::Items;
 use crate::execution::judge::Judge;
 use crate::execution::settings::Settings;
@@ -217,17 +219,14 @@ impl Judge {
     ) {
         let budget = settings.whole.error_budget.failed_attempts;
         let allowed = budget.map_or(0.0, |attempts| attempts.rate().as_per_second());
-        let most = match budget {
-            Some(FailedAttempts::Most(_)) => ", and more than succeeded",
-            _ => "",
+        let of = match budget {
+            Some(FailedAttempts::Most(_)) => say::most_attempts_fail,
+            _ => say::too_many_attempts_fail,
         };
-        let text = format!(
-            "more than {allowed} failed attempts a second over {:?}{most}; the last one said {code}: {message}",
-            settings.whole.error_window
-        );
+        let text = of(allowed, settings.whole.error_window, say::said(code, message));
         self.stop(RunEnd::Recovering {
             reason: "error_budget",
-            text,
+            text: text.to_string(),
         });
     }
 }

@@ -3,6 +3,8 @@
 //! Anything that the handler says about the task, not about an item, holds for every shard: it is written with the
 //! next checkpoint, and the others read it with their control within a second.
 
+use windrow_words::{Message, execution as say};
+
 use crate::execution::items::Items;
 use crate::execution::judge::Judge;
 use crate::execution::settings::Settings;
@@ -51,7 +53,7 @@ impl Execution {
         }
         if shared.failed_elsewhere > before.failed_elsewhere {
             self.judge
-                .judge_failed(&mut self.items, &self.settings, "the last one in another shard");
+                .judge_failed(&mut self.items, &self.settings, say::last_elsewhere());
             self.obey_judge();
         }
     }
@@ -130,11 +132,11 @@ impl Judge {
         &mut self,
         items: &mut Items,
         settings: &Settings,
-        the_last: &str,
+        the_last: Message,
     ) {
         let failed = items.failed_of_task(settings);
         if self.budget.is_failed_exceeded(failed, settings.shared.items) {
-            let text = format!("{failed} items were failed, more than the error budget allows; {the_last}");
+            let text = say::too_many_items_fail(failed, the_last).to_string();
             self.stop(RunEnd::stopped(StopReason::ErrorBudget, text));
         }
     }

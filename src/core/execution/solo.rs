@@ -10,6 +10,8 @@
 //! progress of one item would end the crash loop's count, and three crashes for each neighbour of the killer would
 //! follow.
 
+use windrow_words::execution as say;
+
 use crate::execution::items::Items;
 use crate::execution::settings::Settings;
 use std::collections::BTreeSet;
@@ -31,7 +33,6 @@ pub(super) const STALLS_MAX: u32 = 3;
 const MARK_CODES: [&str; 3] = [NODE_CRASH, "NODE_CRASH_2", "NODE_CRASH_3"];
 /// Code of an item that failed because of its marks.
 const NODE_CRASH: &str = "NODE_CRASH";
-const NODE_CRASH_TEXT: &str = "the node ended while this item was in flight";
 
 /// State of the mark of the suspect at the front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +159,7 @@ impl Execution {
             let Some(mut trouble) = self.items.troubles.take(index) else {
                 return;
             };
-            trouble.failure = Some(Failure::new(NODE_CRASH, NODE_CRASH_TEXT));
+            trouble.failure = Some(Failure::new(NODE_CRASH, say::node_crash().to_string()));
             trouble.at = now.wall;
             self.judge.fail(&mut scope!(self, now, fx), index, &trouble);
             self.obey_judge();
@@ -265,7 +266,7 @@ impl Items {
             attempts: trouble.attempts.saturating_add(1),
             failure: Some(Failure::new(
                 MARK_CODES[marks.min(MARK_CODES.len() - 1)],
-                NODE_CRASH_TEXT,
+                say::node_crash().to_string(),
             )),
             at: now.wall,
             ..trouble.clone()

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use windrow_words::{Message, cause as say};
+
 use super::facts::Facts;
 use super::hints;
 use crate::settings::RateLimit;
@@ -31,14 +33,14 @@ pub enum CauseKind {
 }
 
 /// Share of what is missing, with its cause.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
     /// Kind of the cause.
     pub kind: CauseKind,
     /// Amount over the span, in millionths of an item.
     pub micros: i64,
-    /// Details in plain words; empty if the title says everything.
-    pub text: String,
+    /// Details; `None` if the title says everything.
+    pub text: Option<Message>,
 }
 
 impl CauseKind {
@@ -59,39 +61,39 @@ impl CauseKind {
     }
 
     /// Returns two or three words for people.
-    pub fn title(self) -> &'static str {
+    pub fn title(self) -> Message {
         match self {
             CauseKind::Stall(reason) => stall_title(reason),
-            CauseKind::Retries => "repeated attempts",
-            CauseKind::Returned => "came back unused",
-            CauseKind::Late => "node too late",
-            CauseKind::Slowed => "handler slow-down",
-            CauseKind::NoRoom => "no room on node",
-            CauseKind::NotRunning(_) => "not running",
-            CauseKind::Unknown => "unknown",
+            CauseKind::Retries => say::retries(),
+            CauseKind::Returned => say::returned(),
+            CauseKind::Late => say::late(),
+            CauseKind::Slowed => say::slowed(),
+            CauseKind::NoRoom => say::no_room(),
+            CauseKind::NotRunning(_) => say::not_running(),
+            CauseKind::Unknown => say::unknown(),
         }
     }
 }
 
-fn stall_title(reason: StallReason) -> &'static str {
+fn stall_title(reason: StallReason) -> Message {
     match reason {
-        StallReason::WindowFull => "window full",
-        StallReason::Concurrency => "concurrency",
-        StallReason::HandlerSlots => "handler slots",
-        StallReason::BackPressure => "handler back-off",
-        StallReason::RetryWait => "retry waiting",
-        StallReason::ParkedFull => "parked full",
-        StallReason::SourceWait => "source waiting",
-        StallReason::Unsaved => "unsaved limit",
-        StallReason::Checkpoint => "progress unwritten",
-        StallReason::Trust => "lease not renewed",
-        StallReason::Canary => "canary",
-        StallReason::Tail => "last answers",
-        StallReason::SingleFile => "single file",
-        StallReason::Limit => "shared limit",
-        StallReason::HandlerDown => "handler down",
-        StallReason::ResultsUnsaved => "results unwritten",
-        StallReason::Items => "waiting for items",
+        StallReason::WindowFull => say::window_full(),
+        StallReason::Concurrency => say::concurrency(),
+        StallReason::HandlerSlots => say::handler_slots(),
+        StallReason::BackPressure => say::back_pressure(),
+        StallReason::RetryWait => say::retry_wait(),
+        StallReason::ParkedFull => say::parked_full(),
+        StallReason::SourceWait => say::source_wait(),
+        StallReason::Unsaved => say::unsaved(),
+        StallReason::Checkpoint => say::checkpoint(),
+        StallReason::Trust => say::trust(),
+        StallReason::Canary => say::canary(),
+        StallReason::Tail => say::tail(),
+        StallReason::SingleFile => say::single_file(),
+        StallReason::Limit => say::limit(),
+        StallReason::HandlerDown => say::handler_down(),
+        StallReason::ResultsUnsaved => say::results_unsaved(),
+        StallReason::Items => say::items(),
     }
 }
 

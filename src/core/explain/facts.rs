@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use windrow_words::{Message, cause as say};
 
 use super::past::{Stood, Unheard};
-use super::text::{counted, time};
 use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId};
 use crate::settings::RateLimit;
@@ -76,39 +76,38 @@ impl Spell {
         self.from.saturating_sub(self.to)
     }
 
-    /// Formats as `for 25.0 s, until 6.00 s ago` or `for 25.0 s so far`.
-    pub(super) fn text(&self) -> String {
-        let lasted = time(self.lasted());
+    /// Returns the span with the age of its end: `for 25s, until 6s ago`, `for 25s so far`.
+    pub(super) fn text(&self) -> Message {
         match self.to {
-            Duration::ZERO => format!("for {lasted} so far"),
-            to => format!("for {lasted}, until {} ago", time(to)),
+            Duration::ZERO => say::so_far(self.lasted()),
+            ago => say::until(self.lasted(), ago),
         }
     }
 }
 
 /// Nodes that have a part of a task and can't be asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Silent {
     /// Each node, and the reason why it can't be asked.
     pub nodes: Vec<(String, String)>,
-    /// Prospect of their part, in words for people.
-    pub prospect: String,
+    /// Prospect of their part.
+    pub prospect: Option<Message>,
 }
 
 /// Node that took over from another one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Takeover {
     /// Node that took over.
     pub by: String,
     /// Description of the take-over for people.
-    pub text: String,
+    pub text: Message,
 }
 
 /// Limit that tasks share, and its users.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SharedLimit {
     /// Title in words: `the limit of push`, `the limit vendor-x`.
-    pub title: String,
+    pub title: Message,
     /// Name of the limit, if it is a named one.
     pub name: Option<String>,
     /// The businesses that name it.
@@ -230,24 +229,18 @@ impl Facts {
         self.handler.state.outage.is_none()
     }
 
-    /// Describes what didn't run, and for how long: `nothing of it ran for 15.0 s`.
-    pub(super) fn stood_text(&self, it: &str) -> String {
+    /// Describes what didn't run, and for how long: `nothing ran for 15s`.
+    pub(super) fn stood_text(&self) -> Message {
         match self.stood {
-            Stood { shards, of, longest } if of > 1 => {
-                format!(
-                    "{shards} of the {} of {it} did not run for {}",
-                    counted(of as u64, "shard"),
-                    time(longest)
-                )
-            }
-            _ => format!("nothing of {it} ran for {}", time(self.idle)),
+            Stood { shards, of, longest } if of > 1 => say::shards_stood(shards, of, longest),
+            _ => say::nothing_ran(self.idle),
         }
     }
 
-    /// Describes the shards on nodes that don't respond: `1 of the 3 shards`; `None` if there are none.
-    pub(super) fn unheard_text(&self) -> Option<String> {
-        let Unheard { shards, of, .. } = self.unheard;
-        (shards > 0).then(|| format!("{shards} of the {}", counted(of as u64, "shard")))
+    /// Returns the names of the nodes that don't respond.
+    pub(super) fn silent_nodes(&self) -> String {
+        let nodes: Vec<&str> = self.silent.nodes.iter().map(|(node, _)| node.as_str()).collect();
+        nodes.join(", ")
     }
 
     /// Returns the attempts sent, per second.

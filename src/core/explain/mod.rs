@@ -17,10 +17,13 @@ mod tests;
 
 use std::time::Duration;
 
+use windrow_words::Message;
+
 pub use causes::{Cause, CauseKind};
 pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Silent, Spell, Standing, Takeover};
 pub use past::{Past, Ran, RecordedRun, Stay, Stood, Unheard};
-pub use text::{counted, rate_like, rate_text};
+pub use text::{rate_like, rate_text};
+pub use windrow_words::counted;
 
 use super::settings::RateLimit;
 use crate::settings::table::TuningPatch;
@@ -51,8 +54,8 @@ pub struct Explanation {
     pub repeats: Cause,
     /// Of a task without a rate: what it waits for, with the share of its time. Unit: millionths; largest first.
     pub waits: Vec<(StallReason, u32)>,
-    /// One or two sentences.
-    pub why: String,
+    /// One or a few sentences.
+    pub why: Vec<Message>,
     /// What would help, the best first.
     pub advice: Vec<Advice>,
 }
@@ -63,13 +66,13 @@ pub struct Advice {
     /// What it is about.
     pub about: CauseKind,
     /// A sentence.
-    pub text: String,
+    pub text: Message,
     /// The settings to change, if that is what helps.
     pub change: Option<Box<TuningPatch>>,
     /// Attempts that would then be sent. Unit: items per second.
     pub predicted: Option<f64>,
     /// Why no setting helps, or not all the way.
-    pub hindrance: Option<String>,
+    pub hindrance: Option<Message>,
 }
 
 impl Explanation {
@@ -106,7 +109,7 @@ pub fn explain(facts: &Facts) -> Explanation {
         } else {
             facts.waits()
         },
-        why: String::new(),
+        why: Vec::new(),
         advice: Vec::new(),
     };
     explanation.why = why::of(facts, &explanation);

@@ -48,36 +48,6 @@ fn short(number: f64) -> String {
     }
 }
 
-/// Formats a number with a noun that has a regular plural: `1 node`, `1,205 items`.
-pub fn counted(number: u64, one: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {one}{plural}", count(number))
-}
-
-/// Formats a number with thousands separators: `1,205`.
-pub(super) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|group| std::str::from_utf8(group).unwrap_or_default())
-        .collect();
-    groups.join(",")
-}
-
-/// Formats a time to three digits: `2.41 s`, `118 ms`.
-pub(super) fn time(span: Duration) -> String {
-    let seconds = span.as_secs_f64();
-    match seconds {
-        s if s >= 100.0 => format!("{s:.0} s"),
-        s if s >= 10.0 => format!("{s:.1} s"),
-        s if s >= 1.0 => format!("{s:.2} s"),
-        s if s >= 0.01 => format!("{:.0} ms", s * 1e3),
-        s => format!("{:.2} ms", s * 1e3),
-    }
-}
-
 /// Rounds up to two digits and zeros: 1,205 becomes 1,300.
 pub(super) fn round_up(number: u64) -> u64 {
     let mut step = 1;

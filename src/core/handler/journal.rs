@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::handler::text::seconds;
+use windrow_words::{Message, handler as say, list};
+
 use crate::ids::{ItemIndex, WallMs};
 use crate::items::verdict::{HandlerState, LastError, Outage};
 
@@ -17,14 +18,14 @@ const COUNT_EVERY: Duration = Duration::from_secs(60);
 const CODES_MAX: usize = 20;
 
 /// Line for the log of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Code of the failure, or [`DOWN`] or [`BACK`].
     pub code: String,
     /// Item that the line is about.
     pub index: Option<ItemIndex>,
     /// Message for people, one sentence.
-    pub message: String,
+    pub message: Message,
     /// True if the line reports an improvement.
     pub is_good: bool,
 }
@@ -66,23 +67,13 @@ impl Journal {
             return None;
         }
         (told.count, told.at) = (error.count, now);
-        let since = seconds(lasting);
-        Some(of(
-            error,
-            format!(
-                "{more} more calls failed in {since}, the last one: {}",
-                error.example
-            ),
-        ))
+        Some(of(error, say::more_failed(more, lasting, &error.example)))
     }
 
     fn on_new_code(&mut self, error: &LastError, now: WallMs) -> Option<Entry> {
         if self.codes.len() >= CODES_MAX {
             let is_first = !std::mem::replace(&mut self.are_codes_left_out, true);
-            let message = format!(
-                "{}: {}; further codes of this run are left out",
-                error.code, error.example
-            );
+            let message = say::no_more_codes(error.code.clone(), &error.example);
             return is_first.then(|| of(error, message));
         }
         self.codes.push(LoggedCode {
@@ -90,7 +81,7 @@ impl Journal {
             count: error.count,
             at: now,
         });
-        Some(of(error, error.example.clone()))
+        Some(of(error, list::quoted(&error.example)))
     }
 
     fn on_outage(&mut self, state: &HandlerState, now: WallMs) -> Option<Entry> {
@@ -98,11 +89,7 @@ impl Journal {
         match (before, state.outage) {
             (None, Some(outage)) => Some(down(state, outage, now)),
             (Some(outage), None) => {
-                let lasted = seconds(now.since(outage.since));
-                let message = format!(
-                    "the handler answers again after {lasted} and {} probes",
-                    outage.probes
-                );
+                let message = say::back(now.since(outage.since), outage.probes);
                 Some(Entry {
                     code: BACK.to_owned(),
                     index: None,
@@ -116,15 +103,14 @@ impl Journal {
 }
 
 fn down(state: &HandlerState, outage: Outage, now: WallMs) -> Entry {
-    let lasts = seconds(now.since(outage.since));
-    let (said, index) = match &state.error {
-        Some(error) => (format!(" ({}: {})", error.code, error.example), Some(error.index)),
-        None => (String::new(), None),
+    let lasting = now.since(outage.since);
+    let (message, index) = match &state.error {
+        Some(error) => (
+            say::no_response_why(lasting, error.code.clone(), &error.example),
+            Some(error.index),
+        ),
+        None => (say::no_response(lasting), None),
     };
-    let message = format!(
-        "the handler doesn't answer{said}, for {lasts} so far; one probe at a time leaves until it does, and no item is \
-         charged for it"
-    );
     Entry {
         code: DOWN.to_owned(),
         index,
@@ -133,7 +119,7 @@ fn down(state: &HandlerState, outage: Outage, now: WallMs) -> Entry {
     }
 }
 
-fn of(error: &LastError, message: String) -> Entry {
+fn of(error: &LastError, message: Message) -> Entry {
     Entry {
         code: error.code.clone().into_owned(),
         index: Some(error.index),
@@ -163,10 +149,10 @@ mod tests {
         }
     }
 
-    fn told(entries: &[Entry]) -> Vec<(&str, &str)> {
+    fn told(entries: &[Entry]) -> Vec<(&str, String)> {
         entries
             .iter()
-            .map(|entry| (entry.code.as_str(), entry.message.as_str()))
+            .map(|entry| (entry.code.as_str(), entry.message.to_string()))
             .collect()
     }
 
@@ -178,19 +164,16 @@ mod tests {
             let entries = journal.look(&up, &[error("CONNECT".to_owned(), count)], WallMs(second * 1000));
             told(&entries)
                 .into_iter()
-                .map(|(_, message)| message.to_owned())
+                .map(|(_, message)| message)
                 .collect::<Vec<_>>()
         };
         assert_eq!(look(1, 0), ["refused"]);
         assert_eq!(look(40, 30), [""; 0]);
-        assert_eq!(
-            look(61, 60),
-            ["60 more calls failed in 60s, the last one: refused"]
-        );
+        assert_eq!(look(61, 60), ["60 more calls failed in 1m, the last: refused"]);
         assert_eq!(look(61, 180), [""; 0], "it is over");
         assert_eq!(
             look(2, 600),
-            ["2 more calls failed in 9m, the last one: refused"],
+            ["2 more calls failed in 9m, the last: refused"],
             "it began anew"
         );
     }
@@ -215,13 +198,17 @@ mod tests {
         assert!(
             begun[1]
                 .message
-                .starts_with("the handler doesn't answer (CONNECT: refused), for 1s so far")
+                .to_string()
+                .starts_with("the handler has not responded for 1s (CONNECT: refused)")
         );
         assert!(journal.look(&outage(4), &errors, WallMs(30_000)).is_empty());
         let ended = journal.look(&HandlerState::default(), &errors, WallMs(46_000));
         assert_eq!(
             told(&ended),
-            [(BACK, "the handler answers again after 45s and 4 probes")]
+            [(
+                BACK,
+                "the handler responds again after 45s and 4 probes".to_owned()
+            )]
         );
     }
 
@@ -234,7 +221,8 @@ mod tests {
         assert!(
             entries[CODES_MAX]
                 .message
-                .ends_with("further codes of this run are left out")
+                .to_string()
+                .ends_with("further codes of this run are not logged")
         );
         assert!(
             journal

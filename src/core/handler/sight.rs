@@ -1,5 +1,7 @@
 //! State of a task's handler, combined from its runs on all nodes.
 
+use windrow_words::{Message, handler as say, list};
+
 use crate::handler::text::sentence;
 use crate::ids::WallMs;
 use crate::items::verdict::{HandlerState, LastError, Outage};
@@ -43,13 +45,10 @@ impl HandlerSight {
     }
 
     /// Describes the state in one sentence, if there is something to say.
-    pub fn text(&self) -> Option<String> {
+    pub fn text(&self) -> Option<Message> {
         let text = sentence(&self.state, self.at)?;
         Some(match self.is_up_elsewhere {
-            true => format!(
-                "{text}; down for {}, other nodes reach it",
-                self.down_on.join(", ")
-            ),
+            true => list::both(text, say::down_on(self.down_on.join(", "))),
             false => text,
         })
     }
@@ -153,7 +152,7 @@ mod tests {
             ("n1,n2".to_owned(), Some(WallMs(14_000)))
         );
         let text = "handler down for 6s (CONNECT at item 1: said at 9000); next probe in 4s";
-        assert_eq!(sight.text().as_deref(), Some(text));
+        assert_eq!(sight.text().expect("a text").to_string(), text);
     }
 
     #[test]
@@ -161,8 +160,8 @@ mod tests {
         let (one, other) = (state("HTTP_422", None, 8_000), state("HTTP_500", None, 9_000));
         let text = HandlerSight::of([("n1", &one), ("n2", &other)], WallMs(10_000)).text();
         assert_eq!(
-            text.as_deref(),
-            Some("4 calls failed in 2s, the last with HTTP_500 at item 1: said at 9000")
+            text.expect("a text").to_string(),
+            "4 calls failed in 2s, the last with HTTP_500 at item 1: said at 9000"
         );
     }
 
@@ -173,13 +172,15 @@ mod tests {
             state("HTTP_422", None, 9_900),
         );
         let sight = HandlerSight::of([("n1", &up), ("n2", &down)], WallMs(10_000));
-        let text = sight.text().expect("a text");
+        let text = sight.text().expect("a text").to_string();
         assert!(text.starts_with("handler down for 5s (CONNECT"), "{text}");
         assert!(text.ends_with("; down for n2, other nodes reach it"), "{text}");
         let sight = HandlerSight::of([("n1", &up)], WallMs(10_000));
         assert!(sight.down_on.is_empty() && !sight.is_up_elsewhere);
         assert!(
-            sight.text().is_some_and(|text| text.contains("HTTP_422")),
+            sight
+                .text()
+                .is_some_and(|text| text.to_string().contains("HTTP_422")),
             "{sight:?}"
         );
     }

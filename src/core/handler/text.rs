@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use windrow_words::{Message, handler as say, list};
+
 use crate::ids::WallMs;
 use crate::items::verdict::{HandlerState, LastError, Paused, cut};
 
@@ -12,35 +14,32 @@ const TOLD_FOR: Duration = Duration::from_secs(60);
 const TOLD_AS_MIN: Duration = Duration::from_secs(1);
 /// Maximum length of an example, in bytes.
 const EXAMPLE_BYTES_MAX: usize = 160;
+/// Shown in place of a code, if no call was answered.
+const NO_ANSWER: &str = "no answer";
 
 /// Describes the handler now; `None` if nothing went wrong recently.
-pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
+pub fn sentence(state: &HandlerState, now: WallMs) -> Option<Message> {
     let error = state.error.as_ref();
-    let said = error.map(said);
     if let Some(outage) = state.outage {
-        let mut text = format!("handler down for {}", seconds(now.since(outage.since)));
-        text += &said.map(|said| format!(" ({said})")).unwrap_or_default();
-        text += &match state.next_probe_in {
-            Some(wait) => format!("; next probe in {}", seconds(wait)),
-            // For a run that can't be asked, only the outage is known.
-            None if error.is_none() => String::new(),
-            None => "; it answers again, the rate grows".to_owned(),
+        let lasting = now.since(outage.since);
+        let down = match error {
+            Some(error) => say::down_why(lasting, at_item(error)),
+            None => say::down(lasting),
         };
-        return Some(text + &judged(state));
+        let next = match state.next_probe_in {
+            Some(wait) => Some(say::next_probe(wait)),
+            // For a run that can't be asked, only the outage is known.
+            None => error.map(|_| say::ramping()),
+        };
+        return list::all([down].into_iter().chain(next).chain(judged(state)));
     }
     if let Some(paused) = &state.paused {
         return Some(pause(paused));
     }
     let error = error.filter(|error| now.since(error.at) <= TOLD_FOR || state.held > 0)?;
-    let lasting = seconds(error.at.since(error.since).max(TOLD_AS_MIN));
-    let calls = if error.count == 1 { "call" } else { "calls" };
-    let times = format!("{} {calls} failed in {lasting}", error.count);
-    Some(format!(
-        "{}, the last with {}{}",
-        times,
-        self::said(error),
-        judged(state)
-    ))
+    let lasting = error.at.since(error.since).max(TOLD_AS_MIN);
+    let failed = say::failed(error.count, lasting, at_item(error));
+    list::all([failed].into_iter().chain(judged(state)))
 }
 
 /// Subject of a sentence, without what changes on its own between two looks: times, counts, the item that failed
@@ -73,102 +72,56 @@ pub fn subject(state: &HandlerState, now: WallMs) -> Option<Subject> {
 
 impl Subject {
     /// Describes the subject in a few words, for readers of the sentence.
-    pub fn brief(&self) -> String {
-        let code = self.code.as_deref().unwrap_or("no answer");
+    pub fn brief(&self) -> Message {
+        let code = self.code.as_deref().unwrap_or(NO_ANSWER);
         match self {
-            Subject { is_down: true, .. } => format!("handler down ({code})"),
-            Subject { is_paused: true, .. } => "the handler asks to wait".to_owned(),
-            _ => format!("calls fail ({code})"),
+            Subject { is_down: true, .. } => say::is_down(code),
+            Subject { is_paused: true, .. } => say::asks_to_wait(),
+            _ => say::calls_fail(code),
         }
     }
 }
 
-fn pause(paused: &Paused) -> String {
-    let why = paused
-        .said
-        .as_ref()
-        .map_or_else(String::new, |said| format!(" ({})", cut(said, EXAMPLE_BYTES_MAX)));
-    format!(
-        "the handler asks to wait{why}; it goes on in {}",
-        seconds(paused.left)
-    )
+fn pause(paused: &Paused) -> Message {
+    match &paused.said {
+        Some(said) => say::paused_why(cut(said, EXAMPLE_BYTES_MAX), paused.left),
+        None => say::paused(paused.left),
+    }
 }
 
-fn said(error: &LastError) -> String {
-    format!(
-        "{} at item {}: {}",
-        error.code,
-        error.index.0,
-        cut(&error.example, EXAMPLE_BYTES_MAX)
-    )
+fn at_item(error: &LastError) -> Message {
+    let example = cut(&error.example, EXAMPLE_BYTES_MAX);
+    say::at_item(error.code.clone(), error.index.0.to_string(), example)
 }
 
 /// Describes the items that are tried without others to compare them with: how often, until when, and what shortens
 /// that.
-fn judged(state: &HandlerState) -> String {
+fn judged(state: &HandlerState) -> Option<Message> {
     if state.unjudged > 0 {
-        let (items, them) = match state.unjudged {
-            1 => ("item is", "it"),
-            _ => ("items are", "them"),
-        };
-        let left = state.unjudged;
-        return format!(
-            "; {left} {items} left, for which nobody was ever there: if it is {them}, --judge-after 0s gives {them} up"
-        );
+        return Some(say::unjudged(state.unjudged));
     }
-    let Some(wait) = state.judged_in.filter(|_| state.held > 0) else {
-        return String::new();
-    };
-    let (them, they) = match state.held {
-        1 => ("it", "it is"),
-        _ => ("them", "each is"),
-    };
-    let times = match state.held_tries {
-        0 => String::new(),
-        1 => "once more ".to_owned(),
-        tries => format!("{tries} times more "),
-    };
-    if wait.is_zero() {
-        let held = held(state);
-        return format!(
-            "; {held} failed each time, and nothing else is left to compare {them} with: {they} called until it can't be chance"
-        );
-    }
-    format!(
-        "; {} failed each time, and nothing else is left to compare {them} with: {they} tried {times}and judged in {} (a \
-         shorter --judge-after judges sooner)",
-        held(state),
-        seconds(wait)
-    )
+    let wait = state.judged_in.filter(|_| state.held > 0)?;
+    let failing = failing(state);
+    Some(match state.held_tries {
+        _ if wait.is_zero() => say::until_proven(failing),
+        0 => say::result_in(failing, wait),
+        tries => say::result_after(failing, tries, wait),
+    })
 }
 
-/// Formats the held items: `item 7`, `items 7 and 9`, `items 7, 9, 12 and 40 more`.
-fn held(state: &HandlerState) -> String {
+/// Names the held items, as far as they are known.
+fn failing(state: &HandlerState) -> Message {
     let named: Vec<String> = state.held_items.iter().map(|item| item.0.to_string()).collect();
-    let more = state.held.saturating_sub(named.len() as u64);
-    let noun = if state.held == 1 { "item" } else { "items" };
-    match (named.as_slice(), more) {
-        ([], count) => format!("{count} {noun}"),
-        ([one], 0) => format!("{noun} {one}"),
-        ([first @ .., last], 0) => format!("{noun} {} and {last}", first.join(", ")),
-        (all, more) => format!("{noun} {} and {more} more", all.join(", ")),
-    }
-}
-
-/// Formats the time of an outage: `40s`, `47m 13s`, `3h 20m`.
-pub(super) fn seconds(span: Duration) -> String {
-    let seconds = span.as_secs();
-    let (larger, smaller) = match seconds {
-        0..120 => return format!("{seconds}s"),
-        120..7200 => ((seconds / 60, "m"), (seconds % 60, "s")),
-        _ => ((seconds / 3600, "h"), (seconds % 3600 / 60, "m")),
-    };
-    let rest = if smaller.0 > 0 {
-        format!(" {}{}", smaller.0, smaller.1)
+    let dots = if state.held > named.len() as u64 {
+        ", …"
     } else {
-        String::new()
+        ""
     };
-    format!("{}{}{rest}", larger.0, larger.1)
+    match named.as_slice() {
+        [] => say::some_items(state.held),
+        [one] if state.held == 1 => say::one_item(one),
+        all => say::named_items(state.held, all.join(", ") + dots),
+    }
 }
 
 /// Removes the white space between JSON tokens. Numbers and strings stay as they were written.
@@ -211,6 +164,10 @@ mod tests {
         }
     }
 
+    fn said(state: &HandlerState, now: i64) -> String {
+        sentence(state, WallMs(now)).expect("it is told").to_string()
+    }
+
     #[test]
     fn a_pause_says_what_the_handler_answered_and_when_it_ends() {
         let mut state = HandlerState {
@@ -220,19 +177,14 @@ mod tests {
             }),
             ..HandlerState::default()
         };
-        let told = sentence(&state, WallMs(0));
         assert_eq!(
-            told.as_deref(),
-            Some("the handler asks to wait (HTTP_429: quota used); it goes on in 18s")
+            said(&state, 0),
+            "the handler asks to wait (HTTP_429: quota used); calls resume in 18s"
         );
         if let Some(paused) = &mut state.paused {
             paused.said = None;
         }
-        let told = sentence(&state, WallMs(0));
-        assert_eq!(
-            told.as_deref(),
-            Some("the handler asks to wait; it goes on in 18s")
-        );
+        assert_eq!(said(&state, 0), "the handler asks to wait; calls resume in 18s");
     }
 
     #[test]
@@ -247,8 +199,8 @@ mod tests {
             ..HandlerState::default()
         };
         assert_eq!(
-            sentence(&state, WallMs(41_000)).as_deref(),
-            Some("handler down for 40s (CONNECT at item 7: connection refused); next probe in 8s")
+            said(&state, 41_000),
+            "handler down for 40s (CONNECT at item 7: connection refused); next probe in 8.9s"
         );
     }
 
@@ -265,7 +217,7 @@ mod tests {
         };
         let at = |state: &HandlerState, now| subject(state, WallMs(now)).expect("an outage");
         let first = at(&state, 41_000);
-        assert_eq!(first.brief(), "handler down (CONNECT)");
+        assert_eq!(first.brief().to_string(), "handler down (CONNECT)");
         (state.next_probe_in, state.error) = (Some(Duration::ZERO), Some(error("CONNECT")));
         state.error.as_mut().expect("an error").index = ItemIndex(9);
         assert_eq!(at(&state, 47_000), first);
@@ -288,18 +240,10 @@ mod tests {
             ..HandlerState::default()
         };
         assert_eq!(
-            sentence(&state, WallMs(41_000)).as_deref(),
-            Some(
-                "handler down for 40s; next probe in 8s; 2 items are left, for which nobody was ever there: if it is \
-                 them, --judge-after 0s gives them up"
-            )
+            said(&state, 41_000),
+            "handler down for 40s; next probe in 8.9s; 2 items left that got only 502 or 503; a \
+             `judge_after` of 0s fails them now"
         );
-    }
-
-    #[test]
-    fn a_long_outage_is_told_in_units_that_people_read() {
-        let told = [0, 119, 120, 2833, 7199, 7200, 12_000].map(|secs| seconds(Duration::from_secs(secs)));
-        assert_eq!(told, ["0s", "119s", "2m", "47m 13s", "119m 59s", "2h", "3h 20m"]);
     }
 
     #[test]
@@ -309,8 +253,8 @@ mod tests {
             ..HandlerState::default()
         };
         assert_eq!(
-            sentence(&state, WallMs(42_000)).as_deref(),
-            Some("12 calls failed in 40s, the last with HTTP_400 at item 7: connection refused")
+            said(&state, 42_000),
+            "12 calls failed in 40s, the last with HTTP_400 at item 7: connection refused"
         );
         assert_eq!(sentence(&state, WallMs(102_000)), None);
         let mut at_once = error("HTTP_400");
@@ -319,7 +263,7 @@ mod tests {
             error: Some(at_once),
             ..HandlerState::default()
         };
-        let told = sentence(&state, WallMs(42_000)).expect("it is told");
+        let told = said(&state, 42_000);
         assert!(told.starts_with("12 calls failed in 1s, "), "{told}");
         assert_eq!(sentence(&HandlerState::default(), WallMs(0)), None);
     }
@@ -336,24 +280,24 @@ mod tests {
                 ..HandlerState::default()
             };
             let sight = crate::handler::sight::HandlerSight::of([("n1", &state)], WallMs(50_000));
-            let said = sight.text().expect("a text");
+            let said = sight.text().expect("a text").to_string();
             let (_, judged) = said.split_once("; ").expect("what is judged");
             judged.to_owned()
         };
         assert_eq!(
             of(&[7], 1, 2),
-            "item 7 failed each time, and nothing else is left to compare it with: it is tried 2 times more and \
-             judged in 9m 57s (a shorter --judge-after judges sooner)"
+            "item 7 keeps failing; 2 more attempts each, final result in 9m 57s; a shorter `judge_after` decides sooner"
         );
         let many = of(&[7, 9, 12], 43, 1);
         assert!(
-            many.starts_with("items 7, 9, 12 and 40 more failed each time")
-                && many.contains("each is tried once more and judged in 9m 57s"),
+            many.starts_with(
+                "43 items keep failing (7, 9, 12, …); 1 more attempt each, final result in 9m 57s"
+            ),
             "{many}"
         );
-        assert!(of(&[7, 9], 2, 0).starts_with("items 7 and 9 failed"));
+        assert!(of(&[7, 9], 2, 0).starts_with("2 items keep failing (7, 9); final result in 9m 57s"));
         assert!(
-            of(&[], 5, 3).starts_with("5 items failed"),
+            of(&[], 5, 3).starts_with("5 items keep failing; 3 more"),
             "an older node names none"
         );
     }

@@ -1,5 +1,7 @@
 //! Commands on a task, and the reasons to refuse them.
 
+use windrow_words::life as say;
+
 use crate::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::items::stretches::{StretchFault, Stretches};
 use crate::task::Tuning;
@@ -188,7 +190,7 @@ impl TaskEdit {
         }
         let why = |field| match fixed_for_good(field).filter(|_| has_run) {
             Some(why) => why.to_string(),
-            None => format!("it is fixed while the task is {}; stop it first", standing.status),
+            None => say::fixed_while(standing.status.title()).to_string(),
         };
         let fields = self.fixed_fields().into_iter();
         Err(CommandRefusal::Fields(
@@ -207,7 +209,7 @@ pub enum CommandRefusal {
     #[error("{}", refusals_text(_0))]
     Fields(Vec<FieldRefusal>),
     /// The items were fixed when the task was created.
-    #[error("{0} can't be sealed: it was not made open")]
+    #[error("{}", say::not_open(_0.to_string()))]
     NotOpen(TaskId),
     /// The task can't record another failure code.
     #[error(transparent)]
@@ -216,7 +218,7 @@ pub enum CommandRefusal {
     #[error(transparent)]
     Stretches(#[from] StretchFault),
     /// The command refers to a start that is over.
-    #[error("start {given} is over; the present start is {present}")]
+    #[error("{}", say::stale_start(*given, *present))]
     StaleStart {
         /// Number of the start in the command.
         given: u32,
@@ -224,7 +226,7 @@ pub enum CommandRefusal {
         present: u32,
     },
     /// The business already has a task of this name.
-    #[error("the name {0:?} is taken by {1}")]
+    #[error("{}", say::name_taken(_0, _1.to_string()))]
     NameTaken(String, TaskId),
 }
 

@@ -4,6 +4,8 @@
 //! that reports it as done is believed only once the task is sealed and its end is the run's own, so items added
 //! meanwhile are never passed over.
 
+use windrow_words::life as say;
+
 use super::run_end::RunClose;
 use super::{CommandRefusal, Desired, Life};
 use crate::ids::{INDEX_MAX, ItemCount, ItemIndex, WallMs};
@@ -139,9 +141,10 @@ impl Life {
             ("source", change.source.is_some()),
             ("shards", change.shards.is_some()),
         ];
-        let why = "the task is open: its items are those that are appended, in one shard";
         let named = named.into_iter().filter(|(_, is_named)| *is_named);
-        let refusals: Vec<FieldRefusal> = named.map(|(field, _)| FieldRefusal::new(field, why)).collect();
+        let refusals: Vec<FieldRefusal> = named
+            .map(|(field, _)| FieldRefusal::new(field, say::open_items().to_string()))
+            .collect();
         match self.intake.is_some() && !refusals.is_empty() {
             true => Err(CommandRefusal::Fields(refusals)),
             false => Ok(()),

@@ -21,7 +21,7 @@ pub mod succession;
 pub use command::{CommandRefusal, TaskCommand, TaskEdit, is_start_over};
 pub use hooks::{HookCall, Listener};
 pub use obey::Circumstances;
-pub use run_end::{MOVE_PATIENCE, OWNER_GONE, RunClose};
+pub use run_end::{MOVE_PATIENCE, RunClose};
 pub use shard::ShardLife;
 pub use skip::SKIPPED_BY_OPERATOR;
 pub use start::StartToken;

@@ -1,5 +1,7 @@
 //! Commands: the transition table decides if they are legal, this module applies them.
 
+use windrow_words::life as say;
+
 use super::{
     Author, CommandRefusal, Deeds, Desired, Life, Listener, Record, StartToken, TaskCommand, status_json,
 };
@@ -176,10 +178,7 @@ impl Life {
     fn finish(&mut self, end: ItemIndex, now: WallMs) -> Result<(), CommandRefusal> {
         decide(Verb::Finish, self.standing())?;
         if end.0 >= self.total.0 {
-            let why = format!(
-                "the task has {} items; an early finish lies below that",
-                self.total.0
-            );
+            let why = say::early_finish(self.total.0).to_string();
             return Err(CommandRefusal::Fields(vec![FieldRefusal::new("total", why)]));
         }
         // Dispatched items are never cut off, so an end below them has no effect. With several shards, each applies

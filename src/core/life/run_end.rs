@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use windrow_words::life as say;
+
 use super::obey::is_ending;
 use super::{Desired, Life};
 use crate::ids::WallMs;
@@ -10,9 +12,6 @@ use crate::task::lifecycle::{CutOff, Note, ShardState, StopReason, TASK_RECOVERS
 
 /// Time after its release for which a moved shard is reserved for the node that it was moved to.
 pub const MOVE_PATIENCE: Duration = Duration::from_secs(30);
-/// Note of a task that waits because its owner is gone.
-pub const OWNER_GONE: &str =
-    "the node that ran it is gone; it goes on from its last checkpoint as soon as a node takes it";
 
 /// Way in which a run releases its shard, saved with its last checkpoint in the same transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +65,7 @@ impl RunClose {
 impl fmt::Display for RunClose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RunClose::Released => f.write_str("handed over: any node may take it"),
+            RunClose::Released => say::released().fmt(f),
             RunClose::Done => f.write_str("done"),
             // A run only learns that it must stop; the reason is stored with its task.
             RunClose::Stopped {
@@ -143,7 +142,7 @@ impl Life {
         let state = state_after(&RunClose::Released, self.desired);
         let shard = self.shards.iter_mut().find(|shard| shard.no == no)?;
         (shard.state, shard.session) = (state, None);
-        Some(Note::text(OWNER_GONE))
+        Some(Note::text(say::owner_gone().to_string()))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use windrow_words::life as say;
+
 use super::obey::Change;
 use super::{CommandRefusal, Life};
 use crate::items::stretches::Stretches;
@@ -14,7 +16,7 @@ impl Life {
         decide(Verb::Skip, self.standing())?;
         if items.end().0 > self.total.0 {
             let (last, total) = (items.end().0 - 1, self.total.0);
-            let why = format!("there is no item {last}: the task has {total} items, counted from 0");
+            let why = say::no_item(last.to_string(), total).to_string();
             return Err(CommandRefusal::Fields(vec![FieldRefusal::new("indexes", why)]));
         }
         let before = json!({ "items": self.skips.items() });

@@ -1,5 +1,7 @@
 //! Starts of a task: the start token, the business's `prepare` hook, and the step that makes shards claimable.
 
+use windrow_words::life as say;
+
 use super::obey::Circumstances;
 use super::{CommandRefusal, Deeds, Desired, Life, TaskEdit, hooks};
 use crate::ids::{TaskId, WallMs};
@@ -108,8 +110,7 @@ impl Life {
         )?;
         self.desired = queued.desired;
         self.hold(now);
-        let text = "the business prepares itself for this start".to_owned();
-        let note = Note::because("prepare", text);
+        let note = Note::because("prepare", say::preparing().to_string());
         self.enter(asked.status, (Some(note), Some(until)), now);
         self.awaiting_until = Some(until);
         deeds.call = Some(self.ask(around.listener, &around.token.plain, until));
@@ -165,7 +166,7 @@ impl Life {
             idle.for_each(|shard| shard.not_before = at);
         }
         self.deal();
-        let text = |at: WallMs| format!("it starts at {}", at.to_rfc3339());
+        let text = |at: WallMs| say::starts_at(at.to_rfc3339()).to_string();
         let note = later.map(|at| Note::because(START_AT, text(at)));
         self.enter(Status::Queued, (note, later), now);
     }

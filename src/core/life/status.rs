@@ -1,5 +1,7 @@
 //! Status of a task after one of its shards changed, and the proof that a task whose shards are all done is complete.
 
+use windrow_words::life as say;
+
 use super::{Author, Deeds, Life, Record, ShardLife, status_json};
 use crate::ids::WallMs;
 use crate::task::lifecycle::{
@@ -134,7 +136,7 @@ impl Life {
     pub(super) fn withheld_since(&self, before: Status) -> Option<String> {
         let is_cancelled = self.status == Status::Cancelled && before != Status::Cancelled;
         let was_to_publish = self.publishing.is_some();
-        (is_cancelled && was_to_publish).then(|| "the task was cancelled".to_owned())
+        (is_cancelled && was_to_publish).then(|| say::cancelled().to_string())
     }
 
     fn recovers_at(&self, status: Status) -> Option<WallMs> {
@@ -167,27 +169,25 @@ impl Life {
         let mut next = self.whole().start;
         for shard in &self.shards {
             if shard.first != next {
-                return Err(format!("the shards don't meet at item {}", next.0));
+                return Err(say::shards_apart(next.0.to_string()).to_string());
             }
             whole(shard)?;
             next = shard.range_end;
         }
         if next.0 != self.total.0 {
-            return Err(format!("the shards end at item {} of {}", next.0, self.total.0));
+            let (end, total) = (next.0.to_string(), self.total.0.to_string());
+            return Err(say::shards_end(end, total).to_string());
         }
         let failed: u64 = self.shards.iter().map(|shard| shard.counters.failed).sum();
         if evidence.failures != failed {
-            let recorded = evidence.failures;
-            return Err(format!(
-                "{failed} items were failed, but {recorded} failures are recorded"
-            ));
+            return Err(say::failures_differ(failed, evidence.failures).to_string());
         }
         if evidence.is_parked {
-            return Err("an item is still parked".to_owned());
+            return Err(say::still_parked().to_string());
         }
         let (said, stored) = (evidence.results_said, evidence.results_stored);
         if said != stored {
-            return Err(format!("{said} results were kept, but {stored} are stored"));
+            return Err(say::results_differ(said, stored).to_string());
         }
         let is_early = self.shards.iter().any(|shard| shard.end < shard.range_end);
         Ok(match (failed, is_early) {
@@ -207,8 +207,6 @@ fn whole(shard: &ShardLife) -> Result<(), String> {
     let ShardLife {
         no, watermark, end, ..
     } = shard;
-    let (at, end) = (watermark.0, end.0);
-    Err(format!(
-        "shard {no} ended at {at} of {end} with {done} items settled and {parked} parked"
-    ))
+    let (no, at, end) = (no.to_string(), watermark.0.to_string(), end.0.to_string());
+    Err(say::shard_incomplete(no, at, end, done, parked).to_string())
 }

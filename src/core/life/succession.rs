@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
-use crate::explain::counted;
+use windrow_words::{Message, life as say, list};
+
 use crate::ids::{RunNo, SessionId};
 
-/// Returns the end of a sentence about the items that may be called again; empty if there are none.
-pub fn again(may_repeat: u64) -> String {
-    match may_repeat {
-        0 => String::new(),
-        items => format!(": up to {} may be called again", counted(items, "item")),
+/// Describes a shard for its log: another node has left its run.
+pub fn left(shard: u32, from: &str, may_repeat: u64) -> Message {
+    repeating(say::left(shard.to_string(), from), may_repeat)
+}
+
+fn repeating(what: Message, items: u64) -> Message {
+    match items {
+        0 => what,
+        items => say::may_repeat(what, items),
     }
 }
 
@@ -60,27 +65,19 @@ impl Episode<'_> {
     ///
     /// let (fate, silent) = (Fate::TakenOver("n2"), Duration::from_secs(12));
     /// let episode = Episode { shard: 0, run: RunNo(3), node: Some("n1"), silent, may_repeat: 120, fate };
-    /// let said = "n2 took shard 0 over from n1, which was fenced and had saved nothing for 12 s: up to 120 items may be called again";
-    /// assert_eq!(episode.sentence(), said);
+    /// let said = "n2 took over shard 0 from n1, which was fenced after 12s without a save; up to 120 items may be called again";
+    /// assert_eq!(episode.sentence().to_string(), said);
     /// ```
-    pub fn sentence(&self) -> String {
-        let (shard, node) = (self.shard, self.node.unwrap_or("a node whose name was not kept"));
-        let silent = self.silent.as_secs();
-        let again = again(self.may_repeat);
-        match self.fate {
-            Fate::TakenOver(to) if Some(to) == self.node => {
-                format!(
-                    "{to} took shard {shard} over from an earlier life of its own, which had saved nothing for {silent} s{again}"
-                )
-            }
-            Fate::TakenOver(to) => format!(
-                "{to} took shard {shard} over from {node}, which was fenced and had saved nothing for {silent} s{again}"
-            ),
-            Fate::Lost => format!(
-                "{node} was fenced and had saved nothing of shard {shard} for {silent} s{again}; it waits for a node"
-            ),
-            Fate::Recovering(why) => format!("shard {shard} on {node}: {why}"),
-        }
+    pub fn sentence(&self) -> Message {
+        let (shard, silent) = (self.shard.to_string(), self.silent);
+        let node = self.node.map_or_else(say::nameless, list::quoted);
+        let what = match self.fate {
+            Fate::TakenOver(to) if Some(to) == self.node => say::taken_over_again(to, shard, silent),
+            Fate::TakenOver(to) => say::taken_over(to, shard, node, silent),
+            Fate::Lost => say::lost(node, shard, silent),
+            Fate::Recovering(why) => return say::recovering(shard, node, why),
+        };
+        repeating(what, self.may_repeat)
     }
 
     /// Returns the shard's owner before, as JSON.
@@ -169,7 +166,7 @@ impl Loss {
     }
 
     /// Returns the sentence for people, if a node has the shard.
-    pub fn sentence(&self) -> Option<String> {
+    pub fn sentence(&self) -> Option<Message> {
         let episode = Episode {
             shard: self.shard,
             run: self.run,
@@ -202,13 +199,11 @@ impl Fenced<'_> {
     /// use windrow_core::life::succession::Fenced;
     ///
     /// let told = Fenced { node: "n1", session: SessionId(uuid::Uuid::nil()) };
-    /// assert_eq!(told.sentence(), "n1 fell silent and was fenced: what it ran may be taken");
+    /// let said = "n1 stopped responding and was fenced; other nodes may take its shards";
+    /// assert_eq!(told.sentence().to_string(), said);
     /// ```
-    pub fn sentence(&self) -> String {
-        format!(
-            "{} fell silent and was fenced: what it ran may be taken",
-            self.node
-        )
+    pub fn sentence(&self) -> Message {
+        say::fenced(self.node)
     }
 
     /// Returns the unfenced state as JSON.

@@ -11,13 +11,22 @@ export const language = kept('language', preferred);
 
 /** @type {import('@preact/signals').Signal<Record<string, Record<string, string>>>} */
 const dictionaries = signal({});
+/** @type {typeof dictionaries} */
+const templates = signal({});
 
 /** Fetches the dictionary of the page's language unless it is loaded. */
 export async function fetchWords() {
   const wanted = language.value;
   if (!OTHERS.includes(wanted) || dictionaries.value[wanted]) return;
+  const { default: messages } = await import(`../words/messages.${wanted}.js`);
+  templates.value = { ...templates.value, [wanted]: messages };
   const { default: words } = await import(`../words/${wanted}.js`);
   dictionaries.value = { ...dictionaries.value, [wanted]: words };
+}
+
+/** Template of a message of the node in the page's language; undefined in English and for unknown codes. */
+export function templateOf(code) {
+  return templates.value[language.value]?.[code];
 }
 
 /**

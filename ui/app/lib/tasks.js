@@ -63,7 +63,7 @@ function hear(kind, data) {
     const next = new Map(tasks.value);
     const { next_at: at, ...rest } = data;
     const old = next.get(data.id);
-    if (old) next.set(data.id, { ...old, ...rest, next: old.next && at ? { ...old.next, at } : null });
+    if (old) next.set(data.id, { ...old, status_text_message: null, ...rest, next: old.next && at ? { ...old.next, at } : null });
     tasks.value = next;
     changes.value += 1;
   }

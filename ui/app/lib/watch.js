@@ -19,7 +19,7 @@ function apply(state, kind, data) {
   if (kind === 'snapshot') return { ...state, task: data };
   if (!task) return state;
   if (kind === 'stats') return { ...state, task: merged(task, data) };
-  if (kind === 'status') return { ...state, task: { ...task, ...data }, moved: state.moved + 1 };
+  if (kind === 'status') return { ...state, task: { ...task, status_text_message: null, ...data }, moved: state.moved + 1 };
   if (kind === 'failure') return { ...state, failed: state.failed + 1 };
   if (kind === 'audit') return { ...state, changed: state.changed + 1 };
   return state;

@@ -4,6 +4,7 @@ import { path } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { route, withQuery } from '../lib/router.js';
+import { statusText } from '../lib/say.js';
 import { may } from '../lib/session.js';
 import { keepTasks, tasks } from '../lib/tasks.js';
 import { Ago, Empty, Segments, Whole } from '../parts/basic.js';
@@ -23,7 +24,7 @@ function Health({ name }) {
   const running = [...(tasks.value?.values() ?? [])].filter((task) => task.business === name && task.status === 'running');
   if (!running.length) return html`<span class="soft">${t('idle')}</span>`;
   const down = running.find((task) => task.handler_down);
-  return down ? html`<a href=${`/tasks/${down.id}`} title=${down.status_text}><${Mark} icon="warn" tone="bad" text=${t('handler down')} /></a>` : html`<${Mark} icon="check" tone="ok" text=${t('responding')} />`;
+  return down ? html`<a href=${`/tasks/${down.id}`} title=${statusText(down)}><${Mark} icon="warn" tone="bad" text=${t('handler down')} /></a>` : html`<${Mark} icon="check" tone="ok" text=${t('responding')} />`;
 }
 
 function columns() {

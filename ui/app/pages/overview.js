@@ -8,6 +8,7 @@ import { count, percent, percentOf, rate, stamp } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { listen, paused } from '../lib/live.js';
 import { useResource } from '../lib/resource.js';
+import { statusText } from '../lib/say.js';
 import { inSeconds, withGaps } from '../lib/series.js';
 import { hasEnded, isSlow, left, settled, target, timeLeft, title } from '../lib/task.js';
 import { historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
@@ -33,10 +34,10 @@ function useCluster() {
 
 const SAID = {
   canary: (task) => t('canary done: {n:item|items} settled', { n: count(settled(task.counts)) }),
-  stopped: (task) => task.status_text ?? t('stopped: {reason}', { reason: t(task.stop_reason ?? '') }),
-  recovering: (task) => task.status_text ?? t('run failed; retrying'),
+  stopped: (task) => statusText(task) ?? t('stopped: {reason}', { reason: t(task.stop_reason ?? '') }),
+  recovering: (task) => statusText(task) ?? t('run failed; retrying'),
   handler_down: (task) => t('handler down: {why}', { why: task.handler_down.example ?? task.handler_down.code ?? task.handler_down.class ?? '' }),
-  queued: (task) => task.status_text ?? t('no node has free capacity'),
+  queued: (task) => statusText(task) ?? t('no node has free capacity'),
   awaited: () => t('the business has not reported ready'),
   withheld: (task) => t('results not published to {dataset}', { dataset: task.publish.dataset }),
   failures: (task) => t('finished with {n:failed item|failed items}', { n: count(task.counts.failed) }),
@@ -67,7 +68,7 @@ function Attention({ needs, reasons, schedules }) {
     ${needs.slice(0, NEEDS_MAX).map((one) => html`<li key=${one.task.id}>
       <${Icon} name=${LOOKS[one.level][0]} class=${LOOKS[one.level][1]} />
       <a class="nowrap strong" href=${`/tasks/${one.task.id}`}>${one.task.id} ${one.task.name ?? one.task.business}</a>
-      <span class="grow said" title=${one.task.status_text}>${SAID[one.kind](one.task)}</span>
+      <span class="grow said" title=${statusText(one.task)}>${SAID[one.kind](one.task)}</span>
       <span class="soft"><${Ago} at=${one.task.since} /></span><${Help} one=${one} /></li>`)}
     ${needs.length > NEEDS_MAX && html`<li><a class="link" href="/tasks?status=running,stopped,recovering,queued,awaiting_business">${t('and {n} more', { n: count(needs.length - NEEDS_MAX) })}</a></li>`}
   </ul>`;

@@ -1,6 +1,7 @@
 /** @file States as icon, text and colour. */
 import { html } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
+import { statusText } from '../lib/say.js';
 import { isRecovered, waitsForItems } from '../lib/task.js';
 import { Icon } from './icon.js';
 
@@ -57,12 +58,12 @@ function shown(table, word) {
 
 /** Status of a task, including a handler that is down. */
 export function TaskStatus({ task }) {
-  if (waitsForItems(task)) return html`<${Mark} icon="clock" tone="soft" text=${t('waiting for items')} title=${task.status_text} />`;
+  if (waitsForItems(task)) return html`<${Mark} icon="clock" tone="soft" text=${t('waiting for items')} title=${statusText(task)} />`;
   const isDown = task.handler_down && task.status === 'running';
-  if (isDown) return html`<${Mark} icon="warn" tone="bad" text=${t('running, handler down')} title=${task.status_text} />`;
+  if (isDown) return html`<${Mark} icon="warn" tone="bad" text=${t('running, handler down')} title=${statusText(task)} />`;
   const result = task.result === 'with_failures' && isRecovered(task) ? 'recovered' : task.result;
   const look = task.status === 'finished' && RESULT[result] ? shown(RESULT, result) : shown(TASK, task.status);
-  return html`<${Mark} ...${look} title=${task.status_text} />`;
+  return html`<${Mark} ...${look} title=${statusText(task)} />`;
 }
 
 /** Icon, tone and text of a task's status. */

@@ -16,6 +16,8 @@
 
 use std::time::Duration;
 
+use windrow_words::execution as say;
+
 use super::Judge;
 use crate::execution::Scope;
 use crate::execution::failed::item_trouble;
@@ -246,10 +248,7 @@ impl Judge {
         trouble.suspicion.is_unconfirmed = last.is_some_and(|departed| self.circuit.excuses(*departed));
         let is_unconfirmed = trouble.suspicion.is_unconfirmed;
         if let Some(failure) = trouble.failure.as_mut().filter(|_| is_unconfirmed) {
-            let message = format!(
-                "only one attempt is allowed, and the handler was down: {}",
-                failure.message
-            );
+            let message = say::only_attempt(failure.message.clone()).to_string();
             *failure = Failure::new(OUTCOME_UNKNOWN, message);
         }
         self.exhaust(cx, index, trouble);
@@ -304,7 +303,7 @@ impl Judge {
         if cx.settings.tuning.on_exhausted == OnExhausted::Fail {
             return self.fail(cx, index, &trouble);
         }
-        let text = format!("item {} used all {} attempts", index.0, trouble.charged);
+        let text = say::attempts_used(index.0.to_string(), trouble.charged).to_string();
         self.stop(RunEnd::stopped(StopReason::ItemExhausted, text));
         cx.items
             .wait_for_retry(cx.settings, index, trouble, Duration::ZERO, cx.now);
@@ -313,11 +312,9 @@ impl Judge {
     /// Fails an item, and stops the task if that is one too many.
     pub(in crate::execution) fn fail(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
         self.settle_failed(cx, index, trouble);
-        let code = trouble
-            .failure
-            .as_ref()
-            .map_or("nothing", |failure| failure.code.as_ref());
-        self.judge_failed(cx.items, cx.settings, &format!("the last one said {code}"));
+        let code = trouble.failure.as_ref().map(|failure| failure.code.clone());
+        let last = code.map_or_else(say::last_without_code, say::last_code);
+        self.judge_failed(cx.items, cx.settings, last);
     }
 
     pub(super) fn settle_failed(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {

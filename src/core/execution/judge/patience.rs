@@ -1,6 +1,6 @@
 //! Limits on how long a run tolerates a handler that is down, or that never answers well.
 
-use std::time::Duration;
+use windrow_words::execution as say;
 
 use super::Judge;
 use crate::execution::Scope;
@@ -10,10 +10,8 @@ use crate::task::lifecycle::StopReason;
 
 impl Judge {
     pub(in crate::execution) fn stop_without_success(&mut self, last: &Failure) {
-        let text = format!(
-            "the handler was reached again and again, and no item ever succeeded; the last one said {}: {}",
-            last.code, last.message
-        );
+        let last = say::said(last.code.clone(), last.message.clone());
+        let text = say::none_succeeds(last).to_string();
         self.stop(RunEnd::stopped(StopReason::NoItemSucceeds, text));
     }
 
@@ -23,7 +21,7 @@ impl Judge {
         let Some(error) = self.errors.last().filter(|_| !self.alone.is_tail()) else {
             return;
         };
-        let said = format!("{}: {}", error.code, error.example);
+        let said = say::said(error.code.clone(), &error.example);
         let refused = matches!(
             error.class,
             FailureClass::Rejected
@@ -41,25 +39,14 @@ impl Judge {
             } else {
                 StopReason::HandlerUnreachable
             };
-            return self.stop(RunEnd::stopped(reason, said));
+            return self.stop(RunEnd::stopped(reason, said.to_string()));
         }
         let patience = cx.settings.whole.outage_patience;
         let is_over =
             |outage: Outage| cx.now.wall.since(outage.since) >= patience && cx.settings.shared.all_down;
         if self.circuit.outage().is_some_and(is_over) {
-            let span = humane(patience);
-            let text =
-                format!("the handler was down for {span}; {said}; nothing is lost, start the task to go on");
+            let text = say::down_too_long(patience, said).to_string();
             self.stop(RunEnd::stopped(StopReason::HandlerUnreachable, text));
         }
-    }
-}
-
-fn humane(span: Duration) -> String {
-    let seconds = span.as_secs();
-    match (seconds % 3600, seconds % 60) {
-        (0, _) => format!("{} h", seconds / 3600),
-        (_, 0) => format!("{} min", seconds / 60),
-        (_, _) => format!("{seconds} s"),
     }
 }

@@ -5,6 +5,8 @@
 //! explain them: then the task stops, and no item is charged. Failures of an earlier run prove little while a fresh
 //! item is left to call.
 
+use windrow_words::{Message, execution as say};
+
 use super::Judge;
 use super::attempts::CHANCE;
 use crate::execution::Scope;
@@ -210,24 +212,21 @@ impl Judge {
         refusals.add(call);
         let is_row = refusals.is_over(refusals.strict, row, can_leave);
         if is_row || !takes_requests && refusals.is_over(refusals.calls, FAULTS_MAX, can_leave) {
-            let text = refusals_text(cx, call);
+            let text = refusals_text(cx, call).to_string();
             self.stop(RunEnd::stopped(StopReason::HandlerRejected, text));
         }
     }
 }
 
-fn refusals_text(cx: &Scope<'_>, last: &FailedCall) -> String {
+fn refusals_text(cx: &Scope<'_>, last: &FailedCall) -> Message {
     let may_be_items =
         last.class == FailureClass::Rejected && cx.items.has_succeeded() && !cx.settings.is_decided();
-    let (before, behind) = match last.class {
-        FailureClass::Unsendable => (
-            "no request could be made of any item so far; the last one said ",
-            "",
-        ),
-        _ if may_be_items => ("", "; if it is only these items, --judge-after 0s gives them up"),
-        _ => ("", ""),
-    };
-    format!("{before}{}: {}{behind}", last.failure.code, last.failure.message)
+    let said = say::said(last.failure.code.clone(), last.failure.message.clone());
+    match last.class {
+        FailureClass::Unsendable => say::no_request(said),
+        _ if may_be_items => say::maybe_items(said),
+        _ => said,
+    }
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use windrow_words::advice as say;
+
 use super::{Advice, Case, patch};
 use crate::explain::facts::Facts;
-use crate::explain::text::{count, round_up, setting, time};
+use crate::explain::text::{round_up, setting};
 use crate::settings::table::TuningPatch;
-use crate::settings::text::span_text;
 use crate::settings::{Auto, Burst};
 use crate::task::WINDOW_ITEMS_MAX;
 
@@ -21,8 +22,7 @@ const STRAGGLER_MIN: Duration = Duration::from_millis(100);
 pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
     let facts = case.facts;
     if facts.tuning.ordered {
-        let hindrance = "an ordered task has one item in flight, and each waits for the one before";
-        return vec![case.cant("do without `ordered`, if the items allow it", hindrance)];
+        return vec![case.cant(say::without_ordered(), say::ordered_waits())];
     }
     let held = held(facts);
     let now = facts.live.as_ref().map_or(0, |live| live.window);
@@ -34,11 +34,7 @@ pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
     if now < most
         && let Some(size) = setting(needed.min(most))
     {
-        let text = format!(
-            "a window of {} outlasts the slowest item ({})",
-            count(u64::from(size.get())),
-            time(held)
-        );
+        let text = say::larger_window(size.get(), held);
         let change = TuningPatch {
             window: Some(Auto::Fixed(size)),
             ..more_slots(case, slots)
@@ -47,11 +43,7 @@ pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
     }
     advice.extend(park_sooner(case, held, now));
     if advice.is_empty() {
-        let hindrance = "the window is as large as it can be";
-        advice.push(case.cant(
-            "make the slowest items faster, or their timeout shorter",
-            hindrance,
-        ));
+        advice.push(case.cant(say::faster_items(), say::window_at_most()));
     }
     advice
 }
@@ -76,15 +68,11 @@ fn park_sooner(case: &Case<'_>, held: Duration, window: u64) -> Option<Advice> {
     let parks = Duration::from_millis(u64::try_from(parks.as_millis()).unwrap_or(u64::MAX));
     let is_straggler = held > 2 * parks && Facts::slots(case.rate, usual) < window;
     (is_straggler && parks < case.facts.tuning.straggler_after).then(|| {
-        let text = format!(
-            "or park what holds a full window for {} although in flight",
-            span_text(parks)
-        );
         let change = patch(|change| change.straggler_after = Some(parks));
         // The effect depends on how many such items there are.
         Advice {
             predicted: None,
-            ..case.change(text, change)
+            ..case.change(say::park_sooner(parks), change)
         }
     })
 }
@@ -117,11 +105,7 @@ fn more_slots(case: &Case<'_>, slots: u64) -> TuningPatch {
 pub(super) fn concurrency(case: &Case<'_>) -> Advice {
     let facts = case.facts;
     if facts.tuning.ordered {
-        let hindrance = "an ordered task has one item in flight: its rate is at most 1 ÷ the time of a call";
-        return case.cant(
-            "do without `ordered`, if the items allow it, or make the handler faster",
-            hindrance,
-        );
+        return case.cant(say::without_ordered_or_faster(), say::ordered_rate());
     }
     let now = facts.live.as_ref().map_or(0, |live| live.concurrency);
     // All slots are taken: the items in flight are a lower bound on what is needed.
@@ -138,7 +122,7 @@ pub(super) fn concurrency(case: &Case<'_>) -> Advice {
     {
         change.window = setting((2 * needed).min(u64::from(WINDOW_ITEMS_MAX))).map(Auto::Fixed);
     }
-    case.change(format!("let {} items be in flight", count(needed)), change)
+    case.change(say::more_in_flight(needed), change)
 }
 
 /// Advises more unsaved completions, or saving them more often.
@@ -146,32 +130,21 @@ pub(super) fn unsaved(case: &Case<'_>) -> Advice {
     let interval = case.facts.tuning.checkpoint_interval;
     if case.facts.tuning.unsaved_max != Auto::Auto {
         let change = patch(|change| change.unsaved_max = Some(Auto::Auto));
-        return case.change(
-            "let as many completions be unsaved as the rate needs".to_owned(),
-            change,
-        );
+        return case.change(say::unsaved_auto(), change);
     }
     let half = Duration::from_millis(u64::try_from(interval.as_millis() / 2).unwrap_or(u64::MAX));
     if half < Duration::from_millis(100) {
-        let hindrance = "the store is slower than the task; checkpoints follow one another already";
-        return case.cant(
-            "give the store a faster disk, or the task a lower rate",
-            hindrance,
-        );
+        return case.cant(say::faster_store(), say::checkpoints_slow());
     }
     let change = patch(|change| change.checkpoint_interval = Some(half));
-    case.change(format!("save progress every {}", span_text(half)), change)
+    case.change(say::save_every(half), change)
 }
 
 /// Advises room for more parked items.
 pub(super) fn parked(case: &Case<'_>) -> Advice {
     let parked_max = case.facts.tuning.parked_max.saturating_mul(2).max(1000);
     let change = patch(|change| change.parked_max = Some(parked_max));
-    let text = format!(
-        "let {} items be parked; better, see why so many fail",
-        count(u64::from(parked_max))
-    );
-    case.change(text, change)
+    case.change(say::more_parked(parked_max), change)
 }
 
 /// Advises a larger burst for a node that was late, if the burst is what keeps it from catching up.
@@ -187,14 +160,7 @@ pub(super) fn late(case: &Case<'_>) -> Advice {
     if !catches_up {
         let burst = Some(Burst::Span(Duration::from_millis(100)));
         let change = patch(|change| change.burst = burst);
-        return case.change(
-            "a larger burst lets the node catch up after a delay".to_owned(),
-            change,
-        );
+        return case.change(say::larger_burst(), change);
     }
-    let hindrance = "the node's processor is too busy to start every call in time";
-    case.cant(
-        "give the node more processor time, larger batches, or fewer tasks",
-        hindrance,
-    )
+    case.cant(say::more_cpu(), say::cpu_busy())
 }

@@ -3,6 +3,8 @@
 mod limits;
 mod others;
 
+use windrow_words::Message;
+
 use super::causes::{Cause, CauseKind};
 use super::facts::Facts;
 use super::why::KNOWN_MIN;
@@ -64,7 +66,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn change(&self, text: String, change: TuningPatch) -> Advice {
+    fn change(&self, text: Message, change: TuningPatch) -> Advice {
         let (change, predicted) = (Some(Box::new(change)), Some(self.cured));
         Advice {
             about: self.kind,
@@ -75,7 +77,7 @@ impl Case<'_> {
         }
     }
 
-    fn cant(&self, text: &str, hindrance: &str) -> Advice {
+    fn cant(&self, text: Message, hindrance: Message) -> Advice {
         cant(self.kind, text, hindrance)
     }
 }
@@ -87,14 +89,13 @@ fn patch(set: impl FnOnce(&mut TuningPatch)) -> TuningPatch {
     patch
 }
 
-fn cant(about: CauseKind, text: &str, hindrance: &str) -> Advice {
-    let hindrance = Some(hindrance.to_owned());
+fn cant(about: CauseKind, text: Message, hindrance: Message) -> Advice {
     Advice {
         about,
-        text: text.to_owned(),
+        text,
         change: None,
         predicted: None,
-        hindrance,
+        hindrance: Some(hindrance),
     }
 }
 

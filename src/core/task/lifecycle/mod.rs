@@ -60,6 +60,23 @@ crate::slugs! {
 }
 
 impl Status {
+    /// Returns the name of the status for people.
+    pub fn title(self) -> windrow_words::Message {
+        use windrow_words::status as name;
+        match self {
+            Status::Created => name::created(),
+            Status::Queued => name::queued(),
+            Status::AwaitingBusiness => name::awaiting_business(),
+            Status::Running => name::running(),
+            Status::Recovering => name::recovering(),
+            Status::Stopping => name::stopping(),
+            Status::Stopped => name::stopped(),
+            Status::Finalizing => name::finalizing(),
+            Status::Finished => name::finished(),
+            Status::Cancelled => name::cancelled(),
+        }
+    }
+
     /// Returns true if nothing can happen to the task any more.
     pub fn is_terminal(self) -> bool {
         matches!(self, Status::Finished | Status::Cancelled)

@@ -87,7 +87,7 @@ fn slug(obstacle: Obstacle) -> &'static str {
 
 fn note((task, Wait { why, .. }): &(TaskId, Wait), times: &Times) -> WaitNote {
     let (reason, text) = match why {
-        Why::Refused(refusal) => (slug(refusal.obstacle), refusal.waiting_text()),
+        Why::Refused(refusal) => (slug(refusal.obstacle), refusal.waiting_text().to_string()),
         Why::Unclaimable(Unclaimable::NoWitness) => (COORDINATOR_DOWN, no_witness(times)),
         Why::Unclaimable(Unclaimable::Newer(version)) => (
             "newer_version",

@@ -10,7 +10,7 @@ use crate::ports::handling::handler::{LogLevel, LogLine};
 use windrow_core::handler::journal::Entry;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::ItemTrouble;
-use windrow_core::life::succession::again;
+use windrow_core::life::succession::left;
 
 /// Log line with its shard, time and origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl DataLogLine {
             } else {
                 LogLevel::Warn
             },
-            message: entry.message,
+            message: entry.message.to_string(),
             extra: None,
         };
         DataLogLine::of_system(shard, at, Some(entry.code), line)
@@ -72,11 +72,10 @@ impl DataLogLine {
     /// Returns the system's line about a shard taken over from another node: `from` is that node, with the time it
     /// was silent.
     pub fn taken_over(shard: ShardId, at: WallMs, from: &str, may_repeat: u64) -> DataLogLine {
-        let again = again(may_repeat);
         let line = LogLine {
             index: None,
             level: LogLevel::Warn,
-            message: say::taken_over(shard.no.to_string(), from, again).to_string(),
+            message: left(shard.no, from, may_repeat).to_string(),
             extra: None,
         };
         DataLogLine::of_system(shard, at, Some(TAKEN_OVER.to_owned()), line)

@@ -6,8 +6,6 @@ use crate::ports::StoreError;
 use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
 
-pub use windrow_core::life::OWNER_GONE;
-
 /// Maximum number of rows that one transaction of a sweep removes.
 pub const SWEEP_MAX: u64 = 2_000;
 

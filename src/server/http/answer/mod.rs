@@ -15,3 +15,16 @@ pub(crate) trait Of<T> {
     /// Converts a domain value into its API form.
     fn of(thing: T) -> Self;
 }
+
+impl Of<&windrow_words::Message> for api::Message {
+    fn of(message: &windrow_words::Message) -> Self {
+        let value = |arg| serde_json::to_value(arg).unwrap_or_default();
+        api::Message {
+            code: message.code().to_owned(),
+            args: message
+                .args()
+                .map(|(name, arg)| (name.to_owned(), value(arg)))
+                .collect(),
+        }
+    }
+}

@@ -200,7 +200,10 @@ mod tests {
             .iter()
             .filter(|(name, ..)| name.starts_with("app/") && name.ends_with(".js"));
         let modules: Vec<&str> = modules.map(|(name, ..)| *name).collect();
-        assert_eq!(modules, ["app/main.js", "app/words/zh-CN.js"]);
+        assert_eq!(
+            modules,
+            ["app/main.js", "app/words/messages.zh-CN.js", "app/words/zh-CN.js"]
+        );
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::http::answer::Of;
 use crate::http::tasks::view::handler::show_handler_down;
 use crate::http::tasks::view::handler::show_last_error;
 use crate::service::tasks::show::TaskPicture;
@@ -49,11 +50,13 @@ impl HandlerNews {
 
 /// Returns the handler state as shown in a task.
 pub(super) fn state(picture: &TaskPicture) -> api::HandlerState {
-    let handler = &picture.handler;
+    let (handler, stored) = (&picture.handler, &picture.task.status_text);
+    let said = handler.text().filter(|_| stored.is_none());
     api::HandlerState {
         handler_down: show_handler_down(handler),
         last_error: show_last_error(handler),
-        status_text: picture.task.status_text.clone().or_else(|| handler.text()),
+        status_text_message: said.as_ref().map(api::Message::of),
+        status_text: stored.clone().or_else(|| said.map(|said| said.to_string())),
     }
 }
 

@@ -9,9 +9,9 @@ use crate::http::guard::{Body, Call, DryRunQuery, headers};
 use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::tasks::skip::Skipping;
-use windrow_core::explain::counted;
 use windrow_core::items::stretches::{StretchFault, Stretches};
 use windrow_core::life::SKIPPED_BY_OPERATOR;
+use windrow_words::Message;
 
 /// Returns the skipped ranges, `None` if there aren't any.
 pub(crate) fn show_skips(skips: &Stretches) -> Option<api::TaskSkips> {
@@ -23,11 +23,8 @@ pub(crate) fn show_skips(skips: &Stretches) -> Option<api::TaskSkips> {
 }
 
 /// Returns a clause about skipped items, to append to an explanation of an unfinished task.
-pub(crate) fn clause(skips: &api::TaskSkips) -> String {
-    format!(
-        "{} are skipped without a call, as requested (see the task's revisions)",
-        counted(skips.items, "item")
-    )
+pub(crate) fn clause(skips: &api::TaskSkips) -> Message {
+    windrow_words::explain::skips(skips.items)
 }
 
 impl Of<Skipping> for api::Skipping {

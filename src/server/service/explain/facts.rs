@@ -81,13 +81,12 @@ fn latency(point: &Point, p95: Option<Duration>) -> Latency {
 }
 
 pub(super) fn shared_limit(limit: &HeldBy) -> SharedLimit {
-    let key = LimitKey::parse(&limit.key);
-    let name = match key {
-        LimitKey::Business(_) => None,
-        LimitKey::Named(name) => Some(name.to_owned()),
+    let (name, title) = match LimitKey::parse(&limit.key) {
+        LimitKey::Business(slug) => (None, windrow_words::cause::limit_of(slug)),
+        LimitKey::Named(name) => (Some(name.to_owned()), windrow_words::cause::limit_named(name)),
     };
     SharedLimit {
-        title: key.to_string(),
+        title,
         name,
         businesses: limit.businesses.clone(),
         runs: limit.parts.iter().map(|part| part.runs).sum(),

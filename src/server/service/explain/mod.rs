@@ -24,6 +24,7 @@ use windrow_engine::ports::ownership::limit_store::PartView;
 use windrow_engine::ports::ownership::peers::{ExplainPart, Unreachable};
 use windrow_engine::ports::tasks::list::TaskList;
 use windrow_engine::ports::tasks::store::{COORDINATOR_DOWN, ShardLife, TaskView};
+use windrow_words::{Message, explain as say, list};
 
 /// Default length of the explained period, in seconds.
 pub const SECONDS_DEFAULT: u32 = 60;
@@ -119,7 +120,7 @@ impl Explain {
                 .iter()
                 .map(|one| (one.node.clone(), one.why.clone()))
                 .collect(),
-            prospect: prospect(task, "it", redis_lost.as_deref()),
+            prospect: Some(prospect(task, redis_lost.as_deref())),
         };
         facts.handler = HandlerSight::of(handler, self.node.now());
         let handler = facts.handler.clone();
@@ -148,14 +149,14 @@ impl Explain {
     }
 
     /// Puts an unreachable owner or a full disk first: then no counted cause is the real one, and no advice helps.
-    fn tell_before_all_else(&self, task: &TaskView, nobody: Option<String>, explanation: &mut Explanation) {
+    fn tell_before_all_else(&self, task: &TaskView, nobody: Option<Message>, explanation: &mut Explanation) {
         if let Some(nobody) = nobody {
-            explanation.why = nobody;
+            explanation.why = vec![nobody];
         }
         if task.status == Status::Running
             && let Some(full) = self.node.store_full(task.id)
         {
-            explanation.why = full;
+            explanation.why = vec![list::quoted(full)];
             explanation.advice.clear();
         }
     }
@@ -262,34 +263,29 @@ fn nobody(
     facts: &Facts,
     silent: &[Unreachable],
     redis_lost: Option<&str>,
-) -> Option<String> {
+) -> Option<Message> {
     if task.status != Status::Running || facts.live.is_some() {
         return None;
     }
     let owner = silent.first();
     let is_owner = |taken: &&Takeover| owner.is_some_and(|owner| owner.node == taken.by);
     match (facts.taken_over.as_ref().filter(|taken| !is_owner(taken)), owner) {
-        (Some(taken), _) => Some(format!(
-            "{}; its run there has just started: ask again in a few seconds",
-            taken.text
-        )),
-        (None, Some(owner)) => Some(format!(
-            "{} runs it but can't be reached: {}; {}",
-            owner.node,
-            owner.why,
-            prospect(task, "the task", redis_lost)
-        )),
+        (Some(taken), _) => Some(list::both(taken.text.clone(), say::run_just_started())),
+        (None, Some(owner)) => {
+            let silent = say::owner_unreachable(&owner.node, &owner.why);
+            Some(list::both(silent, prospect(task, redis_lost)))
+        }
         (None, None) => None,
     }
 }
 
 /// Describes the fate of a task, or a part of it, whose owner is gone. Promises nothing that depends on a lost Redis.
-fn prospect(task: &TaskView, what: &str, redis_lost: Option<&str>) -> String {
+fn prospect(task: &TaskView, redis_lost: Option<&str>) -> Message {
     let waits = task.status_reason.as_deref() == Some(COORDINATOR_DOWN);
     match (task.status_text.as_ref().filter(|_| waits), redis_lost) {
         // If one node couldn't take it over, the same holds for all others, or one of them would have.
-        (Some(text), _) => text.clone(),
-        (None, Some(lost)) => format!("this node can't reach Redis: {lost}"),
-        (None, None) => format!("if that node is gone, another node takes {what} over"),
+        (Some(text), _) => list::quoted(text),
+        (None, Some(lost)) => say::redis_lost(lost),
+        (None, None) => say::will_be_taken_over(),
     }
 }

@@ -67,7 +67,7 @@ impl Tasks {
         let refusal = self.node.supervisor.would_admit(request).await.err()?;
         // A task that fits nowhere gets another warning.
         let waits = matches!(refusal.obstacle, Obstacle::Full | Obstacle::Behind(_));
-        let fault = FieldFault::new("/rate", refusal.foretold());
+        let fault = FieldFault::new("/rate", refusal.foretold().to_string());
         waits.then(|| Warning {
             code: IN_LINE,
             fault: fault.advise("wait, it starts automatically; or lower the rate, or raise the priority"),

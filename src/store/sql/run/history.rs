@@ -194,7 +194,7 @@ pub(crate) fn told(
         before: Some(episode.before()),
         after: Some(episode.after()),
     };
-    (Actor::windrow(Some(episode.sentence())), change)
+    (Actor::windrow(Some(episode.sentence().to_string())), change)
 }
 
 /// Returns the maximum number of items that a shard dispatched without saving them as settled.

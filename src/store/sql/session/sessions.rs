@@ -188,7 +188,7 @@ fn told(id: SessionId, row: &session::Model) -> (Actor, Change) {
         before: Some(told.before()),
         after: Some(told.after()),
     };
-    (Actor::windrow(Some(told.sentence())), change)
+    (Actor::windrow(Some(told.sentence().to_string())), change)
 }
 
 /// Fences a session on a server, in two round trips.

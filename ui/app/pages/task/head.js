@@ -4,6 +4,7 @@ import * as actions from '../../lib/actions.js';
 import { count, near, percentOf, rate, span } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
+import { statusText } from '../../lib/say.js';
 import { isStaff } from '../../lib/session.js';
 import { hasEnded, isLeast, isSlow, recovered, offers, secondsLeft, target, timeLeft } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
@@ -76,11 +77,11 @@ function Speed({ task }) {
 function Note({ task }) {
   const { next, handler_down: down } = task;
   const isBad = down || task.stale || (task.status === 'stopped' && !['operator', 'business', 'canary_done'].includes(task.stop_reason));
-  const text = task.stale ? t('Data is stale: the node cannot reach its database.') : task.status_text ?? (task.stop_reason === 'canary_done' ? t('The canary is done. Review its results, then resume the task.') : task.stop_reason && t('stopped: {reason}', { reason: t(task.stop_reason) }));
+  const text = task.stale ? t('Data is stale: the node cannot reach its database.') : statusText(task) ?? (task.stop_reason === 'canary_done' ? t('The canary is done. Review its results, then resume the task.') : task.stop_reason && t('stopped: {reason}', { reason: t(task.stop_reason) }));
   if (!text && !next) return null;
   return html`<p class="callout"><${Icon} name=${isBad ? 'warn' : 'clock'} class=${isBad ? 'bad' : 'warn'} /><span>${text}
     ${next && html` ${t(next.action)} <${Ago} at=${next.at} />${next.attempt && ` (${next.attempt} / ${next.of})`}`}
-    ${down?.next_probe && !task.status_text && html` ${t('next probe')} <${Ago} at=${down.next_probe} />`}</span></p>`;
+    ${down?.next_probe && !statusText(task) && html` ${t('next probe')} <${Ago} at=${down.next_probe} />`}</span></p>`;
 }
 
 function Where({ task }) {

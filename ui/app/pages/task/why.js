@@ -5,6 +5,7 @@ import { part } from '../../lib/api.js';
 import { count, rate, share } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
+import { say, sayAll } from '../../lib/say.js';
 import { waitsForItems } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
 import { Section, Whole } from '../../parts/basic.js';
@@ -16,16 +17,16 @@ const CAUSES_MAX = 6;
 
 function Causes({ of }) {
   return html`<div class="bars">${of.map((one) => html`
-    <span key=${one.slug} class="strong" title=${one.text}>${one.title}</span>
+    <span key=${one.slug} class="strong" title=${say(one.text_message, one.text)}>${say(one.title_message, one.title)}</span>
     <span class="bar"><i class="of-retry" style=${{ width: `${Math.max(0, Math.min(1, one.share ?? 0)) * 100}%` }}></i></span>
     <span class="value">${one.rate == null ? '' : html`${rate(one.rate)}/s `}<span class="soft">${share(one.share)}</span></span>
-    ${one.text && html`<span class="soft causes-text">${one.text}</span>`}`)}</div>`;
+    ${one.text && html`<span class="soft causes-text">${say(one.text_message, one.text)}</span>`}`)}</div>`;
 }
 
 function Advice({ task, advice }) {
   return html`<ul class="advice">${advice.map((one) => html`<li key=${one.text}>
-    <span class="grow">${one.text}${one.predicted_rate && html` <span class="soft">→ ≈ ${rate(one.predicted_rate)}/s</span>`}
-      ${one.hindrance && html`<span class="soft block">${one.hindrance}</span>`}</span>
+    <span class="grow">${say(one.text_message, one.text)}${one.predicted_rate && html` <span class="soft">→ ≈ ${rate(one.predicted_rate)}/s</span>`}
+      ${one.hindrance && html`<span class="soft block">${say(one.hindrance_message, one.hindrance)}</span>`}</span>
     ${one.change && html`<${ActButton} action=${change(task, one.change)} class="is-small" />`}</li>`)}</ul>`;
 }
 
@@ -38,7 +39,7 @@ function Found({ task, found }) {
   if (isFast(found) && found.advice.length === 0) return html`<p><${Icon} name="check" class="ok" /> ${t('On target.')}</p>`;
   const causes = found.causes.filter((one) => one.rate > 0).slice(0, CAUSES_MAX);
   const waits = found.waits.map((one) => ({ ...one, text: '' }));
-  return html`<p>${found.why}</p>
+  return html`<p>${sayAll(found.why_messages, found.why)}</p>
     <div class="columns">
       <div>${causes.length > 0 ? html`<${Causes} of=${causes} />` : waits.length > 0 && html`<${Causes} of=${waits} />`}</div>
       <${Advice} task=${task} advice=${found.advice} />

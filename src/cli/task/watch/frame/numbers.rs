@@ -157,7 +157,7 @@ pub(super) fn counts(state: &State, sheet: &Sheet) -> Vec<String> {
 fn cause(slug: &str) -> String {
     let mut known = StallReason::ALL.into_iter();
     match known.find(|reason| reason.as_str() == slug) {
-        Some(reason) => CauseKind::Stall(reason).title().to_owned(),
+        Some(reason) => CauseKind::Stall(reason).title().to_string(),
         None => slug.replace('_', " "),
     }
 }

@@ -29,6 +29,7 @@ use windrow_core::explain::{Advice, Cause, CauseKind, Explanation};
 use windrow_core::limit::key::LimitKey;
 use windrow_core::settings::table::TuningPatch;
 use windrow_engine::ports::tasks::store::TaskView;
+use windrow_words::{Message, explain as say, list};
 
 /// Time range of an explanation.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -81,15 +82,22 @@ pub(crate) async fn explain(
     let explained = explain.task(&task, seconds, caller.business.as_deref()).await;
     let mut body = show_explanation(&task, &explained, app.service.config().cluster.restore_max);
     if let Some(warning) = app.service.tasks.warning_of_room(&task).await {
-        body.why = format!("{}; but {}", body.why, warning.fault.detail);
+        add(&mut body, &say::but(warning.fault.detail));
     }
     if let Some(skips) = body.skips.as_ref().filter(|_| !task.status.is_terminal()) {
-        body.why = format!("{}; {}", body.why, skips::clause(skips));
+        let clause = skips::clause(skips);
+        add(&mut body, &clause);
     }
     if headers::accepts(&headers, "text/plain") {
         return Ok(text(&body).into_response());
     }
     Ok(Json(body).into_response())
+}
+
+/// Appends a sentence.
+fn add(body: &mut api::Explanation, message: &Message) {
+    body.why = format!("{}; {message}", body.why);
+    body.why_messages.push(api::Message::of(message));
 }
 
 pub(crate) fn show_explanation(task: &TaskView, explained: &Explained, recoveries: u32) -> api::Explanation {
@@ -103,7 +111,8 @@ pub(crate) fn show_explanation(task: &TaskView, explained: &Explained, recoverie
         let kind = CauseKind::Stall(*reason);
         api::ExplainedWait {
             slug: kind.slug().to_owned(),
-            title: kind.title().to_owned(),
+            title: kind.title().to_string(),
+            title_message: Some(api::Message::of(&kind.title())),
             share: f64::from(*share) / 1e6,
         }
     };
@@ -127,7 +136,8 @@ pub(crate) fn show_explanation(task: &TaskView, explained: &Explained, recoverie
         waits: explanation.waits.iter().map(wait).collect(),
         handler_down: show_handler_down(&explained.handler),
         last_error: show_last_error(&explained.handler),
-        why: explanation.why.clone(),
+        why: list::text(&explanation.why),
+        why_messages: explanation.why.iter().map(api::Message::of).collect(),
         advice: explanation.advice.iter().map(api::ExplainedAdvice::of).collect(),
         nodes: explained.nodes.iter().map(node).collect(),
         shards: explained.shards.iter().map(api::ExplainedShard::of).collect(),
@@ -141,10 +151,12 @@ pub(crate) fn show_cause(cause: &Cause, explanation: &Explanation) -> api::Expla
     let missing = explanation.missing().filter(|missing| *missing > 0);
     api::ExplainedCause {
         slug: cause.kind.slug().to_owned(),
-        title: cause.kind.title().to_owned(),
+        title: cause.kind.title().to_string(),
+        title_message: Some(api::Message::of(&cause.kind.title())),
         rate: rounded(explanation.per_second(cause.micros)),
         share: missing.map(|missing| rounded(cause.micros as f64 / missing as f64)),
-        text: cause.text.clone(),
+        text: cause.text.as_ref().map(ToString::to_string).unwrap_or_default(),
+        text_message: cause.text.as_ref().map(api::Message::of),
     }
 }
 
@@ -152,10 +164,12 @@ impl Of<&Advice> for api::ExplainedAdvice {
     fn of(advice: &Advice) -> Self {
         api::ExplainedAdvice {
             about: advice.about.slug().to_owned(),
-            text: advice.text.clone(),
+            text: advice.text.to_string(),
+            text_message: Some(api::Message::of(&advice.text)),
             change: advice.change.as_deref().and_then(as_patch),
             predicted_rate: advice.predicted.map(rounded),
-            hindrance: advice.hindrance.clone(),
+            hindrance: advice.hindrance.as_ref().map(ToString::to_string),
+            hindrance_message: advice.hindrance.as_ref().map(api::Message::of),
         }
     }
 }

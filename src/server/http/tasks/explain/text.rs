@@ -157,13 +157,34 @@ fn advised(task: &str, advice: &api::ExplainedAdvice) -> String {
                 advice.text
             )
         }
-        None => advice.text.clone(),
+        None => match hint(task, advice) {
+            Some(command) => format!("{} (`{command}`)", advice.text),
+            None => advice.text.clone(),
+        },
     };
     if let Some(hindrance) = &advice.hindrance {
         text.push_str("; ");
         text.push_str(hindrance);
     }
     text
+}
+
+/// Returns the command that an advice without a change of settings asks for.
+fn hint(task: &str, advice: &api::ExplainedAdvice) -> Option<String> {
+    let message = advice.text_message.as_ref()?;
+    let arg = |name| message.args.get(name).and_then(Value::as_str).unwrap_or("NAME");
+    Some(match message.code.as_str() {
+        "advice.start_task" => format!("windrow task start {task}"),
+        "advice.move_deadline" => format!("windrow task set {task} --deadline TIME"),
+        "advice.recover_now" => format!("windrow task recover {task}"),
+        "advice.see_report" => format!("windrow task report {task}"),
+        "advice.decide_sooner" => format!("windrow task set {task} --judge-after 1m"),
+        "advice.fix_handler" => format!("windrow biz edit {}", arg("business")),
+        "advice.raise_limit" => format!("windrow limit set {}", arg("name")),
+        "advice.start_handler" => "windrow biz edit".to_owned(),
+        "advice.check_nodes" => "windrow cluster".to_owned(),
+        _ => return None,
+    })
 }
 
 /// Returns the CLI command that makes the change.

@@ -23,6 +23,7 @@ pub(crate) fn show_task(picture: TaskPicture, recoveries: u32) -> api::Task {
 
 pub(crate) fn show_task_at(pace: api::TaskPace, picture: TaskPicture, recoveries: u32) -> api::Task {
     let (task, live, silent, handler) = (picture.task, picture.live, picture.silent, picture.handler);
+    let said = handler.text().filter(|_| task.status_text.is_none());
     api::Task {
         pace,
         status: task.status.as_str().to_owned(),
@@ -52,7 +53,8 @@ pub(crate) fn show_task_at(pace: api::TaskPace, picture: TaskPicture, recoveries
         id: task.id.to_string(),
         business: task.business,
         status_reason: task.status_reason,
-        status_text: task.status_text.or_else(|| handler.text()),
+        status_text_message: said.as_ref().map(api::Message::of),
+        status_text: task.status_text.or_else(|| said.map(|said| said.to_string())),
         cut_off: show_cut_off(&task.life.cut_off),
         handler_down: show_handler_down(&handler),
         last_error: show_last_error(&handler),

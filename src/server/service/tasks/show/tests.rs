@@ -254,7 +254,10 @@ fn an_outage_is_told_by_whoever_is_asked_also_when_its_owner_is_silent() {
         (handler.down_on.join(","), handler.state.outage),
         ("n1".to_owned(), down(20_000).outage)
     );
-    assert_eq!(handler.text().as_deref(), Some("handler down for 40s"));
+    assert_eq!(
+        handler.text().expect("a text").to_string(),
+        "handler down for 40s"
+    );
     let stopped = with(Status::Stopped);
     assert_eq!(drawn(stopped, lives, NOW).handler, HandlerSight::default());
     // Of the owner of the second shard only its last checkpoint is known.
