@@ -5,7 +5,7 @@ use crate::{Message, Text};
 
 messages! { "capacity";
     full(need: Text, free: Text, capacity: Text)
-        "it needs {need}; only {free} of the node's {capacity} is free" "需要 {need}，节点的 {capacity} 只剩 {free}";
+        "it needs {need}; only {free} of the node's {capacity} would fit now" "需要 {need}，节点的 {capacity} 现在只容得下 {free}";
     taken(need: Text, capacity: Text)
         "it needs {need}; too much of the node's {capacity} is used by other tasks"
         "需要 {need}，节点的 {capacity} 被其他任务占用过多";

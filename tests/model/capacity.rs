@@ -152,7 +152,7 @@ fn a_raise_that_does_not_fit_says_what_would() {
     let refusal = ledger.change(shard(1), limit(701)).expect_err("one too many");
     assert_eq!(
         refusal.to_string(),
-        "it needs 701/s, 700/s of the node's 1000/s would fit now"
+        "it needs 701/s; only 700/s of the node's 1000/s would fit now"
     );
     assert_eq!(
         ledger.held_by(shard(1)),

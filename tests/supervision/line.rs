@@ -136,7 +136,7 @@ async fn a_change_of_the_rate_is_booked_before_it_is_made() {
         .expect_err("one too many");
     assert_eq!(
         refusal.to_string(),
-        "it needs 701/s, 700/s of the node's 1000/s would fit now"
+        "it needs 701/s; only 700/s of the node's 1000/s would fit now"
     );
     assert_eq!(world.node().rebook(first, to(700), Share::ALL).await, Ok(()));
     let unknown = world

@@ -26,7 +26,7 @@ export default {
   'advice.recover_now': '立即恢复，或看日志了解失败原因', 'advice.retried': '会自动重试', 'advice.not_ready': '它还没有表示就绪', 'advice.only_if_started': '启动后才会运行', 'advice.wait_draining': '请等待：正在停止',
   'advice.no_new_calls': '不再发出新调用', 'advice.nothing_to_do': '无需操作', 'advice.items_done': '条目已全部完成', 'advice.raise_capacity': '提高节点容量', 'advice.add_node': '增加节点、提高节点容量',
   'advice.or_stop_other': '{more}，或停止另一个任务', 'advice.lower_to_free': '把速率降到此节点剩余的 {rate}；或{more}', 'advice.no_node_has_room': '没有节点有余量容纳此速率',
-  'capacity.full': '需要 {need}，节点的 {capacity} 只剩 {free}', 'capacity.taken': '需要 {need}，节点的 {capacity} 被其他任务占用过多',
+  'capacity.full': '需要 {need}，节点的 {capacity} 现在只容得下 {free}', 'capacity.taken': '需要 {need}，节点的 {capacity} 被其他任务占用过多',
   'capacity.taken_by': '需要 {need}，节点的 {capacity} 被其他任务占用过多，主要是 {holder}', 'capacity.too_big': '需要 {need}，超过节点的全部容量 {capacity}；降低速率或提高 `node.capacity_rate`',
   'capacity.behind': '排在 {task} 之后，它还放不下', 'capacity.held': '它已在这里运行', 'capacity.not_held': '它不在这里运行', 'capacity.will_wait': '将会等待：{why}',
   'capacity.will_wait_behind': '将排在 {task} 之后，它还放不下', 'capacity.will_wait_for': '将排在 {task} 之后：需要 {need}，节点的 {capacity} 只剩 {free}', 'cause.window_full': '窗口已满',
