@@ -16,7 +16,7 @@ pub enum Arg {
     Count(u64),
     /// Span of time, written by [`crate::span`].
     Span(Duration),
-    /// Items per second.
+    /// Rate in items per second, written by [`crate::rate`].
     Rate(f64),
     /// Share of a whole, 0 to 1, written as a percentage.
     Share(f64),

@@ -1,4 +1,4 @@
-//! Messages about schedules.
+//! Messages about schedules and their fires.
 
 use std::time::Duration as Span;
 

@@ -35,3 +35,9 @@ fn the_house_is_measured_with_its_goals_beside_the_figures() {
         );
     }
 }
+
+#[test]
+fn comments_name_things_and_what_people_read_lies_in_one_crate() {
+    let faults = measured(&["--words"]);
+    assert!(faults.is_empty(), "{faults}");
+}

@@ -30,66 +30,67 @@ use crate::settings::table::TuningPatch;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::Status;
 
-/// What is missing below this share of the target is not worth a word: the task keeps its rate. (The promise is 99 %; over
-/// a minute the last items are still on their way.)
+/// Share of the target below which a shortfall is not reported: the task keeps its rate. The guarantee is 99 %, and over
+/// a minute the last items are still under way.
 pub const MISSING_MIN: f64 = 0.02;
-/// The reason of a task that rests, and whose deadline is over.
+/// Stop reason of a task whose deadline has passed.
 pub const LATE: &str = "deadline";
-/// A cause below this share of what is missing gets no advice of its own.
+/// Share of the shortfall below which a cause gets no advice.
 const SHARE_MIN: f64 = 0.05;
 const ADVICES_MAX: usize = 4;
 
-/// Why a task is as fast as it is.
+/// Explanation of a task's pace over a span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// The time that this is about.
+    /// Span that the explanation covers.
     pub covered: Duration,
-    /// What the rate gave in it; none while no rate limits the task, or it isn't to run. Unit: millionths of an item.
+    /// Permits that the rate granted in the span, or `None` if no rate limits the task or it is not meant to run.
+    /// Unit: millionths of an item.
     pub target: Option<i64>,
-    /// Attempts that were sent in it, as everywhere: a rate limits those. Unit: millionths of an item.
+    /// Attempts sent in the span; a rate limits attempts. Unit: millionths of an item.
     pub actual: i64,
-    /// Permits that were lost, largest first. Empty without a target.
+    /// Causes of lost permits, largest first. Empty without a target.
     pub causes: Vec<Cause>,
-    /// Attempts beyond the first of their item: no permit is lost for them, and fewer items settle.
+    /// Attempts after the first of their item: they lose no permit, but fewer items settle.
     pub repeats: Cause,
-    /// Of a task without a rate: what it waits for, with the share of its time. Unit: millionths; largest first.
+    /// Waits of a task without a rate, each with its share of the time, largest first. Unit: millionths.
     pub waits: Vec<(StallReason, u32)>,
-    /// One or a few sentences.
+    /// Sentences for people, the most important first.
     pub why: Vec<Message>,
-    /// What would help, the best first.
+    /// Remedies, the best first.
     pub advice: Vec<Advice>,
 }
 
-/// Something that would help, or why nothing does.
+/// Remedy for a cause, or the reason why there is no remedy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// What it is about.
+    /// Cause that the advice is about.
     pub about: CauseKind,
-    /// A sentence.
+    /// Sentence for people that says what to do.
     pub text: Message,
-    /// The settings to change, if that is what helps.
+    /// Settings to change, if a change helps.
     pub change: Option<Box<TuningPatch>>,
-    /// Attempts that would then be sent. Unit: items per second.
+    /// Attempts per second expected after the change.
     pub predicted: Option<f64>,
-    /// Why no setting helps, or not all the way.
+    /// Reason why no setting helps, or helps only in part.
     pub hindrance: Option<Message>,
 }
 
 impl Explanation {
-    /// An amount over the span as items per second.
+    /// Converts an amount over the span to items per second.
     pub fn per_second(&self, micros: i64) -> f64 {
         text::per_second(micros, self.covered)
     }
 
-    /// Sum of the causes; none without a target. The target less what was sent, but for what the buckets gained or gave.
-    /// Unit: millionths of an item.
+    /// Returns the sum of the causes, or `None` without a target: the target less the attempts sent, corrected by what
+    /// the buckets gained or gave. Unit: millionths of an item.
     pub fn missing(&self) -> Option<i64> {
         let sum = || self.causes.iter().map(|cause| cause.micros).sum();
         self.target.map(|_| sum())
     }
 }
 
-/// Explains a span.
+/// Explains the pace of a task over the span of the facts.
 pub fn explain(facts: &Facts) -> Explanation {
     // A task that isn't to run misses nothing.
     let rests = matches!(
@@ -118,7 +119,7 @@ pub fn explain(facts: &Facts) -> Explanation {
 }
 
 impl Explanation {
-    /// Tells whether so little is missing that nothing is said of it.
+    /// Returns true if the shortfall is too small to report.
     pub fn keeps_rate(&self) -> bool {
         !self.is_much(self.missing().unwrap_or(0))
     }
@@ -127,12 +128,12 @@ impl Explanation {
         micros > 0 && micros as f64 >= MISSING_MIN * self.target.unwrap_or(0) as f64
     }
 
-    /// Those that are worth an advice: without them the task would be noticeably faster.
+    /// Returns the causes worth an advice: without them the task would be noticeably faster.
     fn curable_causes(&self) -> impl Iterator<Item = &Cause> {
         self.main_causes().filter(|cause| self.is_much(cause.micros))
     }
 
-    /// Causes that are worth a word and repeats, largest first.
+    /// Returns the causes worth mentioning, and the repeats, largest first.
     fn main_causes(&self) -> impl Iterator<Item = &Cause> {
         let (is_slow, missing) = (!self.keeps_rate(), self.missing().unwrap_or(0));
         let counts = move |cause: &&Cause| is_slow && cause.micros as f64 >= SHARE_MIN * missing as f64;

@@ -94,7 +94,7 @@ pub(crate) async fn explain(
     Ok(Json(body).into_response())
 }
 
-/// Appends a sentence.
+/// Appends a sentence to the explanation, both as text and as a message.
 fn add(body: &mut api::Explanation, message: &Message) {
     body.why = format!("{}; {message}", body.why);
     body.why_messages.push(api::Message::of(message));
