@@ -9,11 +9,11 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("core", &["words"]),
     ("api", &["core"]),
     ("config", &["core"]),
-    ("engine", &["core"]),
+    ("engine", &["words", "core"]),
     ("host", &["core", "engine"]),
     ("tls", &[]),
     ("net", &["core", "config", "engine", "tls"]),
-    ("store", &["core", "config", "engine", "host"]),
+    ("store", &["words", "core", "config", "engine", "host"]),
     ("handlers", &["core", "config", "engine", "tls", "net"]),
     ("sources", &["core", "engine", "net"]),
     ("server", &["words", "core", "api", "config", "engine"]),
@@ -26,7 +26,7 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("client", &["api", "tls"]),
     (
         "cli",
-        &["core", "api", "config", "engine", "server", "node", "client"],
+        &["words", "core", "api", "config", "engine", "server", "node", "client"],
     ),
 ];
 
