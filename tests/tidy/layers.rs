@@ -26,7 +26,9 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("client", &["api", "tls"]),
     (
         "cli",
-        &["words", "core", "api", "config", "engine", "server", "node", "client"],
+        &[
+            "words", "core", "api", "config", "engine", "server", "node", "client",
+        ],
     ),
 ];
 

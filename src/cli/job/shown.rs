@@ -177,21 +177,19 @@ pub(super) fn one(job: &Job, view: &View, shell: &Shell) -> Result<Exit, Fault> 
     screen::put(&text).map(|()| Exit::Ok)
 }
 
+/// Returns the counts above 0 with their names.
+fn counted(job: &Job) -> String {
+    let counts = json!(job.counts);
+    let counts = counts.as_object().into_iter().flatten();
+    let counts = counts.filter_map(|(name, number)| {
+        let number = number.as_u64().filter(|number| *number > 0)?;
+        Some(format!("{} {}", human::count(number), name.replace('_', " ")))
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
 fn card(job: &Job, times: &Times) -> Card {
-    let (counts, settings) = (json!(job.counts), json!(job.settings));
-    let counts: Vec<String> = counts
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(_, number)| number.as_u64() != Some(0))
-        .map(|(name, number)| {
-            format!(
-                "{} {}",
-                human::count(number.as_u64().unwrap_or(0)),
-                name.replace('_', " ")
-            )
-        })
-        .collect();
+    let settings = json!(job.settings);
     let settings = settings.as_object().into_iter().flatten();
     let settings: Vec<String> = settings
         .map(|(name, value)| format!("{} {}", name.replace('_', " "), shown(value)))
@@ -205,11 +203,7 @@ fn card(job: &Job, times: &Times) -> Card {
         .maybe("handler", live.handler)
         .line(
             "items",
-            format!(
-                "{} of {}",
-                counts.join(", "),
-                human::count(job.total.unwrap_or(0))
-            ),
+            format!("{} of {}", counted(job), human::count(job.total.unwrap_or(0))),
         )
         .maybe("failures", redone(job))
         .maybe("rate", rate_and_period(job))

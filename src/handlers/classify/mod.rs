@@ -72,11 +72,8 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
         409 if is_stale_epoch(answer) => failed(CallFailure::Fenced),
         400 | 422 => on_unprocessable(answer, asked).unwrap_or_else(failed),
         410 => {
-            let failure = refusal(
-                answer,
-                "it is gone for good; to continue, give the task another URL",
-            );
-            failed(CallFailure::Gone(failure))
+            let hint = "it is gone for good; to continue, give the task another URL";
+            failed(CallFailure::Gone(refusal(answer, hint)))
         }
         401 | 403 => {
             let hint = "it refused the credentials; set `authorization` in the handler's headers \

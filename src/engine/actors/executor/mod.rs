@@ -18,7 +18,6 @@ pub mod run_view;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use windrow_words::engine as say;
 
 use ractor::ActorProcessingErr;
 use tokio::runtime::Handle;
@@ -36,6 +35,7 @@ use windrow_core::execution::{Command, Effects, Event, RunEnd};
 use windrow_core::handler::journal::Journal;
 use windrow_core::ids::Generation;
 use windrow_core::task::lifecycle::StopReason;
+use windrow_words::engine as say;
 
 /// Delay of the first checkpoint: short, so that a run killed early has made progress. Later delays grow.
 const FIRST_TICK: Duration = Duration::from_millis(50);

@@ -52,8 +52,7 @@ pub struct Caller {
     pub subject: String,
     /// Role that decides what the caller may do.
     pub role: Role,
-    /// For [`Role::Business`], the caller's own business. For a [`Role::Reader`], the business whose datasets it may
-    /// read; `None` for all.
+    /// Business of a [`Role::Business`]; for a [`Role::Reader`], that whose datasets it may read (`None`: all).
     pub business: Option<String>,
     /// For a start token, the only task it may access.
     pub task: Option<TaskId>,
@@ -88,8 +87,7 @@ impl Caller {
         Write { actor, dry_run }
     }
 
-    /// Returns the account that the caller's usage is charged to: the business for all its tokens, otherwise the
-    /// person.
+    /// Returns the account charged for the caller's usage: the business for all its tokens, otherwise the person.
     pub fn account(&self) -> String {
         match (&self.role, &self.business) {
             (Role::Business, Some(slug)) => sources::account(slug),
@@ -97,8 +95,7 @@ impl Caller {
         }
     }
 
-    /// Checks that the caller may see an object of this business. A business or reader sees only its own, a start
-    /// token only its task.
+    /// Checks that the caller may see an object of this business; a start token sees only its task.
     ///
     /// # Errors
     /// `NotFound`, as if the object didn't exist: a business must not learn what others have.
@@ -172,8 +169,7 @@ impl Policy {
         known.cloned().unwrap_or(Access::Roles(Vec::new()))
     }
 
-    /// Returns the allowed methods of a path if this one isn't among them. `None` if it is, or if the path is
-    /// unknown.
+    /// Returns the methods of a path that doesn't allow this one; `None` for an unknown path.
     fn others(&self, method: &Method, path: &str) -> Option<String> {
         let mut known: Vec<&str> = self
             .routes
@@ -311,16 +307,14 @@ fn keep_to(task: TaskId, route: &str, path: &str) -> Result<(), ServiceError> {
     if BESIDE_THE_TASK.contains(&route) {
         return Ok(());
     }
-    let asked = route
-        .split('/')
-        .zip(path.split('/'))
-        .find(|(part, _)| *part == "{task}");
-    match asked {
+    let mut parts = route.split('/').zip(path.split('/'));
+    match parts.find(|(part, _)| *part == "{task}") {
         Some((_, asked)) if asked != task.to_string() => Err(ServiceError::no_task(asked)),
         Some(_) if !MORE_TASKS.contains(&route) => Ok(()),
-        _ => Err(ServiceError::Forbidden(format!(
-            "this start token is only valid for {task}"
-        ))),
+        _ => {
+            let text = format!("this start token is only valid for {task}");
+            Err(ServiceError::Forbidden(text))
+        }
     }
 }
 
@@ -390,8 +384,7 @@ async fn authenticate(
     })
 }
 
-/// Returns the value of a header; `None` if it is missing, not text, or repeated, as it's unclear which value to
-/// trust.
+/// Returns the value of a header; `None` if it is missing, not text, or repeated (no value can be trusted then).
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none());

@@ -39,10 +39,8 @@ impl Schedules {
         let now = self.store.database_time().await?;
         let to = to.unwrap_or(now);
         if to > now {
-            let text = format!(
-                "{} is in the future: later fires happen without a backfill",
-                to.to_rfc3339()
-            );
+            let to = to.to_rfc3339();
+            let text = format!("{to} is in the future: later fires happen without a backfill");
             return Err(ServiceError::unprocessable("/to", text));
         }
         if from > now || to <= from {
@@ -55,10 +53,8 @@ impl Schedules {
             .take(BACKFILL_MAX + 1)
             .collect();
         if times.is_empty() {
-            return Err(ServiceError::unprocessable(
-                "/from",
-                "the schedule has no fire between this time and `to`",
-            ));
+            let text = "the schedule has no fire between this time and `to`";
+            return Err(ServiceError::unprocessable("/from", text));
         }
         if times.len() > BACKFILL_MAX {
             let text =
