@@ -21,7 +21,7 @@ use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
 };
 use windrow_core::items::counters::Counters;
-use windrow_core::items::verdict::{Failure, ItemTrouble, SideRecord};
+use windrow_core::items::verdict::{FailingItem, Failure, SideRecord};
 use windrow_core::shards::Directives;
 use windrow_engine::ports::ownership::run_store::{
     ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint,
@@ -186,7 +186,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
     let side = (first..end).map(|number| {
         let code = format!("C{}", number % CODES);
         let failure = Failure::new(code, "the handler did not answer within 30 s (attempt 3 of 3)");
-        SideRecord::Failed(ItemTrouble {
+        SideRecord::Failed(FailingItem {
             index: ItemIndex(number * 2),
             attempts: 3,
             charged: 3,
@@ -204,7 +204,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
         seq: CheckpointSeq(seq),
         watermark: ItemIndex(end * 2),
         high_water: ItemIndex(end * 2),
-        reach: ItemIndex(end * 2),
+        horizon: ItemIndex(end * 2),
         counters: Counters {
             succeeded: end,
             failed: end,

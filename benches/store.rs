@@ -20,7 +20,7 @@ use uuid::Uuid;
 use windrow_config::Config;
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, WallMs};
 use windrow_core::items::counters::Counters;
-use windrow_core::items::verdict::{Failure, ItemTrouble, SideRecord};
+use windrow_core::items::verdict::{FailingItem, Failure, SideRecord};
 use windrow_core::shards::Directives;
 use windrow_engine::ports::handling::data_log::{DataLogLine, LogOrigin};
 use windrow_engine::ports::handling::handler::{LogLevel, LogLine};
@@ -130,7 +130,7 @@ fn record(what: &str, index: u64) -> SideRecord {
         "TIMEOUT",
         "the handler did not answer within 30 s (attempt 3 of 3)",
     );
-    let trouble = ItemTrouble {
+    let retrying = FailingItem {
         index: ItemIndex(index),
         attempts: 3,
         charged: 3,
@@ -141,8 +141,11 @@ fn record(what: &str, index: u64) -> SideRecord {
         history: Vec::new(),
     };
     match what {
-        "parked" => SideRecord::Parked { trouble, due_at: NOW },
-        _ => SideRecord::Failed(trouble),
+        "parked" => SideRecord::Parked {
+            retrying,
+            due_at: NOW,
+        },
+        _ => SideRecord::Failed(retrying),
     }
 }
 
@@ -154,7 +157,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64, side: Vec<SideRecord>) -> ShardCheck
         seq: CheckpointSeq(seq),
         watermark: ItemIndex(seq),
         high_water: ItemIndex(seq + 64),
-        reach: ItemIndex(seq + 128),
+        horizon: ItemIndex(seq + 128),
         counters: Counters {
             succeeded: seq,
             ..Counters::default()

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use windrow_api::{Problem, Readiness};
-use windrow_tls::{Trouble, causes, deepest};
+use windrow_tls::{TlsFault, causes, deepest};
 
 /// Reason why a request has no response.
 #[derive(Debug, thiserror::Error)]
@@ -94,15 +94,15 @@ pub enum ClientError {
 impl ClientError {
     /// Converts the error of a failed exchange.
     pub(super) fn of_exchange(server: &str, error: &(dyn Error + 'static)) -> ClientError {
-        match Trouble::of(error) {
-            Some(Trouble::WantsHttps) => ClientError::wants_https(server),
-            Some(Trouble::WantsHttp) => ClientError::Scheme {
+        match TlsFault::of(error) {
+            Some(TlsFault::WantsHttps) => ClientError::wants_https(server),
+            Some(TlsFault::WantsHttp) => ClientError::Scheme {
                 why: "the node speaks plain http",
                 wanted: server.replacen("https:", "http:", 1),
             },
-            Some(trouble) => ClientError::Tls {
+            Some(tls_fault) => ClientError::Tls {
                 server: server.to_owned(),
-                why: trouble.to_string(),
+                why: tls_fault.to_string(),
             },
             None if server.starts_with("http:") && is_closed(error) => ClientError::Closed {
                 server: server.to_owned(),

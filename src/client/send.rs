@@ -22,7 +22,7 @@ use super::error::ClientError;
 use super::request::Request;
 use super::{Body, Client};
 use windrow_api::{Problem, Readiness};
-use windrow_tls::Trouble;
+use windrow_tls::TlsFault;
 
 /// Header with the surface that sends the request.
 const CLIENT: HeaderName = HeaderName::from_static("windrow-client");
@@ -150,8 +150,8 @@ impl Client {
         match answer {
             Ok(Ok(_)) => true,
             Ok(Err(error)) => matches!(
-                Trouble::of(&error),
-                Some(Trouble::Certificate(_) | Trouble::Handshake(_))
+                TlsFault::of(&error),
+                Some(TlsFault::Certificate(_) | TlsFault::Handshake(_))
             ),
             Err(_) => false,
         }

@@ -22,7 +22,7 @@ use super::connect::{ConnectError, Connector};
 use super::idn::with_ascii_host;
 use super::{Outbound, is_port, tls};
 use windrow_core::business::network::Network;
-use windrow_tls::{Trouble, causes, deepest};
+use windrow_tls::{TlsFault, causes, deepest};
 
 /// Time within which the response must begin.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -174,10 +174,10 @@ fn told(host: &str, error: &legacy::Error) -> String {
             format!("can't connect to {address}: {why}; check that the file's server is running there")
         }
         Some(why) => why.to_string(),
-        None => match Trouble::of(error) {
-            Some(trouble @ Trouble::WantsHttps) => format!("{host}: {trouble}: use https in the url"),
-            Some(trouble @ Trouble::WantsHttp) => format!("{host}: {trouble}: use http in the url"),
-            Some(trouble) => format!("{host}: {trouble}"),
+        None => match TlsFault::of(error) {
+            Some(tls_fault @ TlsFault::WantsHttps) => format!("{host}: {tls_fault}: use https in the url"),
+            Some(tls_fault @ TlsFault::WantsHttp) => format!("{host}: {tls_fault}: use http in the url"),
+            Some(tls_fault) => format!("{host}: {tls_fault}"),
             None => format!("{host}: {}", deepest(error)),
         },
     }

@@ -29,8 +29,8 @@ use windrow_core::execution::Progress;
 use windrow_core::ids::TaskId;
 use windrow_core::settings::Rate;
 use windrow_engine::actors::runtime::context::{
-    Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, ScheduleParts,
-    Serving, SinkParts,
+    Heartbeats, HookParts, Keep, LocalBuckets, NodeContext, NodePlace, RoomBoard, RunDirectory,
+    ScheduleParts, Serving, SinkParts,
 };
 pub use windrow_engine::actors::runtime::handle::NotStarted;
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
@@ -152,7 +152,7 @@ impl Node {
             tasks: store.clone(),
             sessions: store.clone(),
             limits: store.clone(),
-            pots: Pots::default(),
+            local_buckets: LocalBuckets::default(),
             leases,
             hints,
             data_log: beside.data_log.unwrap_or_else(|| store.clone()),

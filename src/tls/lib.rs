@@ -14,7 +14,7 @@ use rustls::{AlertDescription, CertificateError, InvalidMessage};
 
 /// Reason why a connection can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum TlsFault {
     /// Plain HTTP was sent to a TLS server.
     #[error("the server speaks TLS")]
     WantsHttps,
@@ -42,7 +42,7 @@ const STRANGE: [&str; 2] = [
 /// Reason for a certificate that names other hosts.
 const ELSEWHERE: &str = "issued for another host";
 
-impl Trouble {
+impl TlsFault {
     /// Returns the remedy for a refused certificate; `trust` tells how to name an authority here.
     pub fn mend_certificate(why: &str, trust: &str) -> String {
         match why {
@@ -53,10 +53,10 @@ impl Trouble {
     }
 
     /// Returns the TLS problem among the causes of a failed exchange; `None` if something else is wrong.
-    pub fn of(error: &(dyn Error + 'static)) -> Option<Trouble> {
+    pub fn of(error: &(dyn Error + 'static)) -> Option<TlsFault> {
         causes(error).find_map(|cause| {
             if cause.is::<SpokeTls>() {
-                return Some(Trouble::WantsHttps);
+                return Some(TlsFault::WantsHttps);
             }
             let tls = cause.downcast_ref::<rustls::Error>()?;
             tracing::debug!(error = %tls, "TLS handshake failed");
@@ -65,14 +65,14 @@ impl Trouble {
     }
 }
 
-fn handshake(error: &rustls::Error) -> Trouble {
+fn handshake(error: &rustls::Error) -> TlsFault {
     use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
     match error {
-        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => Trouble::WantsHttp,
-        InvalidCertificate(why) => Trouble::Certificate(certificate(why)),
-        AlertReceived(alert) => Trouble::Handshake(alert_words(*alert)),
-        PeerIncompatible(_) => Trouble::Handshake(NOTHING_IN_COMMON),
-        _ => Trouble::Handshake("the server sent an invalid TLS message"),
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => TlsFault::WantsHttp,
+        InvalidCertificate(why) => TlsFault::Certificate(certificate(why)),
+        AlertReceived(alert) => TlsFault::Handshake(alert_words(*alert)),
+        PeerIncompatible(_) => TlsFault::Handshake(NOTHING_IN_COMMON),
+        _ => TlsFault::Handshake("the server sent an invalid TLS message"),
     }
 }
 
@@ -179,7 +179,7 @@ mod tests {
         ];
         for (error, wanted) in refused.into_iter().chain(spoken) {
             let wrapped = io::Error::other(error);
-            let said = Trouble::of(&wrapped)
+            let said = TlsFault::of(&wrapped)
                 .expect("found below an io::Error")
                 .to_string();
             let is_code = |word: &str| word.chars().skip(1).any(char::is_uppercase) && word != "TLS";
@@ -195,14 +195,14 @@ mod tests {
     #[test]
     fn other_trouble_is_none_with_tls() {
         assert_eq!(
-            Trouble::of(&io::Error::from(io::ErrorKind::ConnectionReset)),
+            TlsFault::of(&io::Error::from(io::ErrorKind::ConnectionReset)),
             None
         );
     }
 
     #[test]
     fn an_authority_is_named_only_where_one_helps() {
-        let mend = |why| Trouble::mend_certificate(certificate(&why), "--ca FILE");
+        let mend = |why| TlsFault::mend_certificate(certificate(&why), "--ca FILE");
         assert!(mend(CertificateError::UnknownIssuer).ends_with("--ca FILE"));
         for other in [CertificateError::NotValidForName, CertificateError::Expired] {
             assert!(!mend(other.clone()).contains("--ca"), "{other:?}");

@@ -15,7 +15,7 @@ messages! { "cause";
     source_wait() "source waiting" "等待来源";
     unsaved() "unsaved limit" "未保存上限";
     checkpoint() "progress unsaved" "进度未保存";
-    trust() "lease not renewed" "租约未续";
+    lease() "lease not renewed" "租约未续";
     canary() "canary" "试跑";
     tail() "last responses" "最后的响应";
     single_file() "one at a time" "逐个进行";

@@ -199,7 +199,7 @@ async fn a_handler_that_turns_calls_away_is_named_and_its_own_rate_is_reached() 
     assert!(slug == "back_pressure" && share > 0.5, "{answer:#}");
     let why_not = answer["advice"][0]["hindrance"].as_str();
     assert!(
-        why_not.is_some_and(|text| text.contains("no setting makes the business faster")),
+        why_not.is_some_and(|text| text.contains("no setting makes the handler faster")),
         "{answer:#}"
     );
     rig.obey(&answer).await;

@@ -356,10 +356,10 @@ async fn tasks_of_two_businesses_obey_a_limit_together_and_are_told_what_holds_t
         answer["limit"]["users"][0]["runs"] == 2
             && answer["causes"]
                 .to_string()
-                .contains("the limit vendor-x, which push use")
+                .contains("the limit vendor-x, used by push, is shared by")
             && answer["advice"]
                 .to_string()
-                .contains("windrow limit set vendor-x")
+                .contains("raise the limit vendor-x, or stop another task that uses it")
     };
     for task in [&push, &mail] {
         let path = format!("/v1/tasks/{task}/explain?seconds=5");
@@ -370,6 +370,14 @@ async fn tasks_of_two_businesses_obey_a_limit_together_and_are_told_what_holds_t
             (&json!("vendor-x"), &json!("named"))
         );
         assert_eq!(limit["businesses"], json!(["push"]), "{told:#}");
+        // People get the command with it.
+        let plain = [("accept", "text/plain")];
+        let people = node
+            .admin
+            .send(Method::GET, &path, &plain, bytes::Bytes::new())
+            .await
+            .text();
+        assert!(people.contains("(`windrow limit set vendor-x`)"), "{people}");
     }
     let shown = node.admin.get(PATH).await.expect(200);
     assert_eq!(

@@ -159,11 +159,11 @@ pub(crate) struct Effect {
 /// What a fault does to the witnesses of ownership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Harm {
-    /// A node can't work, or not reach others: crash, pause, end.
+    /// A node can't work, or not horizon others: crash, pause, end.
     Node,
-    /// Somebody can't reach the database, or not be sure of it.
+    /// Somebody can't horizon the database, or not be sure of it.
     Database,
-    /// Somebody can't reach Redis.
+    /// Somebody can't horizon Redis.
     Redis,
     /// Redis forgot everything.
     RedisLoss,

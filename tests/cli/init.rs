@@ -256,7 +256,7 @@ fn a_directory_is_made_and_told_so_that_it_can_be_pasted() {
     place.write("file", "");
     place
         .windrow(&["init", "bash", "--dir", "file"])
-        .refused(1, &["can't write handler.sh"]);
+        .refused(1, &["can't write file/handler.sh"]);
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn after_kill_9_the_same_command_resumes_at_once() {
         .and_then(|rest| rest.split(' ').next());
     let items: u64 = items.expect("a bound").parse().expect("a number");
     assert!(
-        (7..=10).contains(&items) && told.contains("items may be called a second time, under the keys"),
+        (7..=10).contains(&items) && told.contains("items may be called a second time, with the same keys"),
         "never fewer than are: {told}"
     );
     let rest = gate.accept().serve();

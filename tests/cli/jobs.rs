@@ -180,7 +180,7 @@ fn failures_that_were_recovered_are_told_beside_those_that_there_were() {
     }
     let card = place.windrow(&["job", "show", "links"]).expect(0).stdout;
     assert!(
-        card.contains("2 recovered by --only-failed, 0 failed still"),
+        card.contains("2 recovered by --only-failed, 0 still failed"),
         "{card}"
     );
 }

@@ -131,7 +131,8 @@ fn compressed_files_and_streams_are_items() {
         .windrow(&["run", "--ndjson", "u.ndjson", "--", "sh", "-c", KEEP])
         .expect(0);
     assert!(
-        told.stderr.contains("u.ndjson is zstd by its content"),
+        told.stderr
+            .contains("u.ndjson contains zstd data despite its name"),
         "{}",
         told.stderr
     );

@@ -186,10 +186,15 @@ fn a_template_that_fits_no_row_is_refused_before_anything_leaves() {
         &csv,
         &to(""),
         &["--json", "{qty}", "--ok", "409", "--skip", "409"],
-        &["409 is said to mean two things"],
+        &["status 409 has two meanings"],
     );
     refused(&csv, &to(""), &["--batch", "4"], &["--batch is 4", "--batch 1"]);
-    refused(&csv, &to("{secret.x}"), &[], &["no secret \"x\"", "--secret"]);
+    refused(
+        &csv,
+        &to("{secret.x}"),
+        &[],
+        &["the secret \"x\" of {secret.x} is not set", "--secret"],
+    );
     refused(&csv, &to("{param.x}"), &[], &["{param.x}"]);
     refused(&csv, &to(""), &["--secret-file", "s"], &["--secret NAME=@FILE"]);
     let words = ["run", "--csv", "orders.csv", "--json", "{}", "--url", &api.origin];

@@ -128,7 +128,7 @@ fn a_column_that_no_output_has_is_told_at_the_end() {
     );
     let other = told("user,zzz");
     assert!(
-        other.contains("no output has a member zzz") && other.contains("there are n, text, user"),
+        other.contains("no output has a member zzz") && other.contains("members: n, text, user"),
         "{other}"
     );
     assert!(!told("user,n").contains("no output has"), "nothing to warn of");

@@ -129,7 +129,7 @@ fn a_byte_order_mark_is_left_out_and_told() {
         let words = [&words[..], &[&joined, "--", "sh", "-c", OK]].concat();
         let said = place.windrow(&words).expect(0).stderr;
         assert!(
-            said.contains(told) && said.contains("part of that \"id\""),
+            said.contains(told) && said.contains("it is part of \"id\""),
             "{said}"
         );
     }

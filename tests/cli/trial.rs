@@ -37,7 +37,7 @@ fn an_authority_of_ones_own_is_trusted_by_try_and_run() {
     let url = format!("https://{address}/nowhere");
     let refused = |words: &[&str]| {
         let done = place.windrow(words);
-        (done.stdout + &done.stderr).contains("certificate rejected")
+        (done.stdout + &done.stderr).contains("certificate is refused")
     };
     let job = [
         "run",
@@ -190,7 +190,7 @@ fn a_worker_that_prints_what_is_no_answer_is_not_called_slow() {
         done.stdout
     );
     assert!(
-        done.stderr.contains("which is not an answer") && !done.stderr.contains("long after its time"),
+        done.stderr.contains("which is not an answer") && !done.stderr.contains("long after its timeout"),
         "{}",
         done.stderr
     );

@@ -105,7 +105,7 @@ async fn a_bad_file_changes_nothing_and_a_bad_handler_is_told() {
     for (text, part) in [
         ("{", "EOF"),
         ("[{\"url\": \"http://h/\"}]", "no name"),
-        ("7", "neither"),
+        ("7", "not a business or a list of businesses"),
         ("[1]", "is not a table"),
     ] {
         person.write("b.json", text);

@@ -87,7 +87,7 @@ async fn a_fixed_task_is_neither_appended_to_nor_sealed() {
         .await;
     told.refused(4, &["it was not made open"]);
     let told = person.windrow(&format!("task seal {fixed} --yes")).await;
-    told.refused(4, &["it was not made open"]);
+    told.refused(4, &["it was not created open"]);
     let told = person.windrow("task create push --open --total 3").await;
     assert_eq!(told.code, Some(2), "{told:?}");
 }

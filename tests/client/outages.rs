@@ -133,7 +133,7 @@ async fn a_database_file_that_is_deleted_under_its_node_stops_all_writes_and_no_
     person
         .run(&serve, "")
         .await
-        .refused(4, &["windrow.db is gone", "--new", "windrow db restore"]);
+        .refused(4, &["windrow.db is missing", "--new", "windrow db restore"]);
     assert!(!database.exists(), "nothing was made");
     let mut anew = person.start(&[&serve[..], &["--new"]].concat());
     anew.tells("listens on").await;

@@ -337,7 +337,7 @@ async fn a_fire_that_waits_is_given_up() {
         shown
             .stdout
             .contains("1 pending (creating the task, or retrying)")
-            && shown.stderr.contains("windrow schedule skip push/board gives up"),
+            && shown.stderr.contains("windrow schedule skip push/board drops"),
         "{shown:?}"
     );
     let skipped = person.windrow("schedule skip push/board").await.expect(0);

@@ -105,7 +105,8 @@ async fn failures_are_shown_by_code_and_by_item() {
         .expect(7)
         .stderr;
     assert!(
-        slip.contains("because --code: t1 has no group") && !slip.contains("/filter"),
+        slip.contains("because --code: t1 has no failures with the code \"NO_USR\"")
+            && !slip.contains("/filter"),
         "{slip}"
     );
     assert!(

@@ -226,7 +226,7 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
     let told = person
         .run(&taken, "")
         .await
-        .refused(4, &["t1 is called push/taken"]);
+        .refused(4, &["t1 already has the name push/taken"]);
     assert!(
         !told.stderr.contains("rows 1"),
         "nothing was uploaded: {}",

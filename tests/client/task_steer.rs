@@ -195,7 +195,8 @@ async fn who_no_longer_waits_leaves_the_task_alone() {
     let words = ["task", "start", "t1", "--wait"];
     let done = person.at_terminal(&words, "running", "\u{3}").await.expect(130);
     assert!(
-        done.stdout.contains("only the wait was interrupted; t1 goes on"),
+        done.stdout
+            .contains("only the wait was interrupted; t1 continues"),
         "{}",
         done.stdout
     );
@@ -480,13 +481,13 @@ async fn items_that_wait_are_given_up_by_their_code_and_a_wrong_one_names_those_
     person
         .windrow("task fail t1 --code NO_SUCH")
         .await
-        .refused(7, &["NO_SUCH", "items wait with: NOT_YET (3)"]);
+        .refused(7, &["NO_SUCH", "codes of waiting items: NOT_YET (3)"]);
     let plan = person
         .windrow("task fail t1 --code NOT_YET --dry-run")
         .await
         .expect(0);
     assert!(
-        plan.stdout.contains("given up none → ") && plan.stdout.contains("NOT_YET"),
+        plan.stdout.contains("marked none → ") && plan.stdout.contains("NOT_YET"),
         "{}",
         plan.stdout
     );
@@ -543,7 +544,7 @@ async fn items_that_nobody_should_call_are_skipped_with_a_reason() {
     person
         .windrow("task skip t1 --indexes 1..2 --reason late")
         .await
-        .refused(7, &["is not an index or range"]);
+        .refused(7, &["is neither an index nor a range such as 9-20"]);
     let told = person
         .windrow("task skip t1 --indexes 1,0 --reason withdrawn")
         .await

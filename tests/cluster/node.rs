@@ -9,7 +9,7 @@ use uuid::Uuid;
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::settings::Rate;
 use windrow_engine::actors::runtime::context::{
-    Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
+    Heartbeats, LocalBuckets, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times,
 };
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
 use windrow_engine::actors::runtime::new_ids::NewIds;
@@ -70,7 +70,7 @@ impl Node {
             tasks: view.clone(),
             sessions: view.clone(),
             limits: view.store.clone(),
-            pots: Pots::default(),
+            local_buckets: LocalBuckets::default(),
             leases,
             hints,
             data_log: view.clone(),

@@ -64,7 +64,7 @@ pub(crate) struct Isolation {
     /// By how much so many of its next renewals are late.
     pub(crate) late: Option<Duration>,
     pub(crate) renewals: u32,
-    /// The others don't reach the leases meanwhile.
+    /// The others don't horizon the leases meanwhile.
     pub(crate) blinds: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use windrow_core::execution::{REACH_OF_CLAIM, Reach};
+use windrow_core::execution::{HORIZON_OF_CLAIM, Horizon};
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
 use windrow_core::items::verdict::SideRecord;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
@@ -16,7 +16,7 @@ use windrow_engine::ports::ownership::run_store::{
 use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::{CommandError, NewTask, TaskCommand};
 
-use crate::fixture::{Harness, NOW, at, closing, failed, parked, task, trouble, with, write};
+use crate::fixture::{Harness, NOW, at, closing, failed, parked, retrying, task, with, write};
 
 pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
     let run = harness.running(1000).await;
@@ -26,7 +26,7 @@ pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
     checkpoint.high_water = ItemIndex(70);
     checkpoint.counters.skipped = 5;
     checkpoint.counters.in_flight = 9;
-    checkpoint.side = vec![SideRecord::Retrying(trouble(12, "TIMEOUT"))];
+    checkpoint.side = vec![SideRecord::Retrying(retrying(12, "TIMEOUT"))];
     harness.stored(checkpoint).await;
     let session = harness.session().await;
     harness.store.fence_all_but(session).await.unwrap();
@@ -41,7 +41,7 @@ pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
         (10, 5, 0)
     );
     assert_eq!(next.blob, blob);
-    assert_eq!(next.retrying, [trouble(12, "TIMEOUT")]);
+    assert_eq!(next.retrying, [retrying(12, "TIMEOUT")]);
     assert!(next.epoch > run.epoch && next.run.0 == 2);
 }
 
@@ -284,14 +284,14 @@ pub async fn failures_make_the_result_with_failures(harness: Harness) {
 
 pub async fn what_a_dead_owner_may_have_called_is_not_excluded(harness: Harness) {
     let run = harness.running(1000).await;
-    let first = Reach {
-        may_leave: ItemIndex(REACH_OF_CLAIM),
+    let first = Horizon {
+        may_leave: ItemIndex(HORIZON_OF_CLAIM),
         may_have_left: ItemIndex(0),
     };
-    assert_eq!(run.reach, first, "the claim lets the first items leave");
+    assert_eq!(run.horizon, first, "the claim lets the first items leave");
     let far = |run: &ClaimedShard| ShardCheckpoint {
         high_water: ItemIndex(40),
-        reach: ItemIndex(370),
+        horizon: ItemIndex(370),
         ..at(run, 1, 20)
     };
     harness.stored(far(&run)).await;
@@ -307,8 +307,8 @@ pub async fn what_a_dead_owner_may_have_called_is_not_excluded(harness: Harness)
     harness.store.fence_all_but(session).await.unwrap();
     let next = harness.claimed(run.shard, run.epoch, session).await;
     assert_eq!(
-        next.reach,
-        Reach {
+        next.horizon,
+        Horizon {
             may_leave: ItemIndex(370),
             may_have_left: ItemIndex(370)
         }
@@ -503,9 +503,9 @@ pub async fn cancel_ends_in_cancelled_when_the_owner_stops(harness: Harness) {
 pub async fn failed_items_are_counted_once(harness: Harness) {
     let run = harness.running(100).await;
     let later = |index| {
-        let mut trouble = trouble(index, "BAD");
-        trouble.at = WallMs(NOW.0 + 50);
-        SideRecord::Failed(trouble)
+        let mut retrying = retrying(index, "BAD");
+        retrying.at = WallMs(NOW.0 + 50);
+        SideRecord::Failed(retrying)
     };
     harness
         .stored(with(at(&run, 1, 10), vec![failed(7, "BAD"), failed(3, "BAD")]))
@@ -518,7 +518,7 @@ pub async fn failed_items_are_counted_once(harness: Harness) {
         .await;
     let final_ones = vec![
         SideRecord::Cleared(ItemIndex(3)),
-        SideRecord::Retrying(trouble(7, "X")),
+        SideRecord::Retrying(retrying(7, "X")),
     ];
     harness.stored(with(at(&run, 3, 20), final_ones)).await;
     let groups = harness.store.groups(run.shard.task).await.unwrap();
@@ -571,21 +571,21 @@ pub async fn codes_past_the_hundredth_are_counted_as_other(harness: Harness) {
 pub async fn items_come_and_go_with_their_records(harness: Harness) {
     let run = harness.running(100).await;
     let side = vec![
-        SideRecord::Retrying(trouble(5, "BUSY")),
+        SideRecord::Retrying(retrying(5, "BUSY")),
         parked(6, WallMs(NOW.0 + 10)),
-        SideRecord::Retrying(trouble(8, "BUSY")),
+        SideRecord::Retrying(retrying(8, "BUSY")),
         // The last record of an item wins.
         SideRecord::Cleared(ItemIndex(8)),
     ];
     harness.stored(with(at(&run, 1, 5), side)).await;
-    let evicted = windrow_core::items::verdict::ItemTrouble {
+    let evicted = windrow_core::items::verdict::FailingItem {
         failure: None,
         attempts: 0,
-        ..trouble(9, "")
+        ..retrying(9, "")
     };
     let side = vec![
         SideRecord::Cleared(ItemIndex(5)),
-        SideRecord::Retrying(trouble(6, "LATE")),
+        SideRecord::Retrying(retrying(6, "LATE")),
         SideRecord::Retrying(evicted.clone()),
     ];
     harness.stored(with(at(&run, 2, 5), side)).await;
@@ -600,7 +600,7 @@ pub async fn items_come_and_go_with_their_records(harness: Harness) {
     let session = harness.session().await;
     harness.store.fence_all_but(session).await.unwrap();
     let next = harness.claimed(run.shard, run.epoch, session).await;
-    assert_eq!(next.retrying, [trouble(6, "LATE"), evicted]);
+    assert_eq!(next.retrying, [retrying(6, "LATE"), evicted]);
 }
 
 pub async fn parked_items_are_paged_by_due_time(harness: Harness) {

@@ -1,14 +1,14 @@
 //! Facts about the places of failures: dense, in the order of commits, final; and about finding failures by them.
 
 use windrow_core::ids::{ItemIndex, ShardId};
-use windrow_core::items::verdict::{ItemTrouble, SideRecord};
+use windrow_core::items::verdict::{FailingItem, SideRecord};
 use windrow_engine::ports::handling::data_log::LogOrigin;
 use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
 use windrow_engine::ports::tasks::failure_list::{AMONG_MAX, FailurePage, RecordedState};
 use windrow_engine::ports::tasks::store::FailureGroup;
 
-use crate::fixture::{Harness, NOW, at, failed, parked, trouble, with};
+use crate::fixture::{Harness, NOW, at, failed, parked, retrying, with};
 
 async fn places(harness: &Harness, shard: ShardId, group: &str, first: u64, count: u32) -> Vec<u64> {
     let found = harness
@@ -46,7 +46,7 @@ pub async fn places_follow_the_order_of_commits_and_never_change(harness: Harnes
 
 pub async fn an_item_gets_its_place_when_it_is_given_up(harness: Harness) {
     let run = harness.running(100).await;
-    let waiting = vec![SideRecord::Retrying(trouble(4, "BUSY")), parked(5, NOW)];
+    let waiting = vec![SideRecord::Retrying(retrying(4, "BUSY")), parked(5, NOW)];
     harness.stored(with(at(&run, 1, 3), waiting)).await;
     let item = |index| harness.store.item(run.shard.task, ItemIndex(index));
     let retrying = item(4).await.unwrap().unwrap();
@@ -197,19 +197,19 @@ pub async fn what_waits_is_counted_by_its_code(harness: Harness) {
             .collect::<Vec<_>>()
     };
     assert_eq!(waiting().await, []);
-    let never_failed = ItemTrouble {
+    let never_failed = FailingItem {
         failure: None,
-        ..trouble(9, "NONE")
+        ..retrying(9, "NONE")
     };
     let side = vec![
-        SideRecord::Retrying(trouble(4, "TIMEOUT")),
+        SideRecord::Retrying(retrying(4, "TIMEOUT")),
         parked(5, NOW),
         parked(6, NOW),
-        SideRecord::Retrying(trouble(7, "BUSY")),
-        SideRecord::Retrying(trouble(8, "RESET")),
+        SideRecord::Retrying(retrying(7, "BUSY")),
+        SideRecord::Retrying(retrying(8, "RESET")),
         failed(3, "BUSY"),
         SideRecord::Parked {
-            trouble: never_failed,
+            retrying: never_failed,
             due_at: NOW,
         },
     ];
@@ -217,7 +217,7 @@ pub async fn what_waits_is_counted_by_its_code(harness: Harness) {
     harness
         .stored(with(
             at(&other, 1, 4),
-            vec![SideRecord::Retrying(trouble(4, "OTHER"))],
+            vec![SideRecord::Retrying(retrying(4, "OTHER"))],
         ))
         .await;
     let expected = [("BUSY", 3), ("RESET", 1), ("TIMEOUT", 1)].map(|(code, items)| (code.to_owned(), items));
@@ -234,17 +234,17 @@ pub async fn what_waits_is_counted_by_its_code(harness: Harness) {
 
 /// An item that failed for good, and nothing showed whether the handler failed for it alone.
 fn unconfirmed(index: u64, code: &str) -> SideRecord {
-    SideRecord::Failed(ItemTrouble {
+    SideRecord::Failed(FailingItem {
         is_unconfirmed: true,
-        ..trouble(index, code)
+        ..retrying(index, code)
     })
 }
 
 pub async fn calls_answered_for_others_are_kept_of_an_item_that_failed_for_good(harness: Harness) {
     let run = harness.running(100).await;
-    let compared = |index| ItemTrouble {
+    let compared = |index| FailingItem {
         others_answered: 214,
-        ..trouble(index, "BUSY")
+        ..retrying(index, "BUSY")
     };
     let side = vec![
         SideRecord::Retrying(compared(4)),

@@ -13,7 +13,7 @@ use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, ScheduleId, SessionId, ShardId, TaskId, WallMs,
 };
 use windrow_core::items::counters::Counters;
-use windrow_core::items::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
+use windrow_core::items::verdict::{AttemptNote, FailingItem, Failure, SideRecord};
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
@@ -556,7 +556,7 @@ pub fn at(run: &ClaimedShard, seq: u64, watermark: u64) -> ShardCheckpoint {
         seq: CheckpointSeq(seq),
         watermark: ItemIndex(watermark),
         high_water: ItemIndex(watermark),
-        reach: ItemIndex(watermark),
+        horizon: ItemIndex(watermark),
         counters: Counters {
             succeeded,
             ..Counters::default()
@@ -595,7 +595,7 @@ pub fn with(mut checkpoint: ShardCheckpoint, side: Vec<SideRecord>) -> ShardChec
     checkpoint
 }
 
-pub fn trouble(index: u64, code: &str) -> ItemTrouble {
+pub fn retrying(index: u64, code: &str) -> FailingItem {
     let failure = Failure::new(Cow::Owned(code.to_owned()), format!("item {index} failed"));
     let note = AttemptNote {
         attempt: 3,
@@ -604,7 +604,7 @@ pub fn trouble(index: u64, code: &str) -> ItemTrouble {
         code: failure.code.clone(),
         run: 1,
     };
-    ItemTrouble {
+    FailingItem {
         index: ItemIndex(index),
         attempts: 3,
         charged: 3,
@@ -617,12 +617,12 @@ pub fn trouble(index: u64, code: &str) -> ItemTrouble {
 }
 
 pub fn failed(index: u64, code: &str) -> SideRecord {
-    SideRecord::Failed(trouble(index, code))
+    SideRecord::Failed(retrying(index, code))
 }
 
 pub fn parked(index: u64, due_at: WallMs) -> SideRecord {
     SideRecord::Parked {
-        trouble: trouble(index, "BUSY"),
+        retrying: retrying(index, "BUSY"),
         due_at,
     }
 }

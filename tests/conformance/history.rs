@@ -44,10 +44,10 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
     let shard = harness.queued(100).await;
     let dead = session_of(&harness, "a").await;
     let run = harness.claimed(shard, Epoch(0), dead).await;
-    let reach = ItemIndex(52);
+    let horizon = ItemIndex(52);
     harness
         .stored(ShardCheckpoint {
-            reach,
+            horizon,
             ..at(&run, 1, 40)
         })
         .await;
@@ -191,7 +191,7 @@ pub async fn what_rested_for_too_long_is_found_and_told_and_only_a_command_wakes
     );
 
     let text = dormant_text(WINDOW);
-    assert!(text.contains("30 days"), "{text}");
+    assert!(text.contains("idle longer than 30d"), "{text}");
     let note = |task| WaitNote {
         task,
         reason: DORMANT.to_owned(),

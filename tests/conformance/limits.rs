@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use windrow_core::ids::SessionId;
 use windrow_core::limit::demand::{Demand, Wishes};
 use windrow_core::limit::key::LimitKey;
-use windrow_core::limit::round::{Dealt, Round};
+use windrow_core::limit::round::{Allocated, Round};
 use windrow_core::limit::{Amount, NANOS_PER_ITEM, Part};
 use windrow_core::settings::Rate;
 use windrow_core::task::spec::TaskSpec;
@@ -36,9 +36,9 @@ async fn play(harness: &Harness, round: Round) -> RoundOutcome {
     played[0]
 }
 
-async fn dealt(harness: &Harness, round: Round) -> Dealt {
+async fn allocated(harness: &Harness, round: Round) -> Allocated {
     match play(harness, round).await {
-        RoundOutcome::Dealt { dealt, .. } => dealt,
+        RoundOutcome::Allocated { allocated, .. } => allocated,
         other => panic!("{other:?}"),
     }
 }
@@ -60,15 +60,18 @@ async fn two(harness: &Harness) -> (SessionId, SessionId) {
 
 pub async fn a_part_grows_only_into_what_no_live_session_holds(harness: Harness) {
     let (one, two) = two(&harness).await;
-    let whole = dealt(&harness, round(one, 1, Part::NONE)).await;
+    let whole = allocated(&harness, round(one, 1, Part::NONE)).await;
     assert_eq!(whole.usable().rate, rate(300));
-    let none = dealt(&harness, round(two, 1, Part::NONE)).await;
+    let none = allocated(&harness, round(two, 1, Part::NONE)).await;
     assert_eq!((none.held.rate, none.target.rate), (rate(0), rate(150)));
-    let half = dealt(&harness, round(one, 2, whole.held)).await;
+    let half = allocated(&harness, round(one, 2, whole.held)).await;
     assert_eq!((half.held.rate, half.usable().rate), (rate(300), rate(150)));
-    dealt(&harness, round(one, 3, half.usable())).await;
+    allocated(&harness, round(one, 3, half.usable())).await;
     assert_eq!(
-        dealt(&harness, round(two, 2, none.usable())).await.usable().rate,
+        allocated(&harness, round(two, 2, none.usable()))
+            .await
+            .usable()
+            .rate,
         rate(150)
     );
     let parts = harness.store.parts(BUSINESS).await.unwrap();
@@ -85,15 +88,15 @@ pub async fn a_part_grows_only_into_what_no_live_session_holds(harness: Harness)
 
 pub async fn a_fenced_session_plays_no_round_and_holds_nothing(harness: Harness) {
     let (one, two) = two(&harness).await;
-    let whole = dealt(&harness, round(one, 1, Part::NONE)).await;
+    let whole = allocated(&harness, round(one, 1, Part::NONE)).await;
     assert_eq!(
-        dealt(&harness, round(two, 1, Part::NONE)).await.held.rate,
+        allocated(&harness, round(two, 1, Part::NONE)).await.held.rate,
         rate(0),
         "silent is not fenced"
     );
     harness.fence(one).await;
     assert_eq!(
-        dealt(&harness, round(two, 2, Part::NONE)).await.usable().rate,
+        allocated(&harness, round(two, 2, Part::NONE)).await.usable().rate,
         rate(300)
     );
     assert_eq!(
@@ -111,7 +114,7 @@ pub async fn a_fenced_session_plays_no_round_and_holds_nothing(harness: Harness)
 
 pub async fn a_round_that_comes_late_changes_nothing(harness: Harness) {
     let (one, _) = two(&harness).await;
-    dealt(&harness, round(one, 7, Part::NONE)).await;
+    allocated(&harness, round(one, 7, Part::NONE)).await;
     for seq in [3, 7] {
         assert_eq!(
             play(&harness, round(one, seq, Part::NONE)).await,
@@ -129,24 +132,24 @@ pub async fn a_limit_is_read_as_its_business_has_it(harness: Harness) {
     let names = BTreeSet::from([BUSINESS.to_owned(), "nobody".to_owned()]);
     let bounds = harness.store.bounds(&names).await.unwrap();
     assert_eq!(bounds.keys().collect::<Vec<_>>(), [BUSINESS]);
-    let whole = dealt(&harness, round(one, 1, Part::NONE)).await;
+    let whole = allocated(&harness, round(one, 1, Part::NONE)).await;
     harness.limit(Some(100)).await;
     assert_eq!(
-        dealt(&harness, round(two, 1, Part::NONE)).await.target.rate,
+        allocated(&harness, round(two, 1, Part::NONE)).await.target.rate,
         rate(50)
     );
-    let less = dealt(&harness, round(one, 2, whole.held)).await;
+    let less = allocated(&harness, round(one, 2, whole.held)).await;
     assert_eq!(less.usable().rate, rate(50));
     harness.limit(None).await;
     assert!(harness.store.bounds(&names).await.unwrap().is_empty());
     assert_eq!(
-        dealt(&harness, round(one, 3, less.usable())).await.usable(),
+        allocated(&harness, round(one, 3, less.usable())).await.usable(),
         Part::UNBOUNDED
     );
     let numbers = [4, 5].map(|seq| play(&harness, round(one, seq, Part::UNBOUNDED)));
     let [first, second] = numbers;
     let number = |played: RoundOutcome| match played {
-        RoundOutcome::Dealt { round_no, .. } => round_no,
+        RoundOutcome::Allocated { round_no, .. } => round_no,
         other => panic!("{other:?}"),
     };
     let (first, second) = (number(first.await), number(second.await));
@@ -171,7 +174,7 @@ pub async fn a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name(h
     let mut expected = [(BUSINESS, of(300)), (named.as_str(), of(100))];
     expected.sort_by_key(|(key, _)| *key);
     assert_eq!(rates, expected);
-    // Each is dealt whole: what one session has of the one takes nothing from the other.
+    // Each is allocated whole: what one session has of the one takes nothing from the other.
     let rounds = [
         (named.clone(), round(one, 1, Part::NONE)),
         (BUSINESS.to_owned(), round(one, 2, Part::NONE)),
@@ -192,17 +195,17 @@ pub async fn a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name(h
         .play(&[(named.clone(), round(two, 3, Part::NONE))])
         .await
         .unwrap()[0];
-    let RoundOutcome::Dealt { dealt, .. } = less else {
+    let RoundOutcome::Allocated { allocated, .. } = less else {
         panic!("{less:?}")
     };
-    assert_eq!((dealt.held.rate, dealt.target.rate), (rate(0), rate(20)));
+    assert_eq!((allocated.held.rate, allocated.target.rate), (rate(0), rate(20)));
     assert_eq!(harness.store.parts(&named).await.unwrap().len(), 2);
     assert_eq!(harness.store.parts(BUSINESS).await.unwrap().len(), 1);
 }
 
 fn usable(played: RoundOutcome) -> Amount {
     match played {
-        RoundOutcome::Dealt { dealt, .. } => dealt.usable().rate,
+        RoundOutcome::Allocated { allocated, .. } => allocated.usable().rate,
         other => panic!("{other:?}"),
     }
 }
@@ -250,10 +253,10 @@ pub async fn nodes_that_play_at_once_never_hold_more_than_the_limit(harness: Har
         });
         let plays: Vec<_> = plays.collect();
         for (at, play) in plays.into_iter().enumerate() {
-            let RoundOutcome::Dealt { dealt, .. } = play.await.unwrap() else {
+            let RoundOutcome::Allocated { allocated, .. } = play.await.unwrap() else {
                 panic!("late or fenced")
             };
-            uses[at] = dealt.usable();
+            uses[at] = allocated.usable();
         }
         let held = harness.store.parts(BUSINESS).await.unwrap();
         let sum = held.iter().fold(Part::NONE, |sum, part| sum.plus(part.held));

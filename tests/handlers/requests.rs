@@ -519,7 +519,7 @@ async fn what_can_never_be_made_is_told_before_the_first_call() {
         (
             "POST http://h/",
             vec![("a", "geheim")],
-            "nothing writes the secret \"a\"",
+            "nothing uses the secret \"a\"",
         ),
         ("POST http://h/{secret.a}", vec![("a", "abc")], "shorter than 4"),
         ("POST http://h/{param.a}", vec![], "no parameter \"a\""),

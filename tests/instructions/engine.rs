@@ -14,7 +14,7 @@ use windrow_core::settings::{Auto, Rate, RateLimit};
 use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::actors::runtime::context::{
-    Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
+    Heartbeats, LocalBuckets, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times,
 };
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
 use windrow_engine::actors::runtime::new_ids::NewIds;
@@ -98,7 +98,7 @@ async fn node(store: &Arc<MemoryStore>, clock: Arc<dyn Clock>) -> SupervisorHand
         tasks: store.clone(),
         sessions: store.clone(),
         limits: store.clone(),
-        pots: Pots::default(),
+        local_buckets: LocalBuckets::default(),
         leases: None,
         hints: None,
         data_log: store.clone(),

@@ -35,7 +35,7 @@ impl FailureList for MemoryStore {
                 .flat_map(|task| task.items.values());
             let mut found: BTreeMap<String, u64> = BTreeMap::new();
             for item in items.filter(|item| item.state != ItemState::Failed) {
-                if let Some(failure) = &item.trouble.failure {
+                if let Some(failure) = &item.retrying.failure {
                     *found.entry(failure.code.clone().into_owned()).or_default() += 1;
                 }
             }
@@ -157,21 +157,21 @@ fn recorded(item: &Item) -> RecordedItem {
         ItemState::Parked(due_at) => (RecordedState::Parked, Some(due_at)),
         ItemState::Failed => (RecordedState::Failed, None),
     };
-    let failure = item.trouble.failure.as_ref();
+    let failure = item.retrying.failure.as_ref();
     RecordedItem {
-        index: item.trouble.index,
+        index: item.retrying.index,
         shard: item.shard,
         state,
-        attempts: item.trouble.attempts,
-        charged: item.trouble.charged,
-        is_unconfirmed: item.trouble.is_unconfirmed,
-        others_answered: (state == RecordedState::Failed).then_some(item.trouble.others_answered),
+        attempts: item.retrying.attempts,
+        charged: item.retrying.charged,
+        is_unconfirmed: item.retrying.is_unconfirmed,
+        others_answered: (state == RecordedState::Failed).then_some(item.retrying.others_answered),
         due_at,
         code: failure.map(|failure| failure.code.clone().into_owned()),
         message: failure.map(|failure| failure.message.clone()),
         output: failure.and_then(|failure| failure.output.clone()),
         first_at: item.first_at,
-        last_at: item.trouble.at,
+        last_at: item.retrying.at,
         history: None,
         place: item.group.clone(),
     }

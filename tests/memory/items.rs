@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::state::{Item, ItemState, Task};
 use windrow_core::ids::ItemIndex;
-use windrow_core::items::verdict::{ItemTrouble, SideRecord};
+use windrow_core::items::verdict::{FailingItem, SideRecord};
 use windrow_engine::ports::handling::data_log::DataLogLine;
 use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX, ShardCheckpoint};
 use windrow_engine::ports::tasks::store::FailureGroup;
@@ -25,8 +25,8 @@ pub(super) fn apply(task: &mut Task, checkpoint: &ShardCheckpoint) -> Vec<DataLo
             .is_some_and(|item| item.state == ItemState::Failed);
         if !is_final {
             apply_one(task, checkpoint.shard.no, record);
-            if let SideRecord::Failed(trouble) = record {
-                lines.push(DataLogLine::failed(checkpoint.shard, trouble));
+            if let SideRecord::Failed(retrying) = record {
+                lines.push(DataLogLine::failed(checkpoint.shard, retrying));
             }
         }
     }
@@ -34,26 +34,26 @@ pub(super) fn apply(task: &mut Task, checkpoint: &ShardCheckpoint) -> Vec<DataLo
 }
 
 fn apply_one(task: &mut Task, shard: u32, record: &SideRecord) {
-    let (state, trouble) = match record {
+    let (state, retrying) = match record {
         SideRecord::Cleared(index) => {
             task.items.remove(index);
             return;
         }
-        SideRecord::Retrying(trouble) => (ItemState::Retrying, trouble),
-        SideRecord::Parked { trouble, due_at } => (ItemState::Parked(*due_at), trouble),
-        SideRecord::Failed(trouble) => (ItemState::Failed, trouble),
+        SideRecord::Retrying(retrying) => (ItemState::Retrying, retrying),
+        SideRecord::Parked { retrying, due_at } => (ItemState::Parked(*due_at), retrying),
+        SideRecord::Failed(retrying) => (ItemState::Failed, retrying),
     };
-    let group = (state == ItemState::Failed).then(|| count(task, trouble));
+    let group = (state == ItemState::Failed).then(|| count(task, retrying));
     let first_at = task
         .items
-        .get(&trouble.index)
-        .map_or(trouble.at, |item| item.first_at);
+        .get(&retrying.index)
+        .map_or(retrying.at, |item| item.first_at);
     task.items.insert(
-        trouble.index,
+        retrying.index,
         Item {
             shard,
             state,
-            trouble: trouble.clone(),
+            retrying: retrying.clone(),
             first_at,
             group,
         },
@@ -61,8 +61,8 @@ fn apply_one(task: &mut Task, shard: u32, record: &SideRecord) {
 }
 
 /// Adds a failure to its group; says which, and its place in it.
-fn count(task: &mut Task, trouble: &ItemTrouble) -> (String, u64) {
-    let code = trouble
+fn count(task: &mut Task, retrying: &FailingItem) -> (String, u64) {
+    let code = retrying
         .failure
         .as_ref()
         .map_or(FAILURE_CODE_OTHER, |failure| &failure.code);
@@ -83,18 +83,18 @@ fn count(task: &mut Task, trouble: &ItemTrouble) -> (String, u64) {
         .or_insert_with(|| FailureGroup {
             code: code.to_owned(),
             count: 0,
-            first_at: trouble.at,
-            last_at: trouble.at,
-            example_index: trouble.index,
-            example: trouble
+            first_at: retrying.at,
+            last_at: retrying.at,
+            example_index: retrying.index,
+            example: retrying
                 .failure
                 .as_ref()
                 .map_or_else(String::new, |failure| failure.message.clone()),
             unconfirmed: 0,
         });
     group.count += 1;
-    group.unconfirmed += u64::from(trouble.is_unconfirmed);
-    group.first_at = group.first_at.min(trouble.at);
-    group.last_at = group.last_at.max(trouble.at);
+    group.unconfirmed += u64::from(retrying.is_unconfirmed);
+    group.first_at = group.first_at.min(retrying.at);
+    group.last_at = group.last_at.max(retrying.at);
     (group.code.clone(), group.count - 1)
 }

@@ -2,7 +2,7 @@
 
 use super::state::{ItemState, Shard, State, Task};
 use super::{datasets, hooks};
-use windrow_core::execution::Reach;
+use windrow_core::execution::Horizon;
 use windrow_core::ids::{CheckpointSeq, Epoch, RunNo, TaskId, WallMs};
 use windrow_core::life::{Deeds, Evidence, Life, ShardLife};
 use windrow_core::task::lifecycle::Note;
@@ -60,7 +60,7 @@ fn shard_life(shard: &Shard, task: &Task) -> ShardLife {
         run: shard.run,
         watermark: shard.watermark,
         high_water: shard.high_water,
-        reach: shard.reach.may_leave,
+        horizon: shard.horizon.may_leave,
         counters: shard.counters,
         recoveries: shard.recoveries,
         claimed_at: shard.claimed_at,
@@ -147,12 +147,12 @@ fn write(task: &mut Task, life: &Life) {
 
 fn write_shard(shard: &mut Shard, life: &ShardLife) {
     if shard.first != life.first {
-        shard.reach.may_have_left = life.first;
+        shard.horizon.may_have_left = life.first;
     }
     (shard.first, shard.end, shard.range_end) = (life.first, life.end, life.range_end);
     (shard.state, shard.session) = (life.state, life.session);
     (shard.watermark, shard.high_water) = (life.watermark, life.high_water);
-    shard.reach.may_leave = life.reach;
+    shard.horizon.may_leave = life.horizon;
     (shard.recoveries, shard.claimed_at) = (life.recoveries, life.claimed_at);
     (shard.not_before, shard.updated_at, shard.share) = (life.not_before, life.updated_at, life.share);
     if let (Some((_, until)), Some(moved)) = (&mut shard.moves, life.moves_until) {
@@ -175,8 +175,8 @@ pub(super) fn shard(life: &ShardLife) -> Shard {
         seq: CheckpointSeq(0),
         watermark: life.watermark,
         high_water: life.high_water,
-        reach: Reach {
-            may_leave: life.reach,
+        horizon: Horizon {
+            may_leave: life.horizon,
             may_have_left: life.first,
         },
         counters: life.counters,

@@ -81,9 +81,9 @@ fn play(state: &mut State, name: &str, round: &Round) -> RoundOutcome {
         limit.rows.push(row.clone());
     }
     state.limits.insert(name.to_owned(), limit);
-    settled.map_or(RoundOutcome::Late, |(_, dealt)| RoundOutcome::Dealt {
+    settled.map_or(RoundOutcome::Late, |(_, allocated)| RoundOutcome::Allocated {
         bounds,
-        dealt,
+        allocated,
         round_no,
     })
 }

@@ -69,7 +69,7 @@ fn advance(shard: &mut Shard, checkpoint: &ShardCheckpoint) {
     shard.seq = checkpoint.seq;
     shard.watermark = checkpoint.watermark;
     shard.high_water = shard.high_water.max(checkpoint.high_water);
-    shard.reach.may_leave = checkpoint.reach;
+    shard.horizon.may_leave = checkpoint.horizon;
     shard.counters = Counters {
         in_flight: 0,
         excluded: 0,

@@ -8,9 +8,9 @@ use super::{Call, MemoryStore, progress, shards};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::capacity::Rank;
 use windrow_core::checkpoint;
-use windrow_core::execution::{REACH_OF_CLAIM, Reach};
+use windrow_core::execution::{HORIZON_OF_CLAIM, Horizon};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ShardId, TaskId, WallMs};
-use windrow_core::items::verdict::{ItemTrouble, ParkedItem};
+use windrow_core::items::verdict::{FailingItem, ParkedItem};
 use windrow_core::life::succession::Fate;
 use windrow_core::shards::Share;
 use windrow_core::task::ShardRange;
@@ -116,7 +116,7 @@ fn parked(state: &State, id: ShardId) -> Vec<ParkedItem> {
     let mut parked: Vec<ParkedItem> = Vec::new();
     for item in task.items.values().filter(|item| item.shard == id.no) {
         if let ItemState::Parked(due_at) = item.state {
-            let ItemTrouble {
+            let FailingItem {
                 index,
                 attempts,
                 charged,
@@ -124,7 +124,7 @@ fn parked(state: &State, id: ShardId) -> Vec<ParkedItem> {
                 at,
                 history,
                 ..
-            } = item.trouble.clone();
+            } = item.retrying.clone();
             parked.push(ParkedItem {
                 index,
                 attempts,
@@ -271,8 +271,8 @@ fn take(state: &mut State, request: &ClaimRequest) {
     shard.stalls = if has_moved { 0 } else { shard.stalls + 1 };
     shard.claimed_at = Some(shard.watermark);
     let before = shard.may_have_left();
-    let may_leave = before.max(shard.high_water.plus(REACH_OF_CLAIM));
-    shard.reach = Reach {
+    let may_leave = before.max(shard.high_water.plus(HORIZON_OF_CLAIM));
+    shard.horizon = Horizon {
         may_leave,
         may_have_left: before,
     };
@@ -309,14 +309,14 @@ fn claimed(state: &State, request: &ClaimRequest, left_by: Option<LeftBy>) -> Cl
         desired: task.desired,
         watermark: shard.watermark,
         high_water: shard.high_water,
-        reach: shard.reach,
+        horizon: shard.horizon,
         counters: shard.counters,
         blob: shard.blob.clone(),
         stalls: shard.stalls,
         recoveries: shard.recoveries,
         finish_at: (shard.end < shard.range_end).then_some(shard.end),
         outage: shard.outage,
-        retrying: retrying.map(|item| item.trouble.clone()).collect(),
+        retrying: retrying.map(|item| item.retrying.clone()).collect(),
         results_kept: shard.results,
         left_by,
     }))

@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::limits::Limit;
 use windrow_core::business::{HookKind, Hooks};
 use windrow_core::dataset::{GenerationNo, Pointer, Publishing};
-use windrow_core::execution::Reach;
+use windrow_core::execution::Horizon;
 use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ScheduleId, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
 use windrow_core::items::counters::Counters;
 use windrow_core::items::stretches::Stretches;
-use windrow_core::items::verdict::{ItemTrouble, Outage};
+use windrow_core::items::verdict::{FailingItem, Outage};
 use windrow_core::limit::Bounds;
 use windrow_core::shards::{Pause, Slow};
 use windrow_core::stats::daily::{Cells, Settled, UtcDay};
@@ -221,7 +221,7 @@ pub(super) struct Shard {
     pub(super) seq: CheckpointSeq,
     pub(super) watermark: ItemIndex,
     pub(super) high_water: ItemIndex,
-    pub(super) reach: Reach,
+    pub(super) horizon: Horizon,
     pub(super) counters: Counters,
     pub(super) blob: Vec<u8>,
     pub(super) results: u64,
@@ -245,7 +245,7 @@ pub(super) struct Shard {
 impl Shard {
     /// One past the highest index that a run which is over may have sent.
     pub(super) fn may_have_left(&self) -> ItemIndex {
-        self.reach.may_leave.max(self.high_water)
+        self.horizon.may_leave.max(self.high_water)
     }
 
     /// How many items at most had left without being saved as settled.
@@ -259,7 +259,7 @@ impl Shard {
 pub(super) struct Item {
     pub(super) shard: u32,
     pub(super) state: ItemState,
-    pub(super) trouble: ItemTrouble,
+    pub(super) retrying: FailingItem,
     pub(super) first_at: WallMs,
     /// The group and the place in it; only of failed ones.
     pub(super) group: Option<(String, u64)>,

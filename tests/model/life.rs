@@ -220,7 +220,7 @@ impl World {
                 shard.counters.succeeded += end - shard.watermark.0;
                 shard.watermark = ItemIndex(end);
                 shard.high_water = shard.high_water.max(shard.watermark);
-                shard.reach = shard.reach.max(shard.high_water);
+                shard.horizon = shard.horizon.max(shard.high_water);
             }
             Event::Ended(at, close) => self.end(*at, close, evidence),
             Event::Lost(at) => {
@@ -248,7 +248,7 @@ impl World {
         if *close == RunClose::Done && shard.watermark != shard.end {
             shard.counters.succeeded += shard.end.0 - shard.watermark.0;
             (shard.watermark, shard.high_water) = (shard.end, shard.high_water.max(shard.end));
-            shard.reach = shard.reach.max(shard.high_water);
+            shard.horizon = shard.horizon.max(shard.high_water);
         }
         let no = shard.no;
         let news = self.life.end_run(no, close, now);

@@ -75,7 +75,7 @@ async fn widowed(more: &str) -> (Cluster, Redis, String, Node) {
 async fn without_redis_no_takeover_is_promised_that_waits_for_it() {
     let (_cluster, mut redis, task, node) = widowed("").await;
     let person = Person::admin(&node);
-    let nothing = "take over nothing of a node that dies until Redis is back";
+    let nothing = "take over no tasks of a dead node until Redis is back";
     assert!(
         told(&node, "redis_lost", nothing)
             .await
@@ -92,10 +92,10 @@ async fn without_redis_no_takeover_is_promised_that_waits_for_it() {
     until(&node, &path, "waiting for Redis", |explained| {
         let why = explained["why"].as_str().unwrap_or_default();
         assert!(
-            !why.contains("by itself") && !why.contains("another node takes"),
+            !why.contains("automatically") && !why.contains("another node takes"),
             "{why}"
         );
-        why.contains("until Redis is back") || why.contains("as soon as Redis answers")
+        why.contains("until Redis is back") || why.contains("once Redis answers")
     })
     .await;
     let lost = node.said();

@@ -106,8 +106,8 @@ impl Auditor {
                 (start..end).contains(index) && !store.is_settled(*index),
                 "row of {index} is left over"
             );
-            self.attempts.insert(*index, row.trouble().attempts);
-            self.charged.insert(*index, row.trouble().charged);
+            self.attempts.insert(*index, row.retrying().attempts);
+            self.charged.insert(*index, row.retrying().charged);
         }
         self.low = store.low;
         self.begin_at(start);
@@ -286,11 +286,11 @@ impl Auditor {
             let failed = matches!(row, Some(Row::Failed(_)));
             assert_eq!(failed, how == Some(Final::Failed), "row of failed item {index}");
             if how.is_none() {
-                let row = row.map(Row::trouble);
+                let row = row.map(Row::retrying);
                 let begun = row
                     .and_then(|t| t.failure.as_ref())
                     .is_some_and(|f| f.code.starts_with("NODE_CRASH"));
-                let kept = row.map_or(0, |trouble| trouble.attempts);
+                let kept = row.map_or(0, |retrying| retrying.attempts);
                 let made = told.attempts.get(&index).copied().unwrap_or(0);
                 assert!(
                     kept == made || begun && kept == made + 1,

@@ -441,14 +441,14 @@ impl Play {
         self.core.step(Event::DraftCheckpoint, at(self.now), &mut fx);
         if let Some(draft) = fx.checkpoint.take() {
             for record in draft.side {
-                if let SideRecord::Failed(trouble) = record {
-                    if trouble.is_unconfirmed {
-                        self.story.unconfirmed.insert(trouble.index.0);
+                if let SideRecord::Failed(retrying) = record {
+                    if retrying.is_unconfirmed {
+                        self.story.unconfirmed.insert(retrying.index.0);
                     }
-                    let code = trouble.failure.map(|failure| failure.code.into_owned());
+                    let code = retrying.failure.map(|failure| failure.code.into_owned());
                     self.story
                         .failed
-                        .insert(trouble.index.0, code.unwrap_or_default());
+                        .insert(retrying.index.0, code.unwrap_or_default());
                 }
             }
             self.core

@@ -4,14 +4,14 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use windrow_core::execution::{
-    CheckpointDraft, Command, Effects, Event, Execution, Phase, Reach, Reports, Restored, RunEnd, Shared,
+    CheckpointDraft, Command, Effects, Event, Execution, Horizon, Phase, Reports, Restored, RunEnd, Shared,
     Start, Wait,
 };
 use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::invariants::Invariant;
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
-    AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
+    AnsweredCalls, Dispatch, Failed, FailedCall, FailingItem, Failure, FailureClass, Outcome, ParkedItem,
     RetryAdvice, Settled, SideRecord, Signal,
 };
 use windrow_core::settings::{Auto, Burst, FailedAttempts, FailedLimit, Rate, RateLimit};
@@ -307,12 +307,12 @@ fn an_item_that_always_fails_ends_failed_with_its_reason_and_nothing_else_does()
     assert_eq!(attempts, [1, 2, 3, 4]);
     let draft = story.save();
     assert_eq!((draft.counters.succeeded, draft.counters.failed), (2, 1));
-    let [SideRecord::Failed(trouble)] = &draft.side[..] else {
+    let [SideRecord::Failed(retrying)] = &draft.side[..] else {
         panic!("{:?}", draft.side)
     };
-    assert_eq!((trouble.index, trouble.attempts), (ItemIndex(1), 4));
+    assert_eq!((retrying.index, retrying.attempts), (ItemIndex(1), 4));
     assert_eq!(
-        trouble.failure.as_ref().map(|failure| failure.code.as_ref()),
+        retrying.failure.as_ref().map(|failure| failure.code.as_ref()),
         Some("E_NO")
     );
     assert_eq!(draft.end, Some(RunEnd::Done));
@@ -732,7 +732,7 @@ fn an_item_that_comes_back_without_having_been_out_is_a_violation_and_changes_no
 const MARKS: [&str; 3] = ["NODE_CRASH", "NODE_CRASH_2", "NODE_CRASH_3"];
 
 /// A row that a run in single file left behind.
-fn mark(index: u64, attempts: u32, code: &'static str) -> ItemTrouble {
+fn mark(index: u64, attempts: u32, code: &'static str) -> FailingItem {
     let failure = Some(Failure::new(code, "the node ended while this item was in flight"));
     let charged = attempts.saturating_sub(
         MARKS
@@ -740,7 +740,7 @@ fn mark(index: u64, attempts: u32, code: &'static str) -> ItemTrouble {
             .position(|mark| *mark == code)
             .map_or(0, |at| at as u32 + 1),
     );
-    ItemTrouble {
+    FailingItem {
         index: ItemIndex(index),
         attempts,
         charged,
@@ -752,7 +752,7 @@ fn mark(index: u64, attempts: u32, code: &'static str) -> ItemTrouble {
     }
 }
 
-fn restored(retrying: Vec<ItemTrouble>) -> Restored {
+fn restored(retrying: Vec<FailingItem>) -> Restored {
     Restored {
         retrying,
         high_water: ItemIndex(3),
@@ -825,7 +825,7 @@ fn three_marks_in_a_row_fail_an_item_and_three_attempts_of_its_own_do_not() {
     story.exchange(8);
     let draft = story.save();
     let failed = draft.side.iter().find_map(|record| match record {
-        SideRecord::Failed(trouble) => Some(trouble),
+        SideRecord::Failed(retrying) => Some(retrying),
         _ => None,
     });
     let code = failed
@@ -838,7 +838,7 @@ fn three_marks_in_a_row_fail_an_item_and_three_attempts_of_its_own_do_not() {
 #[test]
 fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_failed_in_single_file_only() {
     let parked = || {
-        let ItemTrouble {
+        let FailingItem {
             index,
             attempts,
             charged,
@@ -913,7 +913,7 @@ fn after_lost_lanes_an_item_that_waits_for_its_retry_holds_nobody() {
 #[test]
 fn a_retry_beyond_a_window_that_was_narrowed_between_two_runs_still_settles() {
     let failure = Some(Failure::new("E", "no"));
-    let row = |index| ItemTrouble {
+    let row = |index| FailingItem {
         failure: failure.clone(),
         ..mark(index, 1, "E")
     };
@@ -1051,23 +1051,23 @@ fn the_latest_failed_attempts_are_remembered_across_runs() {
         story.exchange(0);
     };
     (0..10).for_each(|_| fail(&mut story));
-    let SideRecord::Retrying(trouble) = story.save().side.remove(0) else {
+    let SideRecord::Retrying(retrying) = story.save().side.remove(0) else {
         panic!("it waits in the window")
     };
-    let attempts: Vec<u32> = trouble.history.iter().map(|note| note.attempt).collect();
+    let attempts: Vec<u32> = retrying.history.iter().map(|note| note.attempt).collect();
     assert_eq!(attempts, (3..=10).collect::<Vec<_>>());
-    let last = trouble.history.last().expect("eight");
+    let last = retrying.history.last().expect("eight");
     assert_eq!((last.duration_ms, last.code.as_ref(), last.run), (7, "E_NO", 3));
     assert_eq!(last.at_ms, at(story.now).wall.0);
 
-    let mut story = Story::resumed(1, restored(vec![trouble.clone()]), 1, |tuning| {
+    let mut story = Story::resumed(1, restored(vec![retrying.clone()]), 1, |tuning| {
         tuning.max_attempts = n(11)
     });
     fail(&mut story);
     let SideRecord::Failed(next) = story.save().side.remove(0) else {
         panic!("its last attempt")
     };
-    assert_eq!(next.history[..7], trouble.history[1..]);
+    assert_eq!(next.history[..7], retrying.history[1..]);
     assert_eq!(next.history[7].attempt, 11);
 }
 
@@ -1132,7 +1132,7 @@ fn give_up(story: &Story, code: &str) -> Command {
 /// The items that a draft gives up, with their codes.
 fn failed(draft: &CheckpointDraft) -> Vec<(u64, &str)> {
     let found = draft.side.iter().filter_map(|record| match record {
-        SideRecord::Failed(trouble) => Some((trouble.index.0, trouble.failure.as_ref()?.code.as_ref())),
+        SideRecord::Failed(retrying) => Some((retrying.index.0, retrying.failure.as_ref()?.code.as_ref())),
         _ => None,
     });
     found.collect()
@@ -1149,9 +1149,9 @@ fn saved(draft: &CheckpointDraft) -> Restored {
     };
     for record in &draft.side {
         match record {
-            SideRecord::Retrying(trouble) => restored.retrying.push(trouble.clone()),
-            SideRecord::Parked { trouble, due_at } => {
-                let ItemTrouble {
+            SideRecord::Retrying(retrying) => restored.retrying.push(retrying.clone()),
+            SideRecord::Parked { retrying, due_at } => {
+                let FailingItem {
                     index,
                     attempts,
                     charged,
@@ -1159,7 +1159,7 @@ fn saved(draft: &CheckpointDraft) -> Restored {
                     at,
                     history,
                     ..
-                } = trouble.clone();
+                } = retrying.clone();
                 restored.parked.push(ParkedItem {
                     index,
                     attempts,
@@ -1302,20 +1302,20 @@ fn what_people_give_up_does_not_stop_the_task_by_its_error_budget() {
     );
 }
 
-fn reach(may_leave: u64, may_have_left: u64) -> Restored {
-    let reach = Reach {
+fn horizon(may_leave: u64, may_have_left: u64) -> Restored {
+    let horizon = Horizon {
         may_leave: ItemIndex(may_leave),
         may_have_left: ItemIndex(may_have_left),
     };
     Restored {
-        reach,
+        horizon,
         ..Restored::default()
     }
 }
 
 #[test]
 fn nothing_leaves_further_than_the_store_was_told() {
-    let mut story = Story::resumed(5000, reach(100, 0), 1, |tuning| {
+    let mut story = Story::resumed(5000, horizon(100, 0), 1, |tuning| {
         (tuning.concurrency, tuning.window) = (Auto::Fixed(n(2000)), Auto::Fixed(n(4000)));
     });
     assert_eq!(story.exchange(49), 49);
@@ -1328,9 +1328,9 @@ fn nothing_leaves_further_than_the_store_was_told() {
     assert_eq!(story.exchange(1000), 50);
     assert_eq!(story.exchange(1000), 0);
     assert_eq!(story.fx.wait, Wait::Completion);
-    let draft = story.draft().expect("the reach is due");
+    let draft = story.draft().expect("the horizon is due");
     assert_eq!(
-        (draft.high_water, draft.reach),
+        (draft.high_water, draft.horizon),
         (ItemIndex(100), ItemIndex(2100)),
         "as many as may be in flight"
     );
@@ -1344,7 +1344,7 @@ fn nothing_leaves_further_than_the_store_was_told() {
     story.exchange(0);
     let draft = story.save();
     assert_eq!(
-        (draft.high_water, draft.reach),
+        (draft.high_water, draft.horizon),
         (ItemIndex(1100), ItemIndex(1100)),
         "nothing more leaves"
     );
@@ -1352,7 +1352,7 @@ fn nothing_leaves_further_than_the_store_was_told() {
 
 #[test]
 fn the_reach_follows_the_speed_and_the_pace() {
-    let mut story = Story::resumed(10_000_000, reach(100, 0), 1, |_| {});
+    let mut story = Story::resumed(10_000_000, horizon(100, 0), 1, |_| {});
     let (mut high, mut left) = (0, 0);
     for _ in 0..5 {
         while !story.fx.checkpoint_due && story.exchange(64) > 0 {
@@ -1360,10 +1360,13 @@ fn the_reach_follows_the_speed_and_the_pace() {
         }
         let draft = story.save();
         (high, left) = (draft.high_water.0, draft.high_water.0 - high);
-        assert_eq!(draft.reach.0 - high, (16 * left).max(100).min(10_000_000 - high));
+        assert_eq!(
+            draft.horizon.0 - high,
+            (16 * left).max(100).min(10_000_000 - high)
+        );
     }
     assert!(left > 10_000, "it grows with each checkpoint: {left}");
-    let mut story = Story::resumed(1_000_000, reach(100, 0), 1, |t| {
+    let mut story = Story::resumed(1_000_000, horizon(100, 0), 1, |t| {
         t.rate = RateLimit::Limited(Rate::per_second(5000).expect("not zero"));
     });
     story.pass(10);
@@ -1372,7 +1375,7 @@ fn the_reach_follows_the_speed_and_the_pace() {
     story.exchange(0);
     let draft = story.save();
     assert_eq!(
-        draft.reach.0 - draft.high_water.0,
+        draft.horizon.0 - draft.high_water.0,
         75_000,
         "fifteen seconds of the rate"
     );
@@ -1382,7 +1385,7 @@ fn the_reach_follows_the_speed_and_the_pace() {
 fn an_early_finish_leaves_out_nothing_that_a_dead_owner_may_have_called() {
     let restored = Restored {
         high_water: ItemIndex(5),
-        ..reach(105, 40)
+        ..horizon(105, 40)
     };
     let mut story = Story::resumed(100, restored, 1, |_| {});
     story.step(Event::Command(Command::Finish(ItemIndex(10))));
@@ -1395,7 +1398,7 @@ fn an_early_finish_leaves_out_nothing_that_a_dead_owner_may_have_called() {
 
 #[test]
 fn a_lost_draft_is_asked_for_again_before_the_store_knows_how_far_items_may_leave() {
-    let mut story = Story::resumed(5000, reach(100, 0), 1, |tuning| {
+    let mut story = Story::resumed(5000, horizon(100, 0), 1, |tuning| {
         tuning.concurrency = Auto::Fixed(n(64))
     });
     assert_eq!(story.exchange(60), 60);
@@ -1456,7 +1459,7 @@ fn an_item_that_is_turned_away_while_others_are_answered_uses_its_attempts_and_i
     );
     let draft = story.draft().expect("an item was given up");
     let failed = draft.side.iter().find_map(|record| match record {
-        SideRecord::Failed(trouble) => Some(trouble),
+        SideRecord::Failed(retrying) => Some(retrying),
         _ => None,
     });
     let failed = failed.expect("a record");
@@ -1501,7 +1504,7 @@ fn the_only_item_of_a_task_waits_for_as_long_as_it_is_turned_away() {
     assert_eq!(story.core.progress(at(story.now)).counters.failed, 0);
     let draft = story.save();
     let waits = |record: &SideRecord| match record {
-        SideRecord::Retrying(trouble) => trouble.failure.as_ref().map(|failure| failure.code.to_string()),
+        SideRecord::Retrying(retrying) => retrying.failure.as_ref().map(|failure| failure.code.to_string()),
         _ => None,
     };
     let row = draft.side.iter().find_map(waits);

@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use windrow_core::execution::{CheckpointDraft, REACH_OF_CLAIM, Reach, Restored};
+use windrow_core::execution::{CheckpointDraft, HORIZON_OF_CLAIM, Horizon, Restored};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::counters::Counters;
-use windrow_core::items::verdict::{ItemTrouble, ParkedItem, SideRecord};
+use windrow_core::items::verdict::{FailingItem, ParkedItem, SideRecord};
 use windrow_core::task::Canary;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Row {
-    Retrying(ItemTrouble),
-    Parked(ItemTrouble, WallMs),
-    Failed(ItemTrouble),
+    Retrying(FailingItem),
+    Parked(FailingItem, WallMs),
+    Failed(FailingItem),
 }
 
 impl Row {
-    pub(crate) fn trouble(&self) -> &ItemTrouble {
+    pub(crate) fn retrying(&self) -> &FailingItem {
         match self {
-            Row::Retrying(trouble) | Row::Parked(trouble, _) | Row::Failed(trouble) => trouble,
+            Row::Retrying(retrying) | Row::Parked(retrying, _) | Row::Failed(retrying) => retrying,
         }
     }
 }
@@ -27,7 +27,7 @@ impl Row {
 pub(crate) struct Store {
     pub(crate) low: u64,
     pub(crate) high: u64,
-    reach: Reach,
+    horizon: Horizon,
     pub(crate) counters: Counters,
     pub(crate) above: Vec<u64>,
     pub(crate) rows: BTreeMap<u64, Row>,
@@ -43,7 +43,7 @@ impl Store {
         Store {
             low: start,
             high: start,
-            reach: beginning(start),
+            horizon: beginning(start),
             canary,
             ..Store::default()
         }
@@ -52,7 +52,7 @@ impl Store {
     pub(crate) fn apply(&mut self, draft: &CheckpointDraft) {
         (self.low, self.high) = (draft.watermark.0, draft.high_water.0);
         (self.counters, self.above) = (draft.counters, draft.above.clone());
-        self.reach.may_leave = draft.reach;
+        self.horizon.may_leave = draft.horizon;
         self.finish_at = draft.finish_at.or(self.finish_at);
         if draft.canary_passed {
             self.canary = None;
@@ -60,11 +60,11 @@ impl Store {
         for record in &draft.side {
             let index = record.index().0;
             match record {
-                SideRecord::Retrying(trouble) => self.rows.insert(index, Row::Retrying(trouble.clone())),
-                SideRecord::Parked { trouble, due_at } => {
-                    self.rows.insert(index, Row::Parked(trouble.clone(), *due_at))
+                SideRecord::Retrying(retrying) => self.rows.insert(index, Row::Retrying(retrying.clone())),
+                SideRecord::Parked { retrying, due_at } => {
+                    self.rows.insert(index, Row::Parked(retrying.clone(), *due_at))
                 }
-                SideRecord::Failed(trouble) => self.rows.insert(index, Row::Failed(trouble.clone())),
+                SideRecord::Failed(retrying) => self.rows.insert(index, Row::Failed(retrying.clone())),
                 SideRecord::Cleared(_) => self.rows.remove(&index),
             };
         }
@@ -87,9 +87,9 @@ impl Store {
     /// Counts the claim as one without progress unless watermark moved since the last.
     pub(crate) fn claim(&mut self) -> u32 {
         let progressed = self.seen_at_claim.replace(self.low) != Some(self.low);
-        let before = self.reach.may_leave;
-        let may_leave = before.max(ItemIndex(self.high + REACH_OF_CLAIM));
-        self.reach = Reach {
+        let before = self.horizon.may_leave;
+        let may_leave = before.max(ItemIndex(self.high + HORIZON_OF_CLAIM));
+        self.horizon = Horizon {
             may_leave,
             may_have_left: before,
         };
@@ -101,7 +101,7 @@ impl Store {
         let mut restored = Restored {
             watermark: ItemIndex(self.low),
             high_water: ItemIndex(self.high),
-            reach: self.reach,
+            horizon: self.horizon,
             counters: self.counters,
             above: self.above.clone(),
             excluded: self.finish_at,
@@ -109,15 +109,15 @@ impl Store {
         };
         for (index, row) in &self.rows {
             match row {
-                Row::Retrying(trouble) => restored.retrying.push(trouble.clone()),
-                Row::Parked(trouble, due_at) => restored.parked.push(ParkedItem {
+                Row::Retrying(retrying) => restored.retrying.push(retrying.clone()),
+                Row::Parked(retrying, due_at) => restored.parked.push(ParkedItem {
                     index: ItemIndex(*index),
-                    attempts: trouble.attempts,
-                    charged: trouble.charged,
-                    failure: trouble.failure.clone(),
-                    at: trouble.at,
+                    attempts: retrying.attempts,
+                    charged: retrying.charged,
+                    failure: retrying.failure.clone(),
+                    at: retrying.at,
                     due_at: *due_at,
-                    history: trouble.history.clone(),
+                    history: retrying.history.clone(),
                 }),
                 Row::Failed(_) => {}
             }
@@ -126,8 +126,8 @@ impl Store {
     }
 }
 
-fn beginning(start: u64) -> Reach {
-    Reach {
+fn beginning(start: u64) -> Horizon {
+    Horizon {
         may_leave: ItemIndex(start),
         may_have_left: ItemIndex(start),
     }

@@ -588,7 +588,7 @@ impl World {
             .on_stored(&old, &self.store, told, (self.plan.start, self.end()));
         for record in &draft.side {
             match record {
-                SideRecord::Parked { trouble, .. } if trouble.failure.is_none() => {
+                SideRecord::Parked { retrying, .. } if retrying.failure.is_none() => {
                     self.saw("evicted in flight")
                 }
                 SideRecord::Parked { .. } => self.saw("parked"),
@@ -848,7 +848,7 @@ impl World {
             "settled, as stored"
         );
         let code = |row: &Row| {
-            row.trouble()
+            row.retrying()
                 .failure
                 .as_ref()
                 .map(|failure| failure.code.to_string())

@@ -15,7 +15,7 @@ use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::Status;
 use windrow_core::task::spec::Shards;
 use windrow_engine::actors::runtime::context::{
-    Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
+    Heartbeats, LocalBuckets, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times,
 };
 use windrow_engine::actors::runtime::handle::{NotStarted, SupervisorHandle};
 use windrow_engine::actors::runtime::new_ids::NewIds;
@@ -140,7 +140,7 @@ impl Cluster {
             tasks: self.store.clone(),
             sessions: link.clone(),
             limits: link.clone(),
-            pots: Pots::default(),
+            local_buckets: LocalBuckets::default(),
             leases,
             hints: None,
             data_log: self.store.clone(),

@@ -141,7 +141,7 @@ async fn what_rests_for_longer_than_the_window_is_dormant_until_it_is_started() 
     assert_eq!(view.status, Status::Queued);
     assert!(
         view.status_text
-            .is_some_and(|text| text.contains("60 s (cluster.restore_window)"))
+            .is_some_and(|text| text.contains("1m (`cluster.restore_window`)"))
     );
     world.node().set_serving(ServingNow {
         run_tasks: true,

@@ -11,8 +11,8 @@ use windrow_core::settings::Rate;
 use windrow_core::task::lifecycle::Status;
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::actors::runtime::context::{
-    Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, ScheduleParts,
-    Serving, Times,
+    Heartbeats, HookParts, Keep, LocalBuckets, NodeContext, NodePlace, RoomBoard, RunDirectory,
+    ScheduleParts, Serving, Times,
 };
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
 use windrow_engine::actors::runtime::new_ids::NewIds;
@@ -165,7 +165,7 @@ impl World {
             tasks: self.store.clone(),
             sessions: self.store.clone(),
             limits: self.store.clone(),
-            pots: Pots::default(),
+            local_buckets: LocalBuckets::default(),
             leases: None,
             hints: None,
             data_log: self.store.clone(),

@@ -1,13 +1,13 @@
-//! Shared limits beside naive twins: the deal against water that is poured drop by drop, and a node's pot against the
+//! Shared limits beside naive twins: the allocate against water that is poured drop by drop, and a node's local_bucket against the
 //! promise that in no interval more departs than its part and burst allow.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
 use windrow_core::ids::{Moment, SessionId};
-use windrow_core::limit::deal::shared;
+use windrow_core::limit::allocate::shared;
 use windrow_core::limit::demand::{Demand, Wishes};
-use windrow_core::limit::pot::{Pot, Used};
+use windrow_core::limit::local_bucket::{LocalBucket, Used};
 use windrow_core::limit::round::{Round, Row, settle};
 use windrow_core::limit::{Amount, Bounds, NANOS_PER_ITEM, Part};
 
@@ -72,11 +72,11 @@ proptest! {
         wishes in prop::collection::vec(prop::collection::vec(1..60_u64, 0..4), 1..5),
     ) {
         let each: Vec<Wishes> = wishes.iter().map(|runs| Wishes::of(runs.iter().copied())).collect();
-        let dealt = shared(total, &each.iter().collect::<Vec<_>>());
-        prop_assert_eq!(dealt.iter().sum::<u64>(), total, "all of it is dealt");
+        let allocated = shared(total, &each.iter().collect::<Vec<_>>());
+        prop_assert_eq!(allocated.iter().sum::<u64>(), total, "all of it is allocated");
         // Which of equals gets the odd one is nobody's matter.
         let runs = wishes.iter().map(Vec::len).max().unwrap_or(0) as u64;
-        for (part, poured) in dealt.iter().zip(poured(total, &wishes)) {
+        for (part, poured) in allocated.iter().zip(poured(total, &wishes)) {
             prop_assert!(part.abs_diff(poured) <= runs.max(1), "{} is not about {}", part, poured);
         }
     }
@@ -93,10 +93,10 @@ proptest! {
         for op in ops {
             let bounds = Bounds { rate: None, concurrency: Some(limit) };
             let apply = |rows: &mut Vec<Row>, round: &Round| {
-                let (row, dealt) = settle(&bounds, rows, round)?;
+                let (row, allocated) = settle(&bounds, rows, round)?;
                 rows.retain(|other| other.session != row.session);
                 rows.push(row);
-                Some(dealt)
+                Some(allocated)
             };
             match op {
                 Op::Play { who, wishes, lost, yields } => {
@@ -105,10 +105,10 @@ proptest! {
                     let held = Part { slots: Amount::of(uses[who]), ..Part::UNBOUNDED };
                     let session = session(who, lives[who]);
                     let round = Round { session, seq: seqs[who], uses: held, demand, yields, leaves: false };
-                    let dealt = apply(&mut rows, &round).expect("newer");
+                    let allocated = apply(&mut rows, &round).expect("newer");
                     last[who] = Some(round);
                     if !lost {
-                        uses[who] = dealt.usable().slots.bound().expect("limited");
+                        uses[who] = allocated.usable().slots.bound().expect("limited");
                     }
                 }
                 Op::Repeat(who) => {
@@ -142,8 +142,8 @@ proptest! {
             slots: Amount::UNBOUNDED,
         };
         let mut now = Moment(0);
-        let mut pot = Pot::new(part(parts[0]), STALE, now);
-        let seats: Vec<_> = (0..3).map(|_| pot.join(None, 1, now)).collect();
+        let mut local_bucket = LocalBucket::new(part(parts[0]), STALE, now);
+        let seats: Vec<_> = (0..3).map(|_| local_bucket.join(None, 1, now)).collect();
         // The highest of all parts bounds all intervals.
         let rate = parts.iter().map(|part| part.0).max().expect("some") as f64;
         let burst = parts.iter().map(|part| part.1).max().expect("some") as f64;
@@ -151,12 +151,12 @@ proptest! {
         for (at, (who, gap, want, unused, delay)) in steps.into_iter().enumerate() {
             now = now.plus(Duration::from_nanos(gap));
             if at % 17 == 16 {
-                pot.apply(part(parts[(at / 17) % parts.len()]), now);
+                local_bucket.apply(part(parts[(at / 17) % parts.len()]), now);
             }
-            let reserved = pot.reserve(seats[who], want, now);
+            let reserved = local_bucket.reserve(seats[who], want, now);
             prop_assert!(reserved.items <= want);
             let left = reserved.items.saturating_sub(unused);
-            pot.settle(seats[who], reserved, Used { left, wants_more: unused == 0, in_flight: 0 }, now);
+            local_bucket.settle(seats[who], reserved, Used { left, wants_more: unused == 0, in_flight: 0 }, now);
             let departs = now.plus(Duration::from_millis(delay));
             departed.push((departs.0 as f64 / 1e9, left));
         }
@@ -177,10 +177,10 @@ fn runs_that_want_all_get_the_same_whatever_they_ask_for_at_once() {
         burst: Amount::of(30),
         slots: Amount::UNBOUNDED,
     };
-    let mut pot = Pot::new(part, STALE, Moment(0));
+    let mut local_bucket = LocalBucket::new(part, STALE, Moment(0));
     let wants = [
-        (pot.join(None, 1, Moment(0)), 64_u32),
-        (pot.join(None, 1, Moment(0)), 3),
+        (local_bucket.join(None, 1, Moment(0)), 64_u32),
+        (local_bucket.join(None, 1, Moment(0)), 3),
     ];
     let mut got = [0_u32; 2];
     let mut asks = [Moment(0); 2];
@@ -191,8 +191,8 @@ fn runs_that_want_all_get_the_same_whatever_they_ask_for_at_once() {
             if now < asks[at].plus(Duration::from_micros(at as u64 * 900)) {
                 continue;
             }
-            let reserved = pot.reserve(*seat, *want, now);
-            pot.settle(
+            let reserved = local_bucket.reserve(*seat, *want, now);
+            local_bucket.settle(
                 *seat,
                 reserved,
                 Used {
@@ -210,7 +210,7 @@ fn runs_that_want_all_get_the_same_whatever_they_ask_for_at_once() {
         got[0].abs_diff(got[1]) <= 60 && got[0] + got[1] >= 5_900,
         "{got:?}"
     );
-    let demand = pot.collect(Moment(20_000_000_000));
+    let demand = local_bucket.collect(Moment(20_000_000_000));
     assert_eq!((demand.rates.runs(), demand.rates.groups()[0].0), (2, u64::MAX));
 }
 
@@ -228,9 +228,9 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(pot: &mut Pot, (takes, every, batch): (u64, u64, u32)) -> Caller {
+    fn new(local_bucket: &mut LocalBucket, (takes, every, batch): (u64, u64, u32)) -> Caller {
         Caller {
-            seat: pot.join(None, batch, Moment(0)),
+            seat: local_bucket.join(None, batch, Moment(0)),
             takes,
             every,
             due: 0,
@@ -239,16 +239,16 @@ impl Caller {
         }
     }
 
-    fn tick(&mut self, pot: &mut Pot, at: u64) {
+    fn tick(&mut self, local_bucket: &mut LocalBucket, at: u64) {
         let now = Moment(at * 1_000_000);
         self.due += u64::from(self.every > 0 && at.is_multiple_of(self.every.max(1)));
         // A lane that has told of an answer asks again at once.
-        (0..2).for_each(|_| self.ask(pot, at, now));
+        (0..2).for_each(|_| self.ask(local_bucket, at, now));
     }
 
-    fn ask(&mut self, pot: &mut Pot, at: u64, now: Moment) {
+    fn ask(&mut self, local_bucket: &mut LocalBucket, at: u64, now: Moment) {
         let want = if self.every == 0 { 64 } else { self.due.min(64) };
-        let reserved = pot.reserve(self.seat, u32::try_from(want).expect("few"), now);
+        let reserved = local_bucket.reserve(self.seat, u32::try_from(want).expect("few"), now);
         self.calls.retain(|end| *end > at);
         let left = u64::from(reserved.items);
         (0..left).for_each(|_| self.calls.push(at + self.takes));
@@ -258,7 +258,7 @@ impl Caller {
             wants_more: left < want,
             in_flight: self.calls.len() as u64,
         };
-        pot.settle(self.seat, reserved, used, now);
+        local_bucket.settle(self.seat, reserved, used, now);
     }
 }
 
@@ -270,18 +270,20 @@ fn a_minute_of(slots: u64, callers: &[(u64, u64, u32)]) -> (Vec<u64>, f64) {
         burst: Amount::UNBOUNDED,
         slots: Amount::of(slots),
     };
-    let mut pot = Pot::new(part, STALE, Moment(0));
+    let mut local_bucket = LocalBucket::new(part, STALE, Moment(0));
     let mut callers: Vec<Caller> = callers
         .iter()
-        .map(|caller| Caller::new(&mut pot, *caller))
+        .map(|caller| Caller::new(&mut local_bucket, *caller))
         .collect();
     let mut used = 0;
     for at in 0..60_000 {
-        callers.iter_mut().for_each(|caller| caller.tick(&mut pot, at));
-        assert!(pot.in_flight() <= slots);
-        used += pot.in_flight();
+        callers
+            .iter_mut()
+            .for_each(|caller| caller.tick(&mut local_bucket, at));
+        assert!(local_bucket.in_flight() <= slots);
+        used += local_bucket.in_flight();
         if at.is_multiple_of(500) {
-            pot.collect(Moment(at * 1_000_000));
+            local_bucket.collect(Moment(at * 1_000_000));
         }
     }
     let sent = callers.iter().map(|caller| caller.sent).collect();

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use windrow_core::execution::{
-    Command, Effects, Event, Execution, Now, Phase, Reach, Reports, Restored, RunEnd, Shared, Start,
+    Command, Effects, Event, Execution, Horizon, Now, Phase, Reports, Restored, RunEnd, Shared, Start,
 };
 use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{
-    AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
+    AnsweredCalls, Dispatch, Failed, FailedCall, FailingItem, Failure, FailureClass, Outcome, ParkedItem,
     RetryAdvice, Settled, SideRecord,
 };
 use windrow_core::settings::{Auto, ErrorBudget, RateLimit};
@@ -241,7 +241,7 @@ impl World {
         self.restored = Restored {
             watermark: draft.watermark,
             high_water: draft.high_water,
-            reach: Reach::default(),
+            horizon: Horizon::default(),
             counters: draft.counters,
             above: draft.above,
             ..Restored::default()
@@ -256,8 +256,8 @@ impl World {
         let mut restored = self.restored.clone();
         for row in self.rows.values().cloned() {
             match row {
-                SideRecord::Retrying(trouble) => restored.retrying.push(trouble),
-                SideRecord::Parked { trouble, due_at } => restored.parked.push(parked(trouble, due_at)),
+                SideRecord::Retrying(retrying) => restored.retrying.push(retrying),
+                SideRecord::Parked { retrying, due_at } => restored.parked.push(parked(retrying, due_at)),
                 SideRecord::Failed(_) | SideRecord::Cleared(_) => {}
             }
         }
@@ -315,8 +315,8 @@ impl World {
     }
 }
 
-fn parked(trouble: ItemTrouble, due_at: WallMs) -> ParkedItem {
-    let ItemTrouble {
+fn parked(retrying: FailingItem, due_at: WallMs) -> ParkedItem {
+    let FailingItem {
         index,
         attempts,
         charged,
@@ -324,7 +324,7 @@ fn parked(trouble: ItemTrouble, due_at: WallMs) -> ParkedItem {
         at,
         history,
         ..
-    } = trouble;
+    } = retrying;
     ParkedItem {
         index,
         attempts,

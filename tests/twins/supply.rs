@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use proptest::prelude::*;
 use windrow_core::execution::{
-    Command, Effects, Event, Execution, Now, Phase, Reach, Reports, Restored, RunEnd, Shared, Start, Wait,
+    Command, Effects, Event, Execution, Horizon, Now, Phase, Reports, Restored, RunEnd, Shared, Start, Wait,
 };
 use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::run::IndexRun;
@@ -70,7 +70,7 @@ struct World {
 impl World {
     fn new() -> World {
         let saved = Restored {
-            reach: Reach {
+            horizon: Horizon {
                 may_leave: ItemIndex(100),
                 may_have_left: ItemIndex(0),
             },
@@ -157,9 +157,9 @@ impl World {
             self.saved = Restored {
                 watermark: draft.watermark,
                 high_water: draft.high_water,
-                reach: Reach {
-                    may_leave: draft.reach.max(draft.high_water.plus(100)),
-                    may_have_left: draft.reach,
+                horizon: Horizon {
+                    may_leave: draft.horizon.max(draft.high_water.plus(100)),
+                    may_have_left: draft.horizon,
                 },
                 counters: draft.counters,
                 above: draft.above,

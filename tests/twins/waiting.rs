@@ -1,11 +1,11 @@
-//! `Troubles` beside a plain map that is searched from end to end.
+//! `RetryingItems` beside a plain map that is searched from end to end.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use windrow_core::ids::{ItemIndex, Moment, WallMs};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::waiting::{Doing, Place, Trouble, Troubles};
+use windrow_core::items::waiting::{Doing, Place, RetryingItem, RetryingItems};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -63,7 +63,7 @@ fn earliest(twin: &Twin, place: Place) -> Option<(Moment, u64)> {
     twin.iter().filter_map(due).min()
 }
 
-fn apply(op: &Op, real: &mut Troubles, twin: &mut Twin) -> Result<(), TestCaseError> {
+fn apply(op: &Op, real: &mut RetryingItems, twin: &mut Twin) -> Result<(), TestCaseError> {
     match *op {
         Op::Put {
             index,
@@ -74,14 +74,14 @@ fn apply(op: &Op, real: &mut Troubles, twin: &mut Twin) -> Result<(), TestCaseEr
             let doing = due.map_or(Doing::InFlight, |due| Doing::Waiting(Moment(due)));
             let place = place(outside);
             let (failure, at, due_at) = (None, WallMs(0), WallMs(0));
-            let item = Trouble {
+            let item = RetryingItem {
                 attempts,
                 place,
                 doing,
                 failure,
                 at,
                 due_at,
-                ..Trouble::default()
+                ..RetryingItem::default()
             };
             real.put(ItemIndex(index), item);
             twin.insert(
@@ -138,11 +138,11 @@ proptest! {
 
     #[test]
     fn troubles_do_what_a_plain_map_does(ops in prop::collection::vec(ops(), 1..120)) {
-        let (mut real, mut twin) = (Troubles::default(), Twin::new());
+        let (mut real, mut twin) = (RetryingItems::default(), Twin::new());
         for op in &ops {
             apply(op, &mut real, &mut twin)?;
             prop_assert_eq!(real.lowest(), twin.keys().next().copied().map(ItemIndex));
-            let plain = |t: &Trouble| Plain {
+            let plain = |t: &RetryingItem| Plain {
                 attempts: t.attempts, place: t.place, doing: t.doing, has_row: t.has_row,
             };
             let found: Twin = real.iter().map(|(index, item)| (index.0, plain(item))).collect();

@@ -54,8 +54,8 @@ fn progress() -> Vec<ColumnDef> {
         number("high_water"),
         // Bound of the items that may be dispatched before the next checkpoint, and the same before the latest claim:
         // the items that a dead owner may have called.
-        number("reach"),
-        number("reach_before"),
+        number("horizon"),
+        number("horizon_before"),
         number("succeeded"),
         number("skipped"),
         number("failed"),

@@ -107,7 +107,7 @@ impl Execution {
         };
         let is_open = self.phase == Phase::Running && until < self.items.end;
         let is_done = self.items.window.watermark() >= until
-            && self.items.troubles.lowest().is_none_or(|low| low >= until);
+            && self.items.retrying_items.lowest().is_none_or(|low| low >= until);
         if !is_open || !is_done {
             return;
         }

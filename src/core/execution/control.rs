@@ -4,8 +4,8 @@ use super::Execution;
 use super::types::{Command, Now, RunEnd};
 use crate::execution::items::Items;
 use crate::ids::{ItemIndex, WallMs};
-use crate::items::verdict::{Failure, ItemTrouble, ParkedItem};
-use crate::items::waiting::{Doing, Place, Suspicion, Trouble};
+use crate::items::verdict::{FailingItem, Failure, ParkedItem};
+use crate::items::waiting::{Doing, Place, RetryingItem, Suspicion};
 
 impl Execution {
     pub(super) fn on_command(&mut self, command: Command, now: Now) {
@@ -51,9 +51,9 @@ impl Items {
         }
     }
 
-    pub(in crate::execution) fn restore_troubles(
+    pub(in crate::execution) fn restore_retrying(
         &mut self,
-        retrying: Vec<ItemTrouble>,
+        retrying: Vec<FailingItem>,
         parked: Vec<ParkedItem>,
         was_down: bool,
         now: Now,
@@ -65,24 +65,24 @@ impl Items {
             .filter(|row| !self.window.is_settled(row.index))
         {
             self.high = self.high.max(row.index.plus(1));
-            let trouble = Trouble {
+            let retrying = RetryingItem {
                 history: row.history,
                 place: Place::Window,
                 doing: Doing::Waiting(now.moment),
                 due_at: now.wall,
                 ..restored(row.attempts, row.charged, was_down, row.failure, row.at)
             };
-            self.troubles.put(row.index, trouble);
+            self.retrying_items.put(row.index, retrying);
         }
         for row in parked {
-            let trouble = Trouble {
+            let retrying = RetryingItem {
                 history: row.history,
                 place: Place::Outside,
                 doing: Doing::Waiting(now.moment.plus(row.due_at.since(now.wall))),
                 due_at: row.due_at,
                 ..restored(row.attempts, row.charged, was_down, row.failure, row.at)
             };
-            self.troubles.put(row.index, trouble);
+            self.retrying_items.put(row.index, retrying);
         }
         self.counters.parked = 0;
         self.counters.in_flight = 0;
@@ -91,8 +91,14 @@ impl Items {
 
 /// Restores an item with the attempts of earlier runs. Charged attempts are evidence, unless the handler was down
 /// when they were saved.
-fn restored(attempts: u32, charged: u32, was_down: bool, failure: Option<Failure>, at: WallMs) -> Trouble {
-    Trouble {
+fn restored(
+    attempts: u32,
+    charged: u32,
+    was_down: bool,
+    failure: Option<Failure>,
+    at: WallMs,
+) -> RetryingItem {
+    RetryingItem {
         attempts,
         charged,
         failure,
@@ -102,6 +108,6 @@ fn restored(attempts: u32, charged: u32, was_down: bool, failure: Option<Failure
             before: if was_down { 0 } else { charged },
             ..Suspicion::default()
         },
-        ..Trouble::default()
+        ..RetryingItem::default()
     }
 }

@@ -50,9 +50,9 @@ impl Items {
     /// True if an unsettled item is here and not out with the handler.
     pub(in crate::execution) fn is_here(&self, index: ItemIndex) -> bool {
         let waits = self
-            .troubles
+            .retrying_items
             .get(index)
-            .is_some_and(|trouble| trouble.doing != Doing::InFlight);
+            .is_some_and(|retrying| retrying.doing != Doing::InFlight);
         waits
             || self
                 .again

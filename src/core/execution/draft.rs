@@ -25,7 +25,7 @@ pub struct CheckpointDraft {
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
     /// Dispatch horizon: once the draft is stored, fresh items below it may be sent.
-    pub reach: ItemIndex,
+    pub horizon: ItemIndex,
     /// Counters as the store keeps them: items outside the window count as parked even while in flight.
     pub counters: Counters,
     /// Items settled above the watermark: bit `j` is index `watermark + 1 + j`.
@@ -65,7 +65,7 @@ pub(super) struct Drafts {
 #[derive(Debug)]
 struct Outstanding {
     no: u64,
-    reach: ItemIndex,
+    horizon: ItemIndex,
     unsaved: u64,
     passed: u64,
     side: BTreeMap<ItemIndex, SideRecord>,
@@ -139,10 +139,10 @@ impl Drafts {
     }
 
     /// Moves all changes into the newest draft.
-    fn give_out(&mut self, reach: ItemIndex) -> Outstanding {
+    fn give_out(&mut self, horizon: ItemIndex) -> Outstanding {
         Outstanding {
             no: self.no,
-            reach,
+            horizon,
             unsaved: self.unsaved,
             passed: self.passed,
             side: std::mem::take(&mut self.side),
@@ -181,7 +181,7 @@ impl Execution {
     /// True if a checkpoint would record something besides the outcomes of items.
     #[inline]
     fn has_news(&self) -> bool {
-        self.is_reach_due()
+        self.is_horizon_due()
             || self.items.canary.is_pass_due()
             || self.judge.is_outage_due()
             || !self.items.drafts.told.is_empty()
@@ -216,21 +216,21 @@ impl Execution {
             return None;
         }
         self.items.drafts.no += 1;
-        let (no, reach) = (self.items.drafts.no, self.draft_reach());
+        let (no, horizon) = (self.items.drafts.no, self.draft_horizon());
         self.items.solo.on_drafted(no);
         let mut above = Vec::new();
         let span = self.items.window.copy_above(self.items.high, &mut above);
         let outage = self.judge.saved_outage();
         self.judge.on_drafted(outage);
         self.items.drafts.watermark = self.items.window.watermark();
-        let outstanding = self.items.drafts.give_out(reach);
+        let outstanding = self.items.drafts.give_out(horizon);
         let rows = outstanding.side.keys();
-        rows.for_each(|index| self.items.troubles.mark_row(*index));
+        rows.for_each(|index| self.items.retrying_items.mark_row(*index));
         let draft = CheckpointDraft {
             no,
             watermark: self.items.drafts.watermark,
             high_water: self.items.high,
-            reach,
+            horizon,
             counters: self.items.stored_counters(),
             above,
             span,
@@ -249,7 +249,7 @@ impl Execution {
 impl Items {
     pub(in crate::execution) fn stored_counters(&self) -> Counters {
         Counters {
-            parked: self.troubles.outside(),
+            parked: self.retrying_items.outside(),
             in_flight: 0,
             ..self.counters
         }
@@ -261,7 +261,7 @@ impl Items {
         if let Some(stored) = outstanding.take_if(|outstanding| outstanding.no == no) {
             self.drafts.unsaved = self.drafts.unsaved.saturating_sub(stored.unsaved);
             self.drafts.passed = self.drafts.passed.saturating_sub(stored.passed);
-            self.ahead.on_stored(stored.reach);
+            self.ahead.on_stored(stored.horizon);
             self.solo.on_stored(no);
             self.canary.on_stored(no);
         }

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use super::types::Start;
-use super::{canary, draft, reach, skips, solo, supply};
+use super::{canary, draft, horizon, skips, solo, supply};
 use crate::ids::{ItemIndex, RunNo, ShardId};
 use crate::items::counters::Counters;
 use crate::items::run::IndexRun;
-use crate::items::waiting::Troubles;
+use crate::items::waiting::RetryingItems;
 use crate::items::window::Window;
 use crate::task::ShardRange;
 
@@ -24,10 +24,10 @@ pub(super) struct Items {
     pub(super) cursor: ItemIndex,
     /// One past the highest index ever dispatched.
     pub(super) high: ItemIndex,
-    pub(super) ahead: reach::Ahead,
+    pub(super) ahead: horizon::Ahead,
     /// Fresh items that came back unsent.
     pub(super) again: VecDeque<IndexRun>,
-    pub(super) troubles: Troubles,
+    pub(super) retrying_items: RetryingItems,
     /// Carried-over share of due parked items that may be sent first, in quarters of an item; less than one item.
     pub(super) parked_quarters: u64,
     pub(super) counters: Counters,
@@ -57,9 +57,9 @@ impl Items {
             window: Window::restore(low, window, &saved.above),
             cursor: low,
             high: saved.high_water.max(low),
-            ahead: reach::Ahead::new(saved, low),
+            ahead: horizon::Ahead::new(saved, low),
             again: VecDeque::new(),
-            troubles: Troubles::default(),
+            retrying_items: RetryingItems::default(),
             parked_quarters: 0,
             counters: saved.counters,
             skips: skips::Skips::new(saved.counters.skipped),

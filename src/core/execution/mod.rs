@@ -6,7 +6,7 @@
 //! outputs.
 //!
 //! `report` and `failed` process the results of calls; `judge` owns what they mean for the handler, and the dispatch
-//! while it may be down; `grant` decides what is sent, `reach` how far ahead of the store, `draft` owns the changes
+//! while it may be down; `grant` decides what is sent, `horizon` how far ahead of the store, `draft` owns the changes
 //! that no checkpoint holds yet, `control` executes commands, `picture` is the view for people, `solo` finds the item
 //! that crashes the node, `canary` holds back all but the first items, `part` shares the settings, `shared` tracks
 //! the other shards, `supply` the items that are added, `skips` those that people want skipped. Each component owns
@@ -30,11 +30,11 @@ mod cut_off;
 mod draft;
 mod failed;
 mod grant;
+mod horizon;
 mod items;
 mod judge;
 mod part;
 mod picture;
-mod reach;
 mod report;
 mod settings;
 mod shared;
@@ -44,10 +44,10 @@ mod supply;
 mod types;
 
 pub use draft::{CheckpointDraft, SIDE_RECORDS_MAX};
+pub use horizon::{HORIZON_OF_CLAIM, Horizon};
 pub use part::{part_of, sharding, shared_faults};
 pub use picture::progress::{HeadAttempt, Progress};
 pub use picture::window::{Cell, Head, WindowPicture};
-pub use reach::{REACH_OF_CLAIM, Reach};
 pub use shared::Shared;
 pub use types::{Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, Start, Wait};
 
@@ -56,7 +56,7 @@ use super::ids::ItemIndex;
 use super::invariants::Invariant;
 use super::pace::Pace;
 use super::task::ShardRange;
-use crate::items::waiting::{Doing, Trouble};
+use crate::items::waiting::{Doing, RetryingItem};
 
 /// State machine of one run.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Execution {
         };
         let (saved, items) = (start.restored, &mut execution.items);
         items.counters.excluded = 0;
-        items.restore_troubles(saved.retrying, saved.parked, saved.outage.is_some(), now);
+        items.restore_retrying(saved.retrying, saved.parked, saved.outage.is_some(), now);
         items.exclude(saved.excluded);
         items.canary.set(start.canary, items.range.start);
         if execution.careful {
@@ -182,11 +182,11 @@ impl Execution {
     /// credited.
     fn on_lanes_lost(&mut self, now: Now) {
         self.tell_cut_off();
-        let is_repeat = |t: &Trouble| t.doing == Doing::InFlight && t.attempts > 0;
-        let repeats = self.items.troubles.which(is_repeat).len() as u64;
+        let is_repeat = |t: &RetryingItem| t.doing == Doing::InFlight && t.attempts > 0;
+        let repeats = self.items.retrying_items.which(is_repeat).len() as u64;
         self.meters.on_returned(self.items.counters.in_flight, repeats);
         self.stall(None, now.moment);
-        self.items.troubles.lose_flights(now.moment);
+        self.items.retrying_items.lose_flights(now.moment);
         self.judge.look_for_marked();
         self.items.look_for_skipped();
         self.judge.circuit.on_lost(now.moment);
@@ -211,9 +211,9 @@ impl Execution {
             }
         };
         let counters = self.items.counters;
-        let outside = self.items.troubles.outside();
+        let outside = self.items.retrying_items.outside();
         let low = self.items.window.watermark();
-        let accounted = counters.accounted() + self.items.troubles.outside_waiting();
+        let accounted = counters.accounted() + self.items.retrying_items.outside_waiting();
         broken(accounted <= self.items.range.len().0, Invariant::TermsAddUp);
         let passed = low.0 - self.items.range.start.0 + self.items.window.settled_above();
         broken(

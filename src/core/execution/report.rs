@@ -13,7 +13,7 @@ use crate::ids::{Attempt, ItemIndex};
 use crate::invariants::Invariant;
 use crate::items::run::IndexRun;
 use crate::items::verdict::{Dispatch, HandlerCommand, Outcome, Settled, Signal};
-use crate::items::waiting::{Doing, Place, Trouble};
+use crate::items::waiting::{Doing, Place, RetryingItem};
 use crate::settings::FailedAttempts;
 use crate::shards::PauseReason;
 use crate::task::lifecycle::StopReason;
@@ -62,7 +62,7 @@ impl Execution {
     fn on_settled(&mut self, settled: Settled, fx: &mut Effects) {
         let mut rest = Some(settled.run);
         while let Some(run) = rest {
-            let retrying = self.items.troubles.lowest_in(run);
+            let retrying = self.items.retrying_items.lowest_in(run);
             let (clean, next) = match retrying {
                 None => (Some(run), None),
                 Some(index) => {
@@ -82,14 +82,15 @@ impl Execution {
     }
 
     fn settle_retrying(&mut self, index: ItemIndex, settled: Settled, fx: &mut Effects) {
-        let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == settled.attempt.get();
-        if !self.items.troubles.get(index).is_some_and(expected) {
+        let expected =
+            |t: &RetryingItem| t.doing == Doing::InFlight && t.attempts + 1 == settled.attempt.get();
+        if !self.items.retrying_items.get(index).is_some_and(expected) {
             fx.violations.push(Invariant::ReportWasInFlight);
             return;
         }
-        if let Some(trouble) = self.items.troubles.take(index) {
-            self.judge.on_recovered(&trouble);
-            self.items.leave_trouble(index, &trouble, fx);
+        if let Some(retrying) = self.items.retrying_items.take(index) {
+            self.judge.on_recovered(&retrying);
+            self.items.leave_trouble(index, &retrying, fx);
         }
         self.items.solo.on_answered(index);
         self.items.count(settled.outcome, 1);
@@ -100,7 +101,7 @@ impl Execution {
     fn on_returned(&mut self, dispatch: Dispatch, now: Now, fx: &mut Effects) {
         let mut rest = Some(dispatch.run);
         while let Some(run) = rest.take() {
-            let Some(index) = self.items.troubles.lowest_in(run) else {
+            let Some(index) = self.items.retrying_items.lowest_in(run) else {
                 self.return_fresh(run, dispatch.attempt, fx);
                 return;
             };
@@ -125,16 +126,16 @@ impl Execution {
     }
 
     fn return_retrying(&mut self, index: ItemIndex, attempt: Attempt, now: Now, fx: &mut Effects) {
-        let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == attempt.get();
-        if !self.items.troubles.get(index).is_some_and(expected) {
+        let expected = |t: &RetryingItem| t.doing == Doing::InFlight && t.attempts + 1 == attempt.get();
+        if !self.items.retrying_items.get(index).is_some_and(expected) {
             fx.violations.push(Invariant::ReportWasInFlight);
             return;
         }
-        if let Some(mut trouble) = self.items.troubles.take(index) {
+        if let Some(mut retrying) = self.items.retrying_items.take(index) {
             self.items.land(1, fx);
-            self.take_back(1, u64::from(trouble.attempts > 0));
-            trouble.doing = Doing::Waiting(now.moment);
-            self.items.troubles.put(index, trouble);
+            self.take_back(1, u64::from(retrying.attempts > 0));
+            retrying.doing = Doing::Waiting(now.moment);
+            self.items.retrying_items.put(index, retrying);
             self.judge.look_for_marked();
             self.items.skips.on_waits(index);
         }
@@ -251,10 +252,10 @@ impl Items {
     pub(in crate::execution) fn close_place(
         &mut self,
         index: ItemIndex,
-        trouble: &Trouble,
+        retrying: &RetryingItem,
         fx: &mut Effects,
     ) {
-        if trouble.place == Place::Window && self.window.settle(IndexRun::one(index)) != Ok(1) {
+        if retrying.place == Place::Window && self.window.settle(IndexRun::one(index)) != Ok(1) {
             fx.violations.push(Invariant::ReportWasInFlight);
         }
     }

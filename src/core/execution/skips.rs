@@ -16,7 +16,7 @@ use crate::invariants::Invariant;
 use crate::items::run::IndexRun;
 use crate::items::stretches::Stretches;
 use crate::items::verdict::SideRecord;
-use crate::items::waiting::{Doing, Place, Trouble};
+use crate::items::waiting::{Doing, Place, RetryingItem};
 
 #[derive(Debug, Default)]
 pub(super) struct Skips {
@@ -159,8 +159,8 @@ impl Items {
         if self.skips.wanted.is_empty() {
             return;
         }
-        let waits = |(_, trouble): &(ItemIndex, &Trouble)| trouble.doing != Doing::InFlight;
-        let found = self.troubles.iter().filter(waits).map(|(index, _)| index);
+        let waits = |(_, retrying): &(ItemIndex, &RetryingItem)| retrying.doing != Doing::InFlight;
+        let found = self.retrying_items.iter().filter(waits).map(|(index, _)| index);
         self.skips.due = found.filter(|index| self.skips.has(*index)).collect();
     }
 
@@ -170,19 +170,24 @@ impl Items {
             let Some(index) = self.skips.due.pop_front() else {
                 return;
             };
-            let waits = self.troubles.get(index).map(|trouble| trouble.doing);
+            let waits = self.retrying_items.get(index).map(|retrying| retrying.doing);
             if waits.is_none_or(|doing| doing == Doing::InFlight) {
                 continue;
             }
-            if let Some(trouble) = self.troubles.take(index) {
-                self.skip_known(index, &trouble, fx);
+            if let Some(retrying) = self.retrying_items.take(index) {
+                self.skip_known(index, &retrying, fx);
             }
         }
     }
 
     /// Skips an item that was taken out of the retrying items.
-    pub(in crate::execution) fn skip_known(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
-        self.leave_trouble(index, trouble, fx);
+    pub(in crate::execution) fn skip_known(
+        &mut self,
+        index: ItemIndex,
+        retrying: &RetryingItem,
+        fx: &mut Effects,
+    ) {
+        self.leave_trouble(index, retrying, fx);
         self.solo.on_answered(index);
         self.count_skipped(1);
     }
@@ -283,11 +288,11 @@ impl Items {
     pub(in crate::execution) fn leave_trouble(
         &mut self,
         index: ItemIndex,
-        trouble: &Trouble,
+        retrying: &RetryingItem,
         fx: &mut Effects,
     ) {
-        self.close_place(index, trouble, fx);
-        if trouble.has_row || trouble.place == Place::Outside {
+        self.close_place(index, retrying, fx);
+        if retrying.has_row || retrying.place == Place::Outside {
             self.drafts.record(SideRecord::Cleared(index));
         } else {
             self.drafts.forget(index);

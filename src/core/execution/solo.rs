@@ -21,7 +21,7 @@ use super::types::{Effects, Now, Wait};
 use crate::ids::{Attempt, ItemIndex, Moment};
 use crate::items::run::IndexRun;
 use crate::items::verdict::{Dispatch, Failure, SideRecord};
-use crate::items::waiting::{Doing, Place, Trouble};
+use crate::items::waiting::{Doing, Place, RetryingItem};
 use crate::settings::OnExhausted;
 use crate::stats::stall::StallReason;
 
@@ -156,12 +156,12 @@ impl Execution {
             .next_suspect()
             .filter(|index| self.items.is_killer(&self.settings, *index))
         {
-            let Some(mut trouble) = self.items.troubles.take(index) else {
+            let Some(mut retrying) = self.items.retrying_items.take(index) else {
                 return;
             };
-            trouble.failure = Some(Failure::new(NODE_CRASH, say::node_crash().to_string()));
-            trouble.at = now.wall;
-            self.judge.fail(&mut scope!(self, now, fx), index, &trouble);
+            retrying.failure = Some(Failure::new(NODE_CRASH, say::node_crash().to_string()));
+            retrying.at = now.wall;
+            self.judge.fail(&mut scope!(self, now, fx), index, &retrying);
             self.obey_judge();
             self.items.solo.on_answered(index);
         }
@@ -169,7 +169,7 @@ impl Execution {
 
     /// Returns the reason why the suspect waits; requests its mark if there is no other.
     fn why_suspect_waits(&mut self, index: ItemIndex, now: Now) -> Option<(Wait, Option<StallReason>)> {
-        let known = self.items.troubles.get(index).map(|t| (t.place, t.doing));
+        let known = self.items.retrying_items.get(index).map(|t| (t.place, t.doing));
         if let Some((_, Doing::Waiting(due))) = known
             && due > now.moment
         {
@@ -195,13 +195,13 @@ impl Execution {
     }
 
     fn send_suspect(&mut self, index: ItemIndex, now: Moment, fx: &mut Effects) {
-        if let Some(mut trouble) = self.items.troubles.take(index) {
-            trouble.doing = Doing::InFlight;
-            let attempt = Attempt::new(trouble.attempts.saturating_add(1));
-            if trouble.attempts > 0 {
+        if let Some(mut retrying) = self.items.retrying_items.take(index) {
+            retrying.doing = Doing::InFlight;
+            let attempt = Attempt::new(retrying.attempts.saturating_add(1));
+            if retrying.attempts > 0 {
                 self.meters.on_repeat();
             }
-            self.items.troubles.put(index, trouble);
+            self.items.retrying_items.put(index, retrying);
             fx.dispatch.push(Dispatch {
                 run: IndexRun::one(index),
                 attempt,
@@ -214,13 +214,13 @@ impl Execution {
 impl Items {
     /// Enters single-file mode when a run begins after a crash loop.
     pub(super) fn begin_solo(&mut self, settings: &Settings, now: Now) {
-        let due = |t: &Trouble| t.place == Place::Outside && t.doing == Doing::Waiting(now.moment);
-        let parked = self.troubles.which(due).into_iter().collect();
+        let due = |t: &RetryingItem| t.place == Place::Outside && t.doing == Doing::Waiting(now.moment);
+        let parked = self.retrying_items.which(due).into_iter().collect();
         // An earlier careful run may have had as many unsaved as in flight.
-        let reach = 2 * u64::from(settings.limits.concurrency);
+        let horizon = 2 * u64::from(settings.limits.concurrency);
         let until = self
             .high
-            .max(self.window.watermark().plus(reach))
+            .max(self.window.watermark().plus(horizon))
             .min(self.fresh_end());
         let mark = None;
         self.solo.0 = Some(Suspects { until, parked, mark });
@@ -241,7 +241,7 @@ impl Items {
                 .get()
                 .saturating_add(MARK_CODES.len() as u32),
         };
-        self.troubles.get(index).is_some_and(|t| {
+        self.retrying_items.get(index).is_some_and(|t| {
             let marks = t.failure.as_ref().map_or(0, marks);
             // Each mark stands for an attempt that the item never answered.
             marks == MARK_CODES.len() || marks > 0 && t.charged + marks as u32 >= attempts_max
@@ -257,23 +257,23 @@ impl Items {
             return mark == Mark::Durable;
         }
         suspects.mark = Some((index, Mark::Wanted));
-        let trouble = self
-            .troubles
+        let retrying = self
+            .retrying_items
             .take(index)
-            .unwrap_or_else(|| Trouble::fresh(now.wall));
-        let marks = trouble.failure.as_ref().map_or(0, marks);
-        let begun = Trouble {
-            attempts: trouble.attempts.saturating_add(1),
+            .unwrap_or_else(|| RetryingItem::fresh(now.wall));
+        let marks = retrying.failure.as_ref().map_or(0, marks);
+        let begun = RetryingItem {
+            attempts: retrying.attempts.saturating_add(1),
             failure: Some(Failure::new(
                 MARK_CODES[marks.min(MARK_CODES.len() - 1)],
                 say::node_crash().to_string(),
             )),
             at: now.wall,
-            ..trouble.clone()
+            ..retrying.clone()
         };
         self.record(index, &begun);
         self.high = self.high.max(index.plus(1));
-        self.troubles.put(index, trouble);
+        self.retrying_items.put(index, retrying);
         false
     }
 
@@ -281,15 +281,15 @@ impl Items {
     pub(in crate::execution) fn unmark(&mut self) {
         let mark = self.solo.0.as_mut().and_then(|suspects| suspects.mark.take());
         let Some((index, _)) = mark else { return };
-        let Some(trouble) = self.troubles.take(index) else {
+        let Some(retrying) = self.retrying_items.take(index) else {
             return;
         };
-        if trouble.attempts == 0 && trouble.place == Place::Window {
+        if retrying.attempts == 0 && retrying.place == Place::Window {
             self.drafts.record(SideRecord::Cleared(index));
             return;
         }
-        self.record(index, &trouble);
-        self.troubles.put(index, trouble);
+        self.record(index, &retrying);
+        self.retrying_items.put(index, retrying);
     }
 
     /// True if single-file mode waits for a checkpoint: with a mark, or with the last answers.

@@ -85,6 +85,6 @@ impl Items {
 
     /// True if none of the known items are left.
     pub(in crate::execution) fn is_out_of_items(&self) -> bool {
-        self.window.watermark() >= self.end && self.troubles.is_empty()
+        self.window.watermark() >= self.end && self.retrying_items.is_empty()
     }
 }

@@ -7,7 +7,7 @@ use crate::invariants::Invariant;
 use crate::items::counters::Counters;
 use crate::items::stretches::Stretches;
 use crate::items::verdict::{
-    AnsweredCalls, Dispatch, Failed, FailedCall, ItemTrouble, Outage, ParkedItem, Settled, Signal,
+    AnsweredCalls, Dispatch, Failed, FailedCall, FailingItem, Outage, ParkedItem, Settled, Signal,
 };
 use crate::pace::Pace;
 use crate::settings::Auto;
@@ -19,7 +19,7 @@ use crate::task::supply::Supply;
 use crate::task::{Canary, ShardRange, Tuning};
 
 use super::draft::CheckpointDraft;
-use super::reach::Reach;
+use super::horizon::Horizon;
 use super::shared::Shared;
 
 /// Minimum automatic bound on unsaved completions.
@@ -73,13 +73,13 @@ pub struct Restored {
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
     /// Dispatch horizon of fresh items, for this run and for earlier ones.
-    pub reach: Reach,
+    pub horizon: Horizon,
     /// Counters as they were saved.
     pub counters: Counters,
     /// Items settled above the watermark: bit `j` is index `watermark + 1 + j`.
     pub above: Vec<u64>,
     /// Unsettled items in the window that failed before.
-    pub retrying: Vec<ItemTrouble>,
+    pub retrying: Vec<FailingItem>,
     /// Parked items, outside the window.
     pub parked: Vec<ParkedItem>,
     /// Index at which an early finish cut the shard, if it did.

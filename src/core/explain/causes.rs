@@ -86,7 +86,7 @@ fn stall_title(reason: StallReason) -> Message {
         StallReason::SourceWait => say::source_wait(),
         StallReason::Unsaved => say::unsaved(),
         StallReason::Checkpoint => say::checkpoint(),
-        StallReason::Trust => say::trust(),
+        StallReason::Lease => say::lease(),
         StallReason::Canary => say::canary(),
         StallReason::Tail => say::tail(),
         StallReason::SingleFile => say::single_file(),

@@ -219,7 +219,7 @@ impl Facts {
     pub(super) fn unsaved_behind(&self, reason: StallReason) -> Option<&Spell> {
         let waits_for_store = matches!(
             reason,
-            StallReason::Checkpoint | StallReason::Unsaved | StallReason::ResultsUnsaved | StallReason::Trust
+            StallReason::Checkpoint | StallReason::Unsaved | StallReason::ResultsUnsaved | StallReason::Lease
         );
         self.unsaved.as_ref().filter(|_| waits_for_store)
     }

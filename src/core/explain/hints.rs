@@ -51,7 +51,7 @@ pub(super) fn stall(reason: StallReason, facts: &Facts) -> Message {
         StallReason::Unsaved => say::saved_slowly(),
         StallReason::Checkpoint => say::progress_first(),
         StallReason::ResultsUnsaved => say::results_slowly(),
-        StallReason::Trust => say::lease_unproven(),
+        StallReason::Lease => say::lease_unproven(),
         StallReason::Canary => say::canary_only(),
         StallReason::Tail => say::all_sent(),
         StallReason::Items => say::appended_sent(),

@@ -555,7 +555,7 @@ fn a_database_that_took_no_writes_is_named_with_its_times_whatever_waited_for_it
         StallReason::Checkpoint,
         StallReason::Unsaved,
         StallReason::ResultsUnsaved,
-        StallReason::Trust,
+        StallReason::Lease,
     ];
     for reason in waits {
         let mut facts = lost(20_000, reason, "{}");

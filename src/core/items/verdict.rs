@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use self::code::{code_of, is_near_code};
-pub use self::records::{AttemptNote, ItemTrouble, NOTES_MAX, ParkedItem, SideRecord};
+pub use self::records::{AttemptNote, FailingItem, NOTES_MAX, ParkedItem, SideRecord};
 use crate::ids::{Attempt, ItemCount, ItemIndex, Moment, WallMs};
 use crate::items::run::IndexRun;
 use crate::text::steers;

@@ -38,10 +38,10 @@ pub enum Doing {
 
 /// State of one retrying item.
 #[derive(Clone, Debug, Default)]
-pub struct Trouble {
+pub struct RetryingItem {
     /// Number of finished attempts.
     pub attempts: u32,
-    /// Attempts that count against the item; see [`crate::items::verdict::ItemTrouble::charged`].
+    /// Attempts that count against the item; see [`crate::items::verdict::FailingItem::charged`].
     pub charged: u32,
     /// Consecutive attempts that don't count, from which the next wait is computed.
     pub uncharged: u32,
@@ -67,13 +67,13 @@ pub struct Trouble {
     pub has_row: bool,
 }
 
-impl Trouble {
+impl RetryingItem {
     /// Creates the state of an item that hasn't failed yet.
-    pub fn fresh(at: WallMs) -> Trouble {
-        Trouble {
+    pub fn fresh(at: WallMs) -> RetryingItem {
+        RetryingItem {
             at,
             due_at: at,
-            ..Trouble::default()
+            ..RetryingItem::default()
         }
     }
 
@@ -111,8 +111,8 @@ impl Default for Doing {
 
 /// Set of all retrying items of a shard.
 #[derive(Clone, Debug, Default)]
-pub struct Troubles {
-    items: BTreeMap<ItemIndex, Trouble>,
+pub struct RetryingItems {
+    items: BTreeMap<ItemIndex, RetryingItem>,
     due_window: BinaryHeap<Reverse<(Moment, ItemIndex)>>,
     due_outside: BinaryHeap<Reverse<(Moment, ItemIndex)>>,
     held: BTreeSet<(Moment, ItemIndex)>,
@@ -121,7 +121,7 @@ pub struct Troubles {
     in_flight: u64,
 }
 
-impl Troubles {
+impl RetryingItems {
     /// Returns true if no item is retrying.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -149,7 +149,7 @@ impl Troubles {
     }
 
     /// Returns the state of one item, if it is retrying.
-    pub fn get(&self, index: ItemIndex) -> Option<&Trouble> {
+    pub fn get(&self, index: ItemIndex) -> Option<&RetryingItem> {
         self.items.get(&index)
     }
 
@@ -159,13 +159,13 @@ impl Troubles {
     }
 
     /// Returns the first retrying item in `[from, to)`.
-    pub fn next_in(&self, from: ItemIndex, to: ItemIndex) -> Option<(ItemIndex, &Trouble)> {
+    pub fn next_in(&self, from: ItemIndex, to: ItemIndex) -> Option<(ItemIndex, &RetryingItem)> {
         let found = if from < to {
             self.items.range(from..to).next()
         } else {
             None
         };
-        found.map(|(index, trouble)| (*index, trouble))
+        found.map(|(index, retrying)| (*index, retrying))
     }
 
     /// Returns the lowest retrying index inside a run.
@@ -181,22 +181,22 @@ impl Troubles {
     }
 
     /// Inserts or replaces an item, and queues it if it waits.
-    pub fn put(&mut self, index: ItemIndex, trouble: Trouble) {
+    pub fn put(&mut self, index: ItemIndex, retrying: RetryingItem) {
         self.uncount(index);
-        match trouble.doing {
-            Doing::Waiting(due) => self.heap(trouble.place).push(Reverse((due, index))),
+        match retrying.doing {
+            Doing::Waiting(due) => self.heap(retrying.place).push(Reverse((due, index))),
             Doing::Held(since) => drop(self.held.insert((since, index))),
             Doing::InFlight => self.in_flight += 1,
         }
-        if trouble.place == Place::Outside {
+        if retrying.place == Place::Outside {
             self.outside += 1;
-            self.outside_in_flight += u64::from(trouble.doing == Doing::InFlight);
+            self.outside_in_flight += u64::from(retrying.doing == Doing::InFlight);
         }
-        self.items.insert(index, trouble);
+        self.items.insert(index, retrying);
     }
 
     /// Removes an item because it is settled.
-    pub fn take(&mut self, index: ItemIndex) -> Option<Trouble> {
+    pub fn take(&mut self, index: ItemIndex) -> Option<RetryingItem> {
         self.uncount(index);
         self.items.remove(&index)
     }
@@ -211,7 +211,7 @@ impl Troubles {
     }
 
     /// Returns the earliest waiting item of `place`, if it is due at `now`.
-    pub fn first_due(&mut self, place: Place, now: Moment) -> Option<&Trouble> {
+    pub fn first_due(&mut self, place: Place, now: Moment) -> Option<&RetryingItem> {
         let (due, index) = self.peek(place)?;
         self.items.get(&index).filter(|_| due <= now)
     }
@@ -234,11 +234,11 @@ impl Troubles {
 
     fn pop(&mut self, place: Place, index: ItemIndex) -> Option<(ItemIndex, u32)> {
         self.heap(place).pop();
-        let trouble = self.items.get_mut(&index)?;
-        trouble.doing = Doing::InFlight;
+        let retrying = self.items.get_mut(&index)?;
+        retrying.doing = Doing::InFlight;
         self.in_flight += 1;
         self.outside_in_flight += u64::from(place == Place::Outside);
-        Some((index, trouble.attempts))
+        Some((index, retrying.attempts))
     }
 
     /// Returns when the next waiting item of `place` is due.
@@ -256,28 +256,28 @@ impl Troubles {
     /// Makes all in-flight items wait, due now, because the lanes are gone.
     pub fn lose_flights(&mut self, now: Moment) {
         for index in self.which(|t| t.doing == Doing::InFlight) {
-            if let Some(mut trouble) = self.take(index) {
-                trouble.doing = Doing::Waiting(now);
-                self.put(index, trouble);
+            if let Some(mut retrying) = self.take(index) {
+                retrying.doing = Doing::Waiting(now);
+                self.put(index, retrying);
             }
         }
     }
 
     /// Iterates over all retrying items by index.
-    pub fn iter(&self) -> impl Iterator<Item = (ItemIndex, &Trouble)> {
-        self.items.iter().map(|(index, trouble)| (*index, trouble))
+    pub fn iter(&self) -> impl Iterator<Item = (ItemIndex, &RetryingItem)> {
+        self.items.iter().map(|(index, retrying)| (*index, retrying))
     }
 
     /// Returns the items for which `is_so` is true.
-    pub fn which(&self, is_so: impl Fn(&Trouble) -> bool) -> Vec<ItemIndex> {
-        let found = self.iter().filter(|(_, trouble)| is_so(trouble));
+    pub fn which(&self, is_so: impl Fn(&RetryingItem) -> bool) -> Vec<ItemIndex> {
+        let found = self.iter().filter(|(_, retrying)| is_so(retrying));
         found.map(|(index, _)| index).collect()
     }
 
     /// Records that a checkpoint was given a row of this item.
     pub fn mark_row(&mut self, index: ItemIndex) {
-        if let Some(trouble) = self.items.get_mut(&index) {
-            trouble.has_row = true;
+        if let Some(retrying) = self.items.get_mut(&index) {
+            retrying.has_row = true;
         }
     }
 

@@ -31,7 +31,7 @@ impl Life {
         self.shards.truncate(1);
         for shard in &mut self.shards {
             (shard.first, shard.watermark) = (whole.start, whole.start);
-            (shard.high_water, shard.reach) = (whole.start, whole.start);
+            (shard.high_water, shard.horizon) = (whole.start, whole.start);
             (shard.end, shard.range_end, shard.share) = (whole.end, whole.end, None);
         }
     }

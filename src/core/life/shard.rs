@@ -31,7 +31,7 @@ pub struct ShardLife {
     /// One past the highest index with a known answer.
     pub high_water: ItemIndex,
     /// Dispatch horizon: one past the highest index that may have been dispatched.
-    pub reach: ItemIndex,
+    pub horizon: ItemIndex,
     /// Counters of its own range.
     pub counters: Counters,
     /// Number of recoveries in a row without an item of progress.
@@ -65,7 +65,7 @@ impl ShardLife {
             run: RunNo(0),
             watermark: range.start,
             high_water: range.start,
-            reach: range.start,
+            horizon: range.start,
             counters: Counters::default(),
             recoveries: 0,
             claimed_at: None,
@@ -126,7 +126,7 @@ impl ShardLife {
     /// Returns one past the highest index that a finished run may have sent. An older program's run writes only
     /// `high_water`.
     fn may_have_left(&self) -> ItemIndex {
-        self.reach.max(self.high_water)
+        self.horizon.max(self.high_water)
     }
 
     /// Returns one past the highest index known to be dispatched; its owner may know of more.

@@ -12,7 +12,7 @@ use crate::ids::Moment;
 
 /// Credit of one item: a rate of 10⁻⁹ items per second earns 1 per nanosecond.
 const ITEM: u128 = NANOS_PER_ITEM as u128 * 1_000_000_000;
-/// Delay that may be caught up, as far as the burst allows: a run that waits for its turn is woken late.
+/// Delay that may be caught up, as far as the burst allows: a run that waits for its rotation is woken late.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
 /// Token bucket that keeps fractions of an item when its rate changes.

@@ -2,10 +2,10 @@
 //! whose calls take 8 s would keep all of them, and one whose calls take 10 ms would wait for it each time.
 //!
 //! Each run that wants slots, or used some recently, has an equal share in whole slots. Beyond its share a run takes
-//! what the others' shares leave, in turn if several want that. For runs that want none right now only some slots are
+//! what the others' shares leave, in rotation if several want that. For runs that want none right now only some slots are
 //! kept free: a run of short calls wants one again in a moment, and a slot given to a long call doesn't come back
 //! that soon. If a batch is larger than a share and the batches don't all fit together, nobody has a share: all slots
-//! are taken in turn, and the next run waits for enough of them.
+//! are taken in rotation, and the next run waits for enough of them.
 
 /// Divisor of all slots: at most one in this many is kept free for runs that want none right now.
 const KEPT_FREE: u64 = 4;

@@ -1,11 +1,11 @@
 //! Exchange of a run that is under several limits at once: it may send what the tightest of them gives.
 //!
-//! The run reserves from each in turn, and asks each for no more than those before it gave, but for at least one
+//! The run reserves from each in rotation, and asks each for no more than those before it gave, but for at least one
 //! item. The limit that gave least is the one that *cuts*; of those that gave nothing, the one that will have
 //! something latest. Only that limit is told that the run wants more. The others see the run as satisfied; otherwise
 //! they would allocate it a share that it can't use.
 
-use super::pot::{Reserved, Used};
+use super::local_bucket::{Reserved, Used};
 use crate::ids::Moment;
 
 /// Combined reservation of a run under up to `LIMITS` limits.
@@ -74,7 +74,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::limit::pot::{Pot, SlotNo};
+    use crate::limit::local_bucket::{LocalBucket, SlotNo};
     use crate::limit::{Amount, NANOS_PER_ITEM, Part};
 
     fn at(millis: u64) -> Moment {
@@ -196,23 +196,26 @@ mod tests {
     }
 
     /// A part of a rate in items per second, with room for ten at once.
-    fn pot(rate: u64) -> Pot {
+    fn local_bucket(rate: u64) -> LocalBucket {
         let part = Part {
             rate: Amount::of(rate * NANOS_PER_ITEM),
             burst: Amount::of(10),
             slots: Amount::UNBOUNDED,
         };
-        Pot::new(part, Duration::from_millis(2), at(0))
+        LocalBucket::new(part, Duration::from_millis(2), at(0))
     }
 
     /// Each millisecond every run asks for one item under all its limits; says how many each sent in two seconds.
-    fn play(pots: &mut [Pot], runs: &[&[(usize, SlotNo)]]) -> Vec<u32> {
+    fn play(local_buckets: &mut [LocalBucket], runs: &[&[(usize, SlotNo)]]) -> Vec<u32> {
         let mut sent = vec![0; runs.len()];
         for now in (0..2000).map(at) {
             for (run, slots) in runs.iter().enumerate() {
                 let mut joint = Joint::<2>::new(1);
-                for (place, (pot, no)) in slots.iter().enumerate() {
-                    joint.take(place, pots[*pot].reserve(*no, joint.asks(), now));
+                for (place, (local_bucket, no)) in slots.iter().enumerate() {
+                    joint.take(
+                        place,
+                        local_buckets[*local_bucket].reserve(*no, joint.asks(), now),
+                    );
                 }
                 sent[run] += joint.items();
                 let used = Used {
@@ -220,9 +223,9 @@ mod tests {
                     wants_more: joint.items() == 0,
                     in_flight: 0,
                 };
-                for (place, (pot, no)) in slots.iter().enumerate() {
+                for (place, (local_bucket, no)) in slots.iter().enumerate() {
                     let (reserved, used) = joint.settled(place, used).expect("it was asked");
-                    pots[*pot].settle(*no, reserved, used, now);
+                    local_buckets[*local_bucket].settle(*no, reserved, used, now);
                 }
             }
         }
@@ -231,20 +234,24 @@ mod tests {
 
     #[test]
     fn a_run_under_two_limits_obeys_the_lower_one_and_leaves_the_rest_of_the_other_to_others() {
-        let mut pots = [pot(300), pot(50)];
+        let mut local_buckets = [local_bucket(300), local_bucket(50)];
         let both = [
-            (0, pots[0].join(None, 1, at(0))),
-            (1, pots[1].join(None, 1, at(0))),
+            (0, local_buckets[0].join(None, 1, at(0))),
+            (1, local_buckets[1].join(None, 1, at(0))),
         ];
-        let alone = [(0, pots[0].join(None, 1, at(0)))];
-        pots.iter_mut().for_each(|pot| drop(pot.collect(at(0))));
-        let sent = play(&mut pots, &[&both, &alone]);
+        let alone = [(0, local_buckets[0].join(None, 1, at(0)))];
+        local_buckets
+            .iter_mut()
+            .for_each(|local_bucket| drop(local_bucket.collect(at(0))));
+        let sent = play(&mut local_buckets, &[&both, &alone]);
         assert!((90..=112).contains(&sent[0]), "50/s for two seconds: {sent:?}");
         assert!(
             (470..=512).contains(&sent[1]),
             "what the first doesn't use of 300/s: {sent:?}"
         );
-        let wishes = pots.each_mut().map(|pot| pot.collect(at(2000)).rates);
+        let wishes = local_buckets
+            .each_mut()
+            .map(|local_bucket| local_bucket.collect(at(2000)).rates);
         let of = |wishes: &crate::limit::demand::Wishes, rate: u64| wishes.up_to(rate * NANOS_PER_ITEM);
         // Of the wide limit the first run wants little more than the 50/s that it can use, of the narrow one all.
         assert!(

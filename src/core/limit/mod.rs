@@ -2,23 +2,23 @@
 //!
 //! A limit bounds the items of several tasks together: the number dispatched per second, and the number in flight.
 //! Each node session has a *share* of it in the database (`round`), allocated max-min fairly over the demand of the
-//! runs (`deal`, `demand`). Within a node the runs draw from one *local bucket* (`pot`, `bucket`). Everything here is
+//! runs (`allocate`, `demand`). Within a node the runs draw from one *local bucket* (`local_bucket`, `bucket`). Everything here is
 //! arithmetic: clocks, locks and rows belong to the callers.
 //!
 //! Invariant: at every moment the shares that sessions may use add up to no more than the limit. A share shrinks only
 //! once its own session reports it or is fenced, and grows only into what is free. `docs/decisions/0026` has the
 //! details.
 
+pub mod allocate;
 pub mod bucket;
-pub mod deal;
 pub mod demand;
 mod fair;
 pub mod joint;
 pub mod key;
-pub mod pot;
+pub mod local_bucket;
+pub mod rotation;
 pub mod round;
 mod slot;
-pub mod turn;
 
 use serde::{Deserialize, Serialize};
 

@@ -12,7 +12,7 @@
 
 use super::Bounds;
 use super::Part;
-use super::deal::{Claim, deal};
+use super::allocate::{Claim, allocate};
 use super::demand::Demand;
 use crate::ids::SessionId;
 
@@ -50,7 +50,7 @@ pub struct Round {
 
 /// Reply to a session's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dealt {
+pub struct Allocated {
     /// Share that its row holds now.
     pub held: Part,
     /// Target share. If it is less than `held`, the session uses no more than this and reports it in its next round.
@@ -59,7 +59,7 @@ pub struct Dealt {
     pub others_wait: bool,
 }
 
-impl Dealt {
+impl Allocated {
     /// Returns the share that may be used.
     pub fn usable(&self) -> Part {
         self.held.min(self.target)
@@ -73,7 +73,7 @@ impl Dealt {
 
 /// Computes one round over the rows of a limit; `rows` are those whose sessions aren't fenced. Returns `None` if the
 /// round is older than the last one (rule 4). The caller must write the returned row unchanged.
-pub fn settle(bounds: &Bounds, rows: &[Row], round: &Round) -> Option<(Row, Dealt)> {
+pub fn settle(bounds: &Bounds, rows: &[Row], round: &Round) -> Option<(Row, Allocated)> {
     let own = rows.iter().find(|row| row.session == round.session);
     if own.is_some_and(|own| own.seq >= round.seq) {
         return None;
@@ -105,7 +105,7 @@ pub fn settle(bounds: &Bounds, rows: &[Row], round: &Round) -> Option<(Row, Deal
     };
     Some((
         row,
-        Dealt {
+        Allocated {
             held,
             target,
             others_wait,
@@ -128,7 +128,7 @@ fn judged(bounds: &Bounds, others: &[&Row], round: &Round, seat: u64) -> (Part, 
             demand: &round.demand,
         });
     }
-    let parts = deal(bounds, &claims);
+    let parts = allocate(bounds, &claims);
     let waits = |(row, part): (&&Row, &Part)| !row.demand.is_idle() && part.is_barred();
     let others_wait = others.iter().zip(&parts).any(waits);
     let target = if round.leaves {
@@ -178,11 +178,11 @@ mod tests {
         }
     }
 
-    fn play(rows: &mut Vec<Row>, bounds: &Bounds, round: &Round) -> Option<Dealt> {
-        let (row, dealt) = settle(bounds, rows, round)?;
+    fn play(rows: &mut Vec<Row>, bounds: &Bounds, round: &Round) -> Option<Allocated> {
+        let (row, allocated) = settle(bounds, rows, round)?;
         rows.retain(|other| other.session != row.session);
         rows.push(row);
-        Some(dealt)
+        Some(allocated)
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
         let keeps = play(&mut rows, &one_slot, &round(1, 2, slots(1), 9)).expect("newer");
         assert!(
             keeps.others_wait && keeps.usable().slots == Amount::of(1),
-            "its turn isn't over"
+            "its rotation isn't over"
         );
         let yields = Round {
             yields: true,

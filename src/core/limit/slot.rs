@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::NANOS_PER_ITEM;
 use super::demand::rounded;
 use super::fair::Holding;
-use super::pot::{Reserved, Used};
+use super::local_bucket::{Reserved, Used};
 use crate::ids::Moment;
 
 /// Grace beyond the announced time for a run that wants more: timers are late, threads busy.

@@ -30,7 +30,7 @@ crate::slugs! {
         /// Progress must be saved before more may be dispatched: items far ahead, or too many failures.
         Checkpoint = "checkpoint",
         /// The node has no lease validity, so it may not assume that it owns the shard.
-        Trust = "trust",
+        Lease = "lease",
         /// The first items of the task are not all settled yet.
         Canary = "canary",
         /// Everything has been dispatched; only the last answers are awaited.

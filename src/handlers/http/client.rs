@@ -29,7 +29,7 @@ use windrow_core::ids::Moment;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, RunContext};
 use windrow_net::Outbound;
-use windrow_tls::Trouble;
+use windrow_tls::TlsFault;
 
 /// Maximum size of a response's headers, in bytes.
 pub(crate) const HEADER_BYTES_MAX: usize = 64 * 1024;
@@ -199,7 +199,7 @@ impl CallbackClient {
             tokio::time::timeout(PROBE_MAX, pool.speaks_tls(target)).map(|told| told.unwrap_or(false))
         });
         match Box::pin(deadline.cut_short(asked)).await {
-            Some(true) => Fault::Tls(Trouble::WantsHttps),
+            Some(true) => Fault::Tls(TlsFault::WantsHttps),
             _ => fault,
         }
     }

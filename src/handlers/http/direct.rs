@@ -23,7 +23,7 @@ use hyper_util::client::legacy::connect::Connection as _;
 use super::client::{GatedBody, HEADER_BYTES_MAX, HEADERS_MAX};
 use super::fault::RequestError;
 use windrow_net::line::{LastRequest, Line, Lines};
-use windrow_tls::Trouble;
+use windrow_tls::TlsFault;
 
 /// Shortest and longest interval between checks of idle connections.
 const LOOKS_EVERY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
@@ -188,8 +188,8 @@ impl Direct {
         match self.lines.connect(secure).await {
             Ok(_) => true,
             Err(why) => matches!(
-                Trouble::of(&*why),
-                Some(Trouble::Certificate(_) | Trouble::Handshake(_))
+                TlsFault::of(&*why),
+                Some(TlsFault::Certificate(_) | TlsFault::Handshake(_))
             ),
         }
     }

@@ -13,7 +13,7 @@ use windrow_core::items::verdict::{Failure, FailureClass};
 use windrow_engine::ports::handling::handler::CallFailure;
 use windrow_net::connect::ConnectError;
 use windrow_net::line::LastRequest;
-use windrow_tls::{Trouble, causes, deepest};
+use windrow_tls::{TlsFault, causes, deepest};
 
 /// Guess for plain HTTP that never got a response.
 const MAY_SPEAK_TLS: &str = "is an HTTP server listening there? It may expect TLS: try https://";
@@ -30,7 +30,7 @@ pub(crate) enum Fault {
     /// No connection could be made.
     Unconnected(ConnectError),
     /// One side speaks TLS and the other doesn't, or the TLS handshake failed.
-    Tls(Trouble),
+    Tls(TlsFault),
     /// The connection ended before the TLS session was established.
     NoSession(String),
     /// The connection broke before the response was complete.
@@ -148,8 +148,8 @@ impl Fault {
         if causes(error).any(|cause| cause.is::<GateShut>()) {
             return Fault::NotSent;
         }
-        if let Some(trouble) = Trouble::of(error) {
-            return Fault::Tls(trouble);
+        if let Some(tls_fault) = TlsFault::of(error) {
+            return Fault::Tls(tls_fault);
         }
         if failed.is_connect() {
             return Fault::NoSession(deepest(error));
@@ -191,7 +191,7 @@ impl From<Fault> for CallFailure {
             Fault::Unconnected(why @ (ConnectError::Proxy(..) | ConnectError::NoProxy(_))) => {
                 unreached("PROXY", why.to_string())
             }
-            Fault::Tls(trouble) => unreached("TLS", trouble_words(&trouble)),
+            Fault::Tls(tls_fault) => unreached("TLS", tls_words(&tls_fault)),
             Fault::NoSession(why) => unreached(
                 "TLS",
                 format!("no secure connection: {why}; check the URL's host and port"),
@@ -224,16 +224,16 @@ const TRUST: &str = "`ca_file` under [handler.http] (`windrow run` and `try`: --
 const TRUST_ANY: &str = "`insecure_skip_verify` there (or --insecure-skip-verify)";
 
 /// Describes a TLS problem, and what to try.
-fn trouble_words(trouble: &Trouble) -> String {
-    match trouble {
-        Trouble::WantsHttps => format!("{trouble}: use https in the URL"),
-        Trouble::WantsHttp => {
-            format!("no secure connection: {trouble}; use http in the URL, or serve TLS there")
+fn tls_words(tls_fault: &TlsFault) -> String {
+    match tls_fault {
+        TlsFault::WantsHttps => format!("{tls_fault}: use https in the URL"),
+        TlsFault::WantsHttp => {
+            format!("no secure connection: {tls_fault}; use http in the URL, or serve TLS there")
         }
-        Trouble::Certificate(why) => format!(
+        TlsFault::Certificate(why) => format!(
             "the handler's certificate is refused: {why}; {}; or on a test system trust any: {TRUST_ANY}",
-            Trouble::mend_certificate(why, TRUST)
+            TlsFault::mend_certificate(why, TRUST)
         ),
-        Trouble::Handshake(why) => format!("no secure connection: {why}; check the URL's host and port"),
+        TlsFault::Handshake(why) => format!("no secure connection: {why}; check the URL's host and port"),
     }
 }

@@ -20,7 +20,7 @@ use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::ownership::peers::{
     ANSWER_BYTES_MAX, PATH, Peer, PeerReply, PeerSeal, Peers, Question, Seal, Unreachable,
 };
-use windrow_tls::{Trouble, deepest};
+use windrow_tls::{TlsFault, deepest};
 
 /// Timeout for an exchange. People wait for its result.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -185,7 +185,7 @@ fn header(response: &Response<Incoming>, name: &str) -> Option<String> {
 
 /// Returns the TLS problem, or the innermost cause, which says most.
 fn reason(error: &(dyn std::error::Error + 'static)) -> String {
-    Trouble::of(error).map_or_else(|| deepest(error), |trouble| trouble.to_string())
+    TlsFault::of(error).map_or_else(|| deepest(error), |tls_fault| tls_fault.to_string())
 }
 
 #[async_trait]

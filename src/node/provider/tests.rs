@@ -112,7 +112,7 @@ async fn a_url_business_is_provided_with_its_items_and_slots_without_bounds() {
         .await
         .expect("provided");
     assert_eq!(provision.source.total(), ItemCount(3));
-    // The business's limit is dealt over all nodes, beside the handler.
+    // The business's limit is allocated over all nodes, beside the handler.
     let handler = provision
         .handler
         .open(Arc::new(preview_context()))

@@ -5,7 +5,7 @@ use crate::cluster::Link;
 use crate::proxy::Weather;
 use crate::round::Round;
 
-/// Both witnesses at once: the owner can't reach the database, and Redis forgets it.
+/// Both witnesses at once: the owner can't horizon the database, and Redis forgets it.
 pub(super) async fn partition_and_flushall(round: &mut Round<'_>) {
     let owner = round.cluster.owner();
     let fault = round

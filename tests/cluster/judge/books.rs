@@ -269,9 +269,9 @@ impl Judge {
             shard.parked.remove(&index);
             match record {
                 SideRecord::Parked { .. } => drop(shard.parked.insert(index)),
-                SideRecord::Failed(trouble) => {
+                SideRecord::Failed(retrying) => {
                     given_up.insert(index);
-                    let by_crash = trouble
+                    let by_crash = retrying
                         .failure
                         .as_ref()
                         .is_some_and(|f| f.code.starts_with("NODE_CRASH"));

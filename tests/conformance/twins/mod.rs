@@ -18,7 +18,7 @@ use crate::crossing::Dice;
 use crate::engines::{Engine, runtime};
 use crate::fixture::{BUSINESS, Harness, NOW, write};
 
-/// Calls of one sequence; most sequences reach stopped, finished and cancelled tasks with it.
+/// Calls of one sequence; most sequences horizon stopped, finished and cancelled tasks with it.
 const STEPS: u32 = 250;
 const TASKS: i64 = 4;
 const ITEMS: u64 = 12;

@@ -10,7 +10,7 @@ use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, Shard
 use windrow_engine::ports::tasks::results::{ItemOutput, Segment};
 
 use super::{ITEMS, Run, Twins, both};
-use crate::fixture::{NOW, parked, trouble};
+use crate::fixture::{NOW, parked, retrying};
 
 const CODES: [&str; 3] = ["BAD", "ODD", "TIMEOUT"];
 
@@ -65,7 +65,7 @@ impl Twins {
             seq: CheckpointSeq(run.seq - self.below(8) / 7),
             watermark: ItemIndex(watermark - self.below(10) / 9 * watermark.min(1)),
             high_water: ItemIndex(watermark),
-            reach: ItemIndex(watermark + self.below(4)),
+            horizon: ItemIndex(watermark + self.below(4)),
             counters: Counters {
                 succeeded: watermark - parked.min(watermark),
                 parked,
@@ -104,7 +104,7 @@ impl Twins {
             seq: CheckpointSeq(run.seq),
             watermark: ItemIndex(run.end),
             high_water: ItemIndex(run.end),
-            reach: ItemIndex(run.end),
+            horizon: ItemIndex(run.end),
             counters: Counters {
                 succeeded,
                 failed,
@@ -147,9 +147,9 @@ impl Twins {
         let index = self.below(ITEMS);
         let code = CODES[self.below(3) as usize];
         match self.below(8) {
-            0..=2 => SideRecord::Retrying(trouble(index, code)),
+            0..=2 => SideRecord::Retrying(retrying(index, code)),
             3..=4 => parked(index, WallMs(NOW.0 + self.below(50).cast_signed())),
-            5 => SideRecord::Failed(trouble(index, code)),
+            5 => SideRecord::Failed(retrying(index, code)),
             _ => SideRecord::Cleared(ItemIndex(index)),
         }
     }

@@ -1,7 +1,7 @@
 //! The parts of a shared limit as an explicit-state model: rounds with the database that are late, repeated or whose
 //! answers are lost, sessions that fall silent, are fenced or come back, and a limit that is changed meanwhile.
 //!
-//! A part is a number of slots; a rate and its burst are dealt by the same steps. Trust is a flag: a session without it
+//! A part is a number of slots; a rate and its burst are allocated by the same steps. Trust is a flag: a session without it
 //! uses nothing, and only such a one is fenced (that the clocks see to this is the other model's matter).
 
 use stateright::{Checker, HasDiscoveries, Model, Property};

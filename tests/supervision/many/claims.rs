@@ -202,7 +202,7 @@ async fn a_checkpoint_of_a_newer_program_is_left_to_a_newer_node_and_the_task_sa
         seq: CheckpointSeq(1),
         watermark: ItemIndex(10),
         high_water: ItemIndex(10),
-        reach: ItemIndex(10),
+        horizon: ItemIndex(10),
         counters: Counters {
             succeeded: 10,
             ..Counters::default()

@@ -16,7 +16,7 @@ use super::LOST_WITH_THE_RUN;
 use crate::cluster::Cluster;
 
 const TTL: Duration = Duration::from_secs(15);
-/// Longer than any test's trouble: 500 items a second.
+/// Longer than any test's retrying: 500 items a second.
 const LONG: u64 = 60_000;
 /// What a node may settle that still trusts itself and can't save any more: the rate for a whole promise.
 const LOST_WITHOUT_THE_STORE: u64 = 500 * 15 + LOST_WITH_THE_RUN;

@@ -13,7 +13,7 @@ use crate::execution::Execution;
 use crate::execution::types::Now;
 use crate::ids::Moment;
 use crate::items::verdict::{Failed, FailureClass, RetryAdvice};
-use crate::items::waiting::{Place, Trouble, Troubles};
+use crate::items::waiting::{Place, RetryingItem, RetryingItems};
 use crate::pace::Pace;
 
 /// Sizes of calls, and the wait for one to fill.
@@ -59,17 +59,17 @@ impl Batches {
     }
 
     /// Returns the size of the halves that are due first, if any. Parked halves alternate with all others.
-    fn due_halves(&mut self, troubles: &mut Troubles, batch: u32, now: Moment) -> Option<u32> {
-        let halves = |trouble: Option<&Trouble>| {
-            trouble
-                .map(|trouble| trouble.call_max)
+    fn due_halves(&mut self, retrying_items: &mut RetryingItems, batch: u32, now: Moment) -> Option<u32> {
+        let halves = |retrying: Option<&RetryingItem>| {
+            retrying
+                .map(|retrying| retrying.call_max)
                 .filter(|most| (1..batch).contains(most))
         };
-        let in_window = halves(troubles.first_due(Place::Window, now));
+        let in_window = halves(retrying_items.first_due(Place::Window, now));
         if in_window.is_some() || std::mem::take(&mut self.was_of_parked) {
             return in_window;
         }
-        let parked = halves(troubles.first_due(Place::Outside, now));
+        let parked = halves(retrying_items.first_due(Place::Outside, now));
         self.was_of_parked = parked.is_some();
         parked
     }
@@ -124,9 +124,9 @@ impl Execution {
         } else {
             1
         };
-        let halves = if is_usual && batch > 1 && !self.items.troubles.is_empty() {
+        let halves = if is_usual && batch > 1 && !self.items.retrying_items.is_empty() {
             self.batches
-                .due_halves(&mut self.items.troubles, batch, now.moment)
+                .due_halves(&mut self.items.retrying_items, batch, now.moment)
         } else {
             None
         };
@@ -143,19 +143,19 @@ impl Items {
         &mut self,
         settings: &Settings,
         failed: Failed,
-        mut trouble: Trouble,
+        mut retrying: RetryingItem,
         now: Now,
     ) {
-        trouble.call_max = failed.call_items.div_ceil(2);
+        retrying.call_max = failed.call_items.div_ceil(2);
         let after = match failed.advice {
             RetryAdvice::Retry { after } => after.unwrap_or_default(),
             RetryAdvice::Fail => Duration::ZERO,
         };
-        trouble.failure = Some(failed.failure);
+        retrying.failure = Some(failed.failure);
         self.wait_for_retry(
             settings,
             failed.index,
-            trouble,
+            retrying,
             settings.tuning.backoff.first.max(after),
             now,
         );

@@ -38,13 +38,13 @@ impl Execution {
         let places = [Place::Window, Place::Outside];
         if places.into_iter().any(|place| {
             self.items
-                .troubles
+                .retrying_items
                 .next_due(place)
                 .is_some_and(|due| due <= now.moment)
         }) {
             return true;
         }
-        let waits_in_order = self.settings.tuning.ordered && !self.items.troubles.is_empty();
+        let waits_in_order = self.settings.tuning.ordered && !self.items.retrying_items.is_empty();
         !waits_in_order && (!self.items.again.is_empty() || self.items.cursor < self.items.fresh_limit())
     }
 }

@@ -17,7 +17,7 @@ use crate::ids::{Attempt, ItemIndex, Moment};
 use crate::invariants::Invariant;
 use crate::items::run::IndexRun;
 use crate::items::verdict::Dispatch;
-use crate::items::waiting::{Place, Trouble};
+use crate::items::waiting::{Place, RetryingItem};
 use crate::stats::stall::StallReason;
 
 /// Number of items that may be sent, and the bound that applies.
@@ -38,7 +38,7 @@ impl Execution {
             return self.hold_back(now, fx);
         }
         if !matches!(self.phase, Phase::Running) || want == 0 {
-            let shut = matches!(self.phase, Phase::Running).then_some(StallReason::Trust);
+            let shut = matches!(self.phase, Phase::Running).then_some(StallReason::Lease);
             self.stall(shut, now.moment);
             fx.wait = Wait::Completion;
             return;
@@ -204,7 +204,7 @@ impl Execution {
             return self.grant_round(room, now, fx);
         }
         let mut granted = self.grant_due(Place::Window, room, now, fx);
-        if self.settings.tuning.ordered && !self.items.troubles.is_empty() {
+        if self.settings.tuning.ordered && !self.items.retrying_items.is_empty() {
             // Items parked before the task became ordered, if any.
             granted += self.grant_due(Place::Outside, room - granted, now, fx);
             return self.depart(granted, now.moment);
@@ -249,15 +249,15 @@ impl Execution {
     ) -> u32 {
         let mut granted = 0;
         let size = self.batches.size();
-        let may_share = |trouble: &Trouble| trouble.call_max == 0 || trouble.call_max >= size;
+        let may_share = |retrying: &RetryingItem| retrying.call_max == 0 || retrying.call_max >= size;
         while granted < room
             && self
                 .items
-                .troubles
+                .retrying_items
                 .first_due(place, now.moment)
                 .is_some_and(may_share)
         {
-            let Some((index, attempts)) = self.items.troubles.pop_due(place, now.moment) else {
+            let Some((index, attempts)) = self.items.retrying_items.pop_due(place, now.moment) else {
                 break;
             };
             push_retry(&mut self.meters, index, attempts, fx);
@@ -276,7 +276,7 @@ impl Items {
     pub(in crate::execution) fn left(&self) -> u64 {
         let (from, to) = (self.cursor, self.fresh_end());
         let fresh = to.0.saturating_sub(from.0) - self.skips.among(from, to);
-        fresh + self.troubles.len() as u64
+        fresh + self.retrying_items.len() as u64
     }
 
     pub(in crate::execution) fn grant_again(&mut self, room: u32, fx: &mut Effects) -> u32 {
@@ -353,7 +353,7 @@ impl Items {
         if run.first() >= self.high {
             return Ok(run);
         }
-        match self.troubles.lowest_in(run) {
+        match self.retrying_items.lowest_in(run) {
             None => Ok(run),
             Some(index) => IndexRun::new(run.first(), (index.0 - run.first().0) as u32).ok_or(index),
         }

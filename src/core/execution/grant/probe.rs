@@ -11,7 +11,7 @@ use crate::execution::types::{Effects, Now, Wait};
 use crate::ids::Attempt;
 use crate::items::run::IndexRun;
 use crate::items::verdict::Dispatch;
-use crate::items::waiting::{Doing, Place, Trouble};
+use crate::items::waiting::{Doing, Place, RetryingItem};
 use crate::stats::stall::StallReason;
 
 impl Execution {
@@ -55,9 +55,9 @@ impl Execution {
     fn grant_failed(&mut self, room: u32, fx: &mut Effects) -> u32 {
         let mut granted = 0;
         while granted < room {
-            let earliest = self.items.troubles.pop_earliest(Place::Window);
+            let earliest = self.items.retrying_items.pop_earliest(Place::Window);
             let Some((index, attempts)) =
-                earliest.or_else(|| self.items.troubles.pop_earliest(Place::Outside))
+                earliest.or_else(|| self.items.retrying_items.pop_earliest(Place::Outside))
             else {
                 break;
             };
@@ -68,7 +68,7 @@ impl Execution {
     }
 
     fn grant_untried(&mut self, room: u32, fx: &mut Effects) -> u32 {
-        if self.settings.tuning.ordered && !self.items.troubles.is_empty() {
+        if self.settings.tuning.ordered && !self.items.retrying_items.is_empty() {
             return 0;
         }
         let mut granted = self.items.grant_again(room, fx);
@@ -81,15 +81,15 @@ impl Execution {
         if room == 0 {
             return 0;
         }
-        let is_one = |t: &Trouble| {
+        let is_one = |t: &RetryingItem| {
             t.attempts == 0 && t.suspicion.turns.all == 0 && matches!(t.doing, Doing::Waiting(_))
         };
-        let unreached = self.items.troubles.which(is_one);
+        let unreached = self.items.retrying_items.which(is_one);
         let mut granted = 0;
         for index in unreached.into_iter().take(room as usize) {
-            if let Some(mut trouble) = self.items.troubles.take(index) {
-                trouble.doing = Doing::InFlight;
-                self.items.troubles.put(index, trouble);
+            if let Some(mut retrying) = self.items.retrying_items.take(index) {
+                retrying.doing = Doing::InFlight;
+                self.items.retrying_items.put(index, retrying);
                 push_retry(&mut self.meters, index, 0, fx);
                 granted += 1;
             }
@@ -106,16 +106,16 @@ impl Execution {
         };
         let end = last.plus(1);
         let is_open = self.items.window.unsettled(last, end, 1) == Some(IndexRun::one(last));
-        if self.settings.tuning.ordered || !is_open || self.items.troubles.get(last).is_some() {
+        if self.settings.tuning.ordered || !is_open || self.items.retrying_items.get(last).is_some() {
             return 0;
         }
         self.items.high = self.items.high.max(end);
         let doing = Doing::InFlight;
-        let trouble = Trouble {
+        let retrying = RetryingItem {
             doing,
-            ..Trouble::fresh(now.wall)
+            ..RetryingItem::fresh(now.wall)
         };
-        self.items.troubles.put(last, trouble);
+        self.items.retrying_items.put(last, retrying);
         fx.dispatch.push(Dispatch {
             run: IndexRun::one(last),
             attempt: Attempt::FIRST,

@@ -5,7 +5,7 @@ use crate::execution::items::Items;
 use crate::execution::types::Now;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::run::IndexRun;
-use crate::items::waiting::{Doing, Place, Trouble};
+use crate::items::waiting::{Doing, Place, RetryingItem};
 
 /// Time since which the window has been full.
 #[derive(Debug, Default)]
@@ -64,14 +64,14 @@ impl Items {
             return;
         }
         let doing = Doing::InFlight;
-        let fresh = || Trouble {
+        let fresh = || RetryingItem {
             doing,
-            ..Trouble::fresh(now.wall)
+            ..RetryingItem::fresh(now.wall)
         };
-        let mut trouble = self.troubles.take(index).unwrap_or_else(fresh);
-        trouble.place = Place::Outside;
+        let mut retrying = self.retrying_items.take(index).unwrap_or_else(fresh);
+        retrying.place = Place::Outside;
         self.drafts.on_completed(1);
-        self.record(index, &trouble);
-        self.troubles.put(index, trouble);
+        self.record(index, &retrying);
+        self.retrying_items.put(index, retrying);
     }
 }

@@ -39,7 +39,7 @@ impl Execution {
             consider(since.plus(self.settings.tuning.straggler_after));
         }
         for place in [Place::Window, Place::Outside] {
-            if let Some(due) = self.items.troubles.next_due(place) {
+            if let Some(due) = self.items.retrying_items.next_due(place) {
                 consider(due.max(self.pace.next_at(1)));
             }
         }
@@ -52,9 +52,9 @@ impl Items {
     pub(in crate::execution) fn why_nothing_is_left(&mut self, settings: &Settings) -> Option<StallReason> {
         if self.cursor >= self.end {
             let waits = self
-                .troubles
+                .retrying_items
                 .next_due(Place::Window)
-                .or_else(|| self.troubles.next_due(Place::Outside));
+                .or_else(|| self.retrying_items.next_due(Place::Outside));
             return Some(match waits {
                 Some(_) => StallReason::RetryWait,
                 None if self.supply.is_open() => StallReason::Items,
@@ -64,7 +64,7 @@ impl Items {
         if self.cursor >= self.fresh_end() {
             return Some(StallReason::Canary);
         }
-        if settings.tuning.ordered && !self.troubles.is_empty() {
+        if settings.tuning.ordered && !self.retrying_items.is_empty() {
             return Some(StallReason::RetryWait);
         }
         // Checked before the source: rows are read only a little beyond what the window allows.

@@ -28,7 +28,7 @@ use crate::execution::items::Items;
 use crate::execution::settings::Settings;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::{Failure, FailureClass};
-use crate::items::waiting::{Doing, Trouble};
+use crate::items::waiting::{Doing, RetryingItem};
 use crate::settings::Auto;
 
 /// Bounds of the time for which the last items are tried, which is as long as the run took before only they were
@@ -86,7 +86,7 @@ impl Judge {
             self.end_suspects(cx);
             self.call_held(cx, trial.since);
         }
-        let look = (!is_tail || cx.items.troubles.held_first().is_some()).then(|| now.plus(LOOK_EVERY));
+        let look = (!is_tail || cx.items.retrying_items.held_first().is_some()).then(|| now.plus(LOOK_EVERY));
         let later = end.filter(|end| *end > now);
         look.into_iter().chain(later).min()
     }
@@ -108,9 +108,9 @@ impl Judge {
     /// for shards that have more to call.
     fn is_tail(&self, cx: &Scope<'_>) -> bool {
         let (items, shared) = (&cx.items, &cx.settings.shared);
-        let is_fresh_out = items.troubles.in_flight() < items.counters.in_flight;
+        let is_fresh_out = items.retrying_items.in_flight() < items.counters.in_flight;
         let is_down_elsewhere = shared.all_down && !shared.share.is_all();
-        let may = !items.troubles.is_empty() && !is_fresh_out && !is_down_elsewhere;
+        let may = !items.retrying_items.is_empty() && !is_fresh_out && !is_down_elsewhere;
         let may = may && (items.has_succeeded() || self.is_proven && self.is_reached(cx));
         let Some(bare) = self.alone.bare.filter(|_| may) else {
             return false;
@@ -121,36 +121,36 @@ impl Judge {
 
     /// True if the last call of each item left reached the handler.
     fn is_reached(&self, cx: &Scope<'_>) -> bool {
-        let is_before_work = |t: &Trouble| t.last.is_none_or(FailureClass::is_before_work);
-        !cx.items.troubles.iter().any(|(_, t)| is_before_work(t))
+        let is_before_work = |t: &RetryingItem| t.last.is_none_or(FailureClass::is_before_work);
+        !cx.items.retrying_items.iter().any(|(_, t)| is_before_work(t))
     }
 
     /// True if few items are left that failed, and never beside others: they may all be bad, and are no evidence of
     /// an outage.
     fn are_few_left(&self, cx: &Scope<'_>) -> bool {
-        let troubles = cx.items.troubles.iter();
-        let unknown = troubles.filter(|(_, t)| !self.is_suspect(cx.items, cx.settings, t));
+        let retrying_items = cx.items.retrying_items.iter();
+        let unknown = retrying_items.filter(|(_, t)| !self.is_suspect(cx.items, cx.settings, t));
         unknown.take(FEW + 1).count() <= FEW
     }
 
     /// True if a scan, which walks all retrying items, may find something.
     fn may_be_alone(&self, cx: &Scope<'_>) -> bool {
-        let troubles = &cx.items.troubles;
-        let is_last = !troubles.is_empty() && !cx.items.is_fresh_left();
-        is_last || troubles.held_first().is_some() || !self.circuit.is_closed()
+        let retrying_items = &cx.items.retrying_items;
+        let is_last = !retrying_items.is_empty() && !cx.items.is_fresh_left();
+        is_last || retrying_items.held_first().is_some() || !self.circuit.is_closed()
     }
 
     /// True if only failed items can be sent, so nothing is likely to show whether the handler answers.
     fn is_alone(&self, cx: &Scope<'_>) -> bool {
         let items = &cx.items;
         let may_leave = items.is_fresh_left() && !cx.settings.tuning.ordered;
-        if may_leave || !items.again.is_empty() || items.troubles.is_empty() {
+        if may_leave || !items.again.is_empty() || items.retrying_items.is_empty() {
             return false;
         }
         // Items that shared their last call are first called alone, to tell them apart.
-        let failed = |t: &Trouble| t.attempts > 0 && t.call_max <= 1;
-        items.troubles.in_flight() == items.counters.in_flight
-            && items.troubles.iter().all(|(_, t)| failed(t))
+        let failed = |t: &RetryingItem| t.attempts > 0 && t.call_max <= 1;
+        items.retrying_items.in_flight() == items.counters.in_flight
+            && items.retrying_items.iter().all(|(_, t)| failed(t))
             && self.may_judge_unavailable(cx)
     }
 
@@ -158,30 +158,31 @@ impl Judge {
     /// is down, however long it takes.
     fn may_judge_unavailable(&self, cx: &Scope<'_>) -> bool {
         let is_decided = cx.settings.is_decided() && cx.items.has_succeeded();
-        is_decided || self.absent(cx.items, cx.settings) * 2 < cx.items.troubles.len()
+        is_decided || self.absent(cx.items, cx.settings) * 2 < cx.items.retrying_items.len()
     }
 
     pub(super) fn absent(&self, items: &Items, settings: &Settings) -> usize {
-        let is_absent = |t: &Trouble| {
+        let is_absent = |t: &RetryingItem| {
             let is_unavailable = t.last == Some(FailureClass::Unavailable) && t.suspicion.held.is_none();
             is_unavailable && !self.is_suspect(items, settings, t)
         };
-        items.troubles.which(is_absent).len()
+        items.retrying_items.which(is_absent).len()
     }
 
     /// True if the item failed beside answered calls, in this run or an earlier one.
-    pub(super) fn is_suspect(&self, items: &Items, settings: &Settings, trouble: &Trouble) -> bool {
+    pub(super) fn is_suspect(&self, items: &Items, settings: &Settings, retrying: &RetryingItem) -> bool {
         let tuning = &settings.tuning;
         let is_known = !self.began_down && !tuning.ordered && tuning.batch.get() == 1;
-        let is_restored = is_known && items.has_succeeded() && trouble.is_restored();
-        is_restored || self.chance_among(items, trouble) <= CHANCE_AMONG
+        let is_restored = is_known && items.has_succeeded() && retrying.is_restored();
+        is_restored || self.chance_among(items, retrying) <= CHANCE_AMONG
     }
 
     fn is_tried_enough(&self, cx: &Scope<'_>) -> bool {
         let most = cx.settings.tuning.max_attempts.get();
-        let is_called = |t: &Trouble| t.suspicion.held.map_or(0, |(_, calls)| calls).max(t.uncharged) >= most;
-        let mut troubles = cx.items.troubles.iter();
-        !self.circuit.is_closed() || cx.settings.is_decided() || troubles.all(|(_, t)| is_called(t))
+        let is_called =
+            |t: &RetryingItem| t.suspicion.held.map_or(0, |(_, calls)| calls).max(t.uncharged) >= most;
+        let mut retrying_items = cx.items.retrying_items.iter();
+        !self.circuit.is_closed() || cx.settings.is_decided() || retrying_items.all(|(_, t)| is_called(t))
     }
 
     /// Returns the time for which items are tried before their attempts count; `None` for as long as it takes.
@@ -223,10 +224,10 @@ impl Judge {
 
     /// Ends held items that failed beside others: they need no further witness.
     fn end_suspects(&mut self, cx: &mut Scope<'_>) {
-        let held: Vec<ItemIndex> = cx.items.troubles.held().collect();
+        let held: Vec<ItemIndex> = cx.items.retrying_items.held().collect();
         for index in held {
-            let trouble = cx.items.troubles.get(index);
-            if trouble.is_some_and(|trouble| self.is_suspect(cx.items, cx.settings, trouble)) {
+            let retrying = cx.items.retrying_items.get(index);
+            if retrying.is_some_and(|retrying| self.is_suspect(cx.items, cx.settings, retrying)) {
                 self.end_held(cx, index);
             }
         }
@@ -241,21 +242,21 @@ impl Judge {
             spread
         };
         let now = cx.now.moment;
-        let is_due = |t: &Trouble| {
+        let is_due = |t: &RetryingItem| {
             let held = t.suspicion.held;
             held.is_some_and(|(_, calls)| now >= since.plus(step.saturating_mul(calls)))
         };
-        let troubles = &mut cx.items.troubles;
-        let held = troubles.held();
+        let retrying_items = &mut cx.items.retrying_items;
+        let held = retrying_items.held();
         let due: Vec<ItemIndex> = held
-            .filter(|index| troubles.get(*index).is_some_and(is_due))
+            .filter(|index| retrying_items.get(*index).is_some_and(is_due))
             .collect();
         for index in due {
-            if let Some(mut trouble) = troubles.take(index) {
-                let held = &mut trouble.suspicion.held;
+            if let Some(mut retrying) = retrying_items.take(index) {
+                let held = &mut retrying.suspicion.held;
                 *held = held.map(|(since, calls)| (since, calls + 1));
-                trouble.doing = Doing::Waiting(now);
-                troubles.put(index, trouble);
+                retrying.doing = Doing::Waiting(now);
+                retrying_items.put(index, retrying);
             }
         }
     }
@@ -286,8 +287,8 @@ impl Judge {
         self.alone.state = State::Over(self.alone.trial().unwrap_or(trial));
         self.circuit.fail_waiting(cx.now.moment);
         // Also items that wait after a call that doesn't count: they had used all their attempts.
-        let held = |t: &Trouble| t.suspicion.held.is_some() && t.doing != Doing::InFlight;
-        for index in cx.items.troubles.which(held) {
+        let held = |t: &RetryingItem| t.suspicion.held.is_some() && t.doing != Doing::InFlight;
+        for index in cx.items.retrying_items.which(held) {
             self.end_held(cx, index);
         }
     }
@@ -295,13 +296,13 @@ impl Judge {
     /// Ends items of the tail that wait after an attempt without a verdict; one that waits after a verdict gets its
     /// next attempt.
     fn end_waiting(&mut self, cx: &mut Scope<'_>) {
-        let is_open = |t: &Trouble| {
+        let is_open = |t: &RetryingItem| {
             let is_silent = matches!(t.last, Some(FailureClass::Unclear | FailureClass::Unavailable));
             t.doing != Doing::InFlight && (t.uncharged > 0 || is_silent)
         };
-        for index in cx.items.troubles.which(is_open) {
-            if let Some(trouble) = cx.items.troubles.take(index) {
-                self.end_open(cx, index, trouble);
+        for index in cx.items.retrying_items.which(is_open) {
+            if let Some(retrying) = cx.items.retrying_items.take(index) {
+                self.end_open(cx, index, retrying);
             }
         }
     }
@@ -309,15 +310,21 @@ impl Judge {
     /// Handles an item whose time is over and whose last attempt brought no verdict: it fails once it had as many
     /// attempts as any other. Until then it is called without a longer wait, and no longer than answers could have
     /// extended its time.
-    pub(in crate::execution) fn end_open(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble) {
-        let made = trouble.charged.max(trouble.suspicion.calls);
+    pub(in crate::execution) fn end_open(
+        &mut self,
+        cx: &mut Scope<'_>,
+        index: ItemIndex,
+        retrying: RetryingItem,
+    ) {
+        let made = retrying.charged.max(retrying.suspicion.calls);
         let longest = self.judge_after(cx.settings).saturating_mul(ANSWERED_FACTOR + 1);
         let now = cx.now.moment;
         let since = self.alone.trial().map_or(now, |trial| trial.since);
         if made >= cx.settings.tuning.max_attempts.get() || now.since(since) >= longest {
-            return self.end_unclear(cx, index, trouble);
+            return self.end_unclear(cx, index, retrying);
         }
         let wait = cx.settings.tuning.backoff.first;
-        cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now);
+        cx.items
+            .wait_for_retry(cx.settings, index, retrying, wait, cx.now);
     }
 }

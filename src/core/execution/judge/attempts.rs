@@ -25,8 +25,8 @@ use crate::execution::items::Items;
 use crate::execution::types::RunEnd;
 use crate::ids::{Attempt, ItemIndex};
 use crate::items::retry::{self, Verdict};
-use crate::items::verdict::{Failed, Failure, FailureClass, ItemTrouble, RetryAdvice, SideRecord};
-use crate::items::waiting::{Doing, Trouble};
+use crate::items::verdict::{Failed, FailingItem, Failure, FailureClass, RetryAdvice, SideRecord};
+use crate::items::waiting::{Doing, RetryingItem};
 use crate::settings::{FailedAttempts, OnExhausted};
 use crate::task::lifecycle::StopReason;
 
@@ -50,59 +50,59 @@ impl Judge {
         &mut self,
         cx: &mut Scope<'_>,
         failed: Failed,
-        mut trouble: Trouble,
+        mut retrying: RetryingItem,
     ) {
         // The item was alone in this call, even if it may share one.
-        trouble.call_max = trouble.call_max.min(1);
-        trouble.suspicion.calls += 1;
-        let is_charged = self.charge(cx, &failed, &mut trouble);
+        retrying.call_max = retrying.call_max.min(1);
+        retrying.suspicion.calls += 1;
+        let is_charged = self.charge(cx, &failed, &mut retrying);
         if failed.class.is_before_work() {
             self.alone.on_unreachable(cx.now.moment);
         }
         cx.items
-            .note_attempt(&failed, &mut trouble, Some(is_charged), cx.now);
+            .note_attempt(&failed, &mut retrying, Some(is_charged), cx.now);
         let (index, class, advice) = (failed.index, failed.class, failed.advice);
         if is_charged {
             self.count_against_budget(cx, class, &failed.failure);
         }
-        trouble.failure = Some(failed.failure);
+        retrying.failure = Some(failed.failure);
         let is_over = self.alone.is_over() && self.alone.is_tail();
         if is_over && (!is_charged || class == FailureClass::Unclear) {
-            self.end_open(cx, index, trouble);
+            self.end_open(cx, index, retrying);
         } else if is_charged {
-            self.on_charged(cx, index, trouble, (class, advice));
+            self.on_charged(cx, index, retrying, (class, advice));
         } else {
-            self.on_uncharged(cx, index, trouble, advice);
+            self.on_uncharged(cx, index, retrying, advice);
         }
     }
 
     /// Returns true if the attempt counts against its item, and keeps it as evidence.
-    fn charge(&mut self, cx: &Scope<'_>, failed: &Failed, trouble: &mut Trouble) -> bool {
+    fn charge(&mut self, cx: &Scope<'_>, failed: &Failed, retrying: &mut RetryingItem) -> bool {
         match failed.class {
             FailureClass::Answered | FailureClass::Exited => true,
             FailureClass::Faulty => self.contacted,
             FailureClass::Unsendable => self.is_item_unsendable(cx),
-            FailureClass::Rejected => self.charge_refusal(cx, failed, trouble),
-            FailureClass::Unavailable => self.charge_unavailable(cx, failed, trouble),
+            FailureClass::Rejected => self.charge_refusal(cx, failed, retrying),
+            FailureClass::Unavailable => self.charge_unavailable(cx, failed, retrying),
             FailureClass::Unreachable | FailureClass::Unstarted => false,
-            FailureClass::Unclear => self.charge_unclear(cx, failed, trouble),
+            FailureClass::Unclear => self.charge_unclear(cx, failed, retrying),
         }
     }
 
-    fn charge_unclear(&mut self, cx: &Scope<'_>, failed: &Failed, trouble: &mut Trouble) -> bool {
+    fn charge_unclear(&mut self, cx: &Scope<'_>, failed: &Failed, retrying: &mut RetryingItem) -> bool {
         let may_excuse = self.circuit.excuses(failed.departed) && !self.alone.is_over();
-        if may_excuse && self.try_excuse(cx, trouble) {
+        if may_excuse && self.try_excuse(cx, retrying) {
             return false;
         }
-        trouble.suspicion.add(failed.departed, &mut self.others, false);
+        retrying.suspicion.add(failed.departed, &mut self.others, false);
         true
     }
 
     /// Returns true if the outage excuses the item; each outage counts once. An item that has been in as many outages
     /// as it has attempts may be their cause.
-    fn try_excuse(&self, cx: &Scope<'_>, trouble: &mut Trouble) -> bool {
+    fn try_excuse(&self, cx: &Scope<'_>, retrying: &mut RetryingItem) -> bool {
         let (most, outage) = (cx.settings.tuning.max_attempts.get(), self.circuit.outages());
-        let suspicion = &mut trouble.suspicion;
+        let suspicion = &mut retrying.suspicion;
         let may = suspicion.outage == outage || most > 1 && suspicion.excused < most;
         if may && suspicion.outage != outage {
             (suspicion.excused, suspicion.outage) = (suspicion.excused + 1, outage);
@@ -112,24 +112,24 @@ impl Judge {
 
     /// Charges a 502 or 503, and those before it, once the item is proven to be the cause: a gateway returns them
     /// when a record kills the process behind it.
-    fn charge_unavailable(&mut self, cx: &Scope<'_>, failed: &Failed, trouble: &mut Trouble) -> bool {
+    fn charge_unavailable(&mut self, cx: &Scope<'_>, failed: &Failed, retrying: &mut RetryingItem) -> bool {
         if self.circuit.excuses(failed.departed) && !self.alone.is_over() {
             return false;
         }
-        let (answered, suspicion) = (self.others.departed, &mut trouble.suspicion);
+        let (answered, suspicion) = (self.others.departed, &mut retrying.suspicion);
         let before = suspicion.own.len() as u32;
         let is_unseen = suspicion.own.last().is_some_and(|last| *last > answered);
         suspicion.add(failed.departed, &mut self.others, is_unseen);
-        if !is_unseen && self.is_proven(trouble) {
-            trouble.charged = trouble.charged.max(before);
+        if !is_unseen && self.is_proven(retrying) {
+            retrying.charged = retrying.charged.max(before);
             return true;
         }
-        self.alone.is_on() && self.is_suspect(cx.items, cx.settings, trouble)
+        self.alone.is_on() && self.is_suspect(cx.items, cx.settings, retrying)
     }
 
-    fn is_proven(&self, trouble: &Trouble) -> bool {
-        let chance = trouble.suspicion.chance(self.others);
-        trouble.suspicion.own.len() >= UNAVAILABLE_MIN && chance <= CHANCE
+    fn is_proven(&self, retrying: &RetryingItem) -> bool {
+        let chance = retrying.suspicion.chance(self.others);
+        retrying.suspicion.own.len() >= UNAVAILABLE_MIN && chance <= CHANCE
     }
 
     /// Excuses attempts at the start of an outage: those without a verdict that were sent after the last answered
@@ -137,21 +137,21 @@ impl Judge {
     pub(super) fn excuse_all(&mut self, cx: &mut Scope<'_>) {
         self.doubtful = 0;
         let answered = self.others.departed;
-        let doubted = |t: &Trouble| t.suspicion.own.iter().any(|departed| *departed > answered);
-        for index in cx.items.troubles.which(doubted) {
-            let Some(mut trouble) = cx.items.troubles.take(index) else {
+        let doubted = |t: &RetryingItem| t.suspicion.own.iter().any(|departed| *departed > answered);
+        for index in cx.items.retrying_items.which(doubted) {
+            let Some(mut retrying) = cx.items.retrying_items.take(index) else {
                 continue;
             };
-            if self.try_excuse(cx, &mut trouble) {
-                let excused = trouble.suspicion.excuse_since_answer(&mut self.others);
-                trouble.charged = trouble.charged.saturating_sub(excused);
-                if matches!(trouble.doing, Doing::Held(_)) {
-                    trouble.doing = Doing::Waiting(cx.now.moment);
-                    trouble.suspicion.held = None;
+            if self.try_excuse(cx, &mut retrying) {
+                let excused = retrying.suspicion.excuse_since_answer(&mut self.others);
+                retrying.charged = retrying.charged.saturating_sub(excused);
+                if matches!(retrying.doing, Doing::Held(_)) {
+                    retrying.doing = Doing::Waiting(cx.now.moment);
+                    retrying.suspicion.held = None;
                 }
-                cx.items.record(index, &trouble);
+                cx.items.record(index, &retrying);
             }
-            cx.items.troubles.put(index, trouble);
+            cx.items.retrying_items.put(index, retrying);
         }
     }
 
@@ -184,11 +184,11 @@ impl Judge {
         &mut self,
         cx: &mut Scope<'_>,
         index: ItemIndex,
-        trouble: Trouble,
+        retrying: RetryingItem,
         (class, advice): (FailureClass, RetryAdvice),
     ) {
-        let charged = Attempt::new(trouble.charged);
-        let spread = retry::spread(cx.items.shard.task, index, Attempt::new(trouble.attempts.max(1)));
+        let charged = Attempt::new(retrying.charged);
+        let spread = retry::spread(cx.items.shard.task, index, Attempt::new(retrying.attempts.max(1)));
         let tuning = &cx.settings.tuning;
         match retry::decide(
             advice,
@@ -197,24 +197,33 @@ impl Judge {
             &tuning.backoff,
             spread,
         ) {
-            Verdict::RetryAfter(wait) => cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now),
-            Verdict::Failed => self.fail(cx, index, &trouble),
-            Verdict::Exhausted if class == FailureClass::Unclear => self.hold(cx, index, trouble),
-            Verdict::Exhausted if class == FailureClass::Unavailable => self.end_unclear(cx, index, trouble),
-            Verdict::Exhausted => self.exhaust(cx, index, trouble),
+            Verdict::RetryAfter(wait) => cx
+                .items
+                .wait_for_retry(cx.settings, index, retrying, wait, cx.now),
+            Verdict::Failed => self.fail(cx, index, &retrying),
+            Verdict::Exhausted if class == FailureClass::Unclear => self.hold(cx, index, retrying),
+            Verdict::Exhausted if class == FailureClass::Unavailable => self.end_unclear(cx, index, retrying),
+            Verdict::Exhausted => self.exhaust(cx, index, retrying),
         }
     }
 
     /// Handles an attempt that doesn't count: other items go first, to show whether they fail alike.
-    fn on_uncharged(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble, advice: RetryAdvice) {
-        let steady = self.wait_after(cx, index, Attempt::new(trouble.uncharged));
+    fn on_uncharged(
+        &mut self,
+        cx: &mut Scope<'_>,
+        index: ItemIndex,
+        retrying: RetryingItem,
+        advice: RetryAdvice,
+    ) {
+        let steady = self.wait_after(cx, index, Attempt::new(retrying.uncharged));
         let wait = match advice {
             RetryAdvice::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
             RetryAdvice::Retry { after: None } => steady,
             // The item fails as soon as an attempt counts.
             RetryAdvice::Fail => UNCHARGED_WAIT_MIN,
         };
-        cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now);
+        cx.items
+            .wait_for_retry(cx.settings, index, retrying, wait, cx.now);
     }
 
     /// Returns the back-off after this many attempts, at least as long as others need to show whether they fail
@@ -227,101 +236,108 @@ impl Judge {
     }
 
     /// Holds an item that has used all attempts, the last one without a verdict, until a witness is found.
-    fn hold(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut trouble: Trouble) {
+    fn hold(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut retrying: RetryingItem) {
         if cx.settings.tuning.max_attempts.get() == 1 {
-            return self.end_only_attempt(cx, index, trouble);
+            return self.end_only_attempt(cx, index, retrying);
         }
         if self.alone.is_over() {
-            return self.end_unclear(cx, index, trouble);
+            return self.end_unclear(cx, index, retrying);
         }
-        cx.items.park_if_room(cx.settings, index, &mut trouble);
-        trouble.suspicion.held.get_or_insert((cx.now.moment, 0));
-        trouble.doing = Doing::Held(cx.now.moment);
-        trouble.due_at = cx.now.wall;
-        cx.items.record(index, &trouble);
-        cx.items.troubles.put(index, trouble);
+        cx.items.park_if_room(cx.settings, index, &mut retrying);
+        retrying.suspicion.held.get_or_insert((cx.now.moment, 0));
+        retrying.doing = Doing::Held(cx.now.moment);
+        retrying.due_at = cx.now.wall;
+        cx.items.record(index, &retrying);
+        cx.items.retrying_items.put(index, retrying);
     }
 
     /// Fails an item with a single attempt, even in an outage, and notes that its outcome is unknown.
-    fn end_only_attempt(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut trouble: Trouble) {
-        let last = trouble.suspicion.own.last();
-        trouble.suspicion.is_unconfirmed = last.is_some_and(|departed| self.circuit.excuses(*departed));
-        let is_unconfirmed = trouble.suspicion.is_unconfirmed;
-        if let Some(failure) = trouble.failure.as_mut().filter(|_| is_unconfirmed) {
+    fn end_only_attempt(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut retrying: RetryingItem) {
+        let last = retrying.suspicion.own.last();
+        retrying.suspicion.is_unconfirmed = last.is_some_and(|departed| self.circuit.excuses(*departed));
+        let is_unconfirmed = retrying.suspicion.is_unconfirmed;
+        if let Some(failure) = retrying.failure.as_mut().filter(|_| is_unconfirmed) {
             let message = say::only_attempt(failure.message.clone()).to_string();
             *failure = Failure::new(OUTCOME_UNKNOWN, message);
         }
-        self.exhaust(cx, index, trouble);
+        self.exhaust(cx, index, retrying);
     }
 
     /// Ends a held item that has its witness, or no longer waits for one.
     pub(super) fn end_held(&mut self, cx: &mut Scope<'_>, index: ItemIndex) {
-        if let Some(trouble) = cx.items.troubles.take(index) {
-            self.end_unclear(cx, index, trouble);
+        if let Some(retrying) = cx.items.retrying_items.take(index) {
+            self.end_unclear(cx, index, retrying);
         }
     }
 
     /// Fails an item whose last attempt brought no verdict: unconfirmed if it never failed beside answered calls, or
     /// if others fail alike. While others do, it has twice as many attempts.
-    pub(super) fn end_unclear(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut trouble: Trouble) {
-        let is_shed = trouble.suspicion.share(self.others) > SHED_SHARE
-            && self.chance_among(cx.items, &trouble) > CHANCE_AMONG;
+    pub(super) fn end_unclear(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut retrying: RetryingItem) {
+        let is_shed = retrying.suspicion.share(self.others) > SHED_SHARE
+            && self.chance_among(cx.items, &retrying) > CHANCE_AMONG;
         let most = cx.settings.tuning.max_attempts.get().saturating_mul(2);
-        if is_shed && trouble.charged < most && !self.alone.is_over() && !self.is_proven(&trouble) {
-            trouble.suspicion.held = None;
-            let wait = self.wait_after(cx, index, Attempt::new(trouble.charged));
-            return cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now);
+        if is_shed && retrying.charged < most && !self.alone.is_over() && !self.is_proven(&retrying) {
+            retrying.suspicion.held = None;
+            let wait = self.wait_after(cx, index, Attempt::new(retrying.charged));
+            return cx
+                .items
+                .wait_for_retry(cx.settings, index, retrying, wait, cx.now);
         }
-        let is_confirmed = self.is_confirmed(cx, &trouble, is_shed);
-        trouble.suspicion.is_unconfirmed = !is_confirmed;
+        let is_confirmed = self.is_confirmed(cx, &retrying, is_shed);
+        retrying.suspicion.is_unconfirmed = !is_confirmed;
         if cx.settings.tuning.ordered {
             self.alone.on_failed_in_order();
         }
-        self.exhaust(cx, index, trouble);
+        self.exhaust(cx, index, retrying);
     }
 
     /// Returns the likelihood that any good item of the task fails as often beside answered calls as this one.
-    pub(super) fn chance_among(&self, items: &Items, trouble: &Trouble) -> f64 {
+    pub(super) fn chance_among(&self, items: &Items, retrying: &RetryingItem) -> f64 {
         let called = items.counters.settled();
-        trouble.suspicion.chance_among(called, self.others)
+        retrying.suspicion.chance_among(called, self.others)
     }
 
     /// True if the item was compared with others: its calls can't be chance, or each one that counts has its witness.
-    fn is_confirmed(&self, cx: &Scope<'_>, trouble: &Trouble, is_shed: bool) -> bool {
-        let suspicion = &trouble.suspicion;
+    fn is_confirmed(&self, cx: &Scope<'_>, retrying: &RetryingItem, is_shed: bool) -> bool {
+        let suspicion = &retrying.suspicion;
         let witnessed = suspicion.witnessed(self.others);
-        let is_unclear = trouble.last == Some(FailureClass::Unclear);
+        let is_unclear = retrying.last == Some(FailureClass::Unclear);
         let is_compared = is_unclear && witnessed > 0 && witnessed == suspicion.own.len();
         // A single one may have been bad luck before an outage that began when only this item was left.
         let is_likely =
-            suspicion.charged(self.others) > 1 && self.chance_among(cx.items, trouble) <= CHANCE_AMONG;
-        self.is_proven(trouble) || is_likely || is_compared && !is_shed
+            suspicion.charged(self.others) > 1 && self.chance_among(cx.items, retrying) <= CHANCE_AMONG;
+        self.is_proven(retrying) || is_likely || is_compared && !is_shed
     }
 
     /// Handles an item that has used all attempts, which certainly count.
-    fn exhaust(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble) {
+    fn exhaust(&mut self, cx: &mut Scope<'_>, index: ItemIndex, retrying: RetryingItem) {
         if cx.settings.tuning.on_exhausted == OnExhausted::Fail {
-            return self.fail(cx, index, &trouble);
+            return self.fail(cx, index, &retrying);
         }
-        let text = say::attempts_used(index.0.to_string(), trouble.charged).to_string();
+        let text = say::attempts_used(index.0.to_string(), retrying.charged).to_string();
         self.stop(RunEnd::stopped(StopReason::ItemExhausted, text));
         cx.items
-            .wait_for_retry(cx.settings, index, trouble, Duration::ZERO, cx.now);
+            .wait_for_retry(cx.settings, index, retrying, Duration::ZERO, cx.now);
     }
 
     /// Fails an item, and stops the task if that is one too many.
-    pub(in crate::execution) fn fail(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
-        self.settle_failed(cx, index, trouble);
-        let code = trouble.failure.as_ref().map(|failure| failure.code.clone());
+    pub(in crate::execution) fn fail(
+        &mut self,
+        cx: &mut Scope<'_>,
+        index: ItemIndex,
+        retrying: &RetryingItem,
+    ) {
+        self.settle_failed(cx, index, retrying);
+        let code = retrying.failure.as_ref().map(|failure| failure.code.clone());
         let last = code.map_or_else(say::last_without_code, say::last_code);
         self.judge_failed(cx.items, cx.settings, last);
     }
 
-    pub(super) fn settle_failed(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
-        cx.items.close_place(index, trouble, cx.fx);
-        let record = ItemTrouble {
-            others_answered: trouble.suspicion.others_answered(self.others),
-            ..item_trouble(index, trouble)
+    pub(super) fn settle_failed(&mut self, cx: &mut Scope<'_>, index: ItemIndex, retrying: &RetryingItem) {
+        cx.items.close_place(index, retrying, cx.fx);
+        let record = FailingItem {
+            others_answered: retrying.suspicion.others_answered(self.others),
+            ..item_trouble(index, retrying)
         };
         cx.items.drafts.record(SideRecord::Failed(record));
         cx.items.counters.failed += 1;

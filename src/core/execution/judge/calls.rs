@@ -10,7 +10,7 @@ use crate::execution::items::Items;
 use crate::execution::settings::Settings;
 use crate::execution::types::Reports;
 use crate::items::verdict::{AnsweredCalls, FailedCall, FailureClass};
-use crate::items::waiting::{Doing, Place, Trouble};
+use crate::items::waiting::{Doing, Place, RetryingItem};
 use crate::settings::Auto;
 
 /// Minimum number of probes that reached the handler before a task without any success stops, or before its attempts
@@ -44,7 +44,7 @@ impl Judge {
         self.others.on_answered(answered);
         self.call_size.on_answered(cx.settings.tuning.batch.get());
         let is_stirred = self.is_stirred() || self.circuit.is_stirred();
-        if is_stirred || cx.items.troubles.held_first().is_some() {
+        if is_stirred || cx.items.retrying_items.held_first().is_some() {
             self.on_verdicts(cx, answered);
         }
     }
@@ -67,7 +67,7 @@ impl Judge {
         // An item that was held after this call was sent waits for a later one.
         while let Some((_, index)) = cx
             .items
-            .troubles
+            .retrying_items
             .held_first()
             .filter(|(since, _)| *since <= answered.departed)
         {
@@ -121,9 +121,9 @@ impl Judge {
     /// True if the call says nothing about the handler: no other item is left and this one failed beside others, or
     /// its time is over.
     fn is_known_to_fail(&self, cx: &Scope<'_>, call: &FailedCall) -> bool {
-        let is_suspect = |trouble: &Trouble| self.is_suspect(cx.items, cx.settings, trouble);
-        let trouble = cx.items.troubles.get(call.index);
-        self.alone.is_over() || self.alone.is_on() && trouble.is_some_and(is_suspect)
+        let is_suspect = |retrying: &RetryingItem| self.is_suspect(cx.items, cx.settings, retrying);
+        let retrying = cx.items.retrying_items.get(call.index);
+        self.alone.is_over() || self.alone.is_on() && retrying.is_some_and(is_suspect)
     }
 
     /// Handles a call of several items that failed as a whole: calls for half of them will show the cause.
@@ -176,8 +176,10 @@ impl Judge {
 
     /// Reports a call without a verdict to the circuit.
     fn tell_circuit(&mut self, cx: &mut Scope<'_>, call: &FailedCall, class: FailureClass) {
-        let troubles = &cx.items.troubles;
-        let known = troubles.get(call.index).filter(|t| !t.is_only_turned_away());
+        let retrying_items = &cx.items.retrying_items;
+        let known = retrying_items
+            .get(call.index)
+            .filter(|t| !t.is_only_turned_away());
         let answered = self.others.departed;
         let is_new = known.is_none_or(|t| t.suspicion.first.is_some_and(|departed| departed > answered));
         let (item, departed, after) = (call.index, call.departed, call.after);
@@ -209,19 +211,20 @@ impl Judge {
     fn on_handler_back(&mut self, cx: &mut Scope<'_>) {
         let settings = cx.settings;
         let ahead = self.ahead.take();
-        let went_ahead = ahead.is_some_and(|index| cx.items.troubles.get(index).is_none());
-        let waits = |t: &Trouble| matches!(t.doing, Doing::Waiting(_)) && (t.uncharged > 0 || went_ahead);
-        for index in cx.items.troubles.which(waits) {
-            let Some(mut trouble) = cx.items.troubles.take(index) else {
+        let went_ahead = ahead.is_some_and(|index| cx.items.retrying_items.get(index).is_none());
+        let waits =
+            |t: &RetryingItem| matches!(t.doing, Doing::Waiting(_)) && (t.uncharged > 0 || went_ahead);
+        for index in cx.items.retrying_items.which(waits) {
+            let Some(mut retrying) = cx.items.retrying_items.take(index) else {
                 continue;
             };
-            let may_park = trouble.place == Place::Window && !settings.tuning.ordered;
+            let may_park = retrying.place == Place::Window && !settings.tuning.ordered;
             if went_ahead && may_park && cx.items.has_room_to_park(settings) {
                 let wait = settings.tuning.park_after + Duration::from_secs(1);
-                cx.items.wait_for_retry(settings, index, trouble, wait, cx.now);
+                cx.items.wait_for_retry(settings, index, retrying, wait, cx.now);
             } else {
-                trouble.doing = Doing::Waiting(cx.now.moment);
-                cx.items.troubles.put(index, trouble);
+                retrying.doing = Doing::Waiting(cx.now.moment);
+                cx.items.retrying_items.put(index, retrying);
             }
         }
     }

@@ -102,16 +102,16 @@ impl Judge {
 
     pub(in crate::execution) fn take_back_charge(&mut self, items: &mut Items, index: ItemIndex) {
         let is_like = |code: &str| code == self.exits.code;
-        if let Some(mut trouble) = items.troubles.take(index) {
-            if trouble
+        if let Some(mut retrying) = items.retrying_items.take(index) {
+            if retrying
                 .failure
                 .as_ref()
                 .is_some_and(|failure| is_like(&failure.code))
             {
-                trouble.charged = trouble.charged.saturating_sub(1);
-                items.record(index, &trouble);
+                retrying.charged = retrying.charged.saturating_sub(1);
+                items.record(index, &retrying);
             }
-            items.troubles.put(index, trouble);
+            items.retrying_items.put(index, retrying);
         }
     }
 

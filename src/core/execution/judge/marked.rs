@@ -6,7 +6,7 @@
 use crate::execution::judge::Judge;
 use crate::execution::types::{Effects, Now, Phase};
 use crate::execution::{Execution, Scope};
-use crate::items::waiting::{Doing, Trouble};
+use crate::items::waiting::{Doing, RetryingItem};
 use crate::task::failed_codes::FailedCodes;
 
 #[derive(Debug, Default)]
@@ -42,17 +42,17 @@ impl Judge {
     }
 
     pub(in crate::execution) fn fail_waiting(&mut self, cx: &mut Scope<'_>) {
-        for index in cx.items.troubles.which(|trouble| self.is_marked(trouble)) {
-            if let Some(trouble) = cx.items.troubles.take(index) {
-                self.settle_failed(cx, index, &trouble);
+        for index in cx.items.retrying_items.which(|retrying| self.is_marked(retrying)) {
+            if let Some(retrying) = cx.items.retrying_items.take(index) {
+                self.settle_failed(cx, index, &retrying);
                 cx.items.solo.on_answered(index);
             }
         }
     }
 
-    pub(in crate::execution) fn is_marked(&self, trouble: &Trouble) -> bool {
-        let waits = trouble.doing != Doing::InFlight;
-        let failure = trouble.failure.as_ref().filter(|_| waits);
-        failure.is_some_and(|failure| self.marked.decided.covers(&failure.code, trouble.at))
+    pub(in crate::execution) fn is_marked(&self, retrying: &RetryingItem) -> bool {
+        let waits = retrying.doing != Doing::InFlight;
+        let failure = retrying.failure.as_ref().filter(|_| waits);
+        failure.is_some_and(|failure| self.marked.decided.covers(&failure.code, retrying.at))
     }
 }

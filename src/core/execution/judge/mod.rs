@@ -27,7 +27,7 @@ use crate::items::error_budget::Meter;
 use crate::items::retry::doubled;
 use crate::items::verdict::{Failure, Outage};
 use crate::items::waiting::Others;
-use crate::items::waiting::Trouble;
+use crate::items::waiting::RetryingItem;
 use crate::task::Tuning;
 use circuit::Circuit;
 
@@ -120,8 +120,8 @@ impl Judge {
     }
 
     /// Handles an item that ended well after it had failed.
-    pub(super) fn on_recovered(&mut self, trouble: &Trouble) {
-        trouble.suspicion.on_recovered(&mut self.others);
+    pub(super) fn on_recovered(&mut self, retrying: &RetryingItem) {
+        retrying.suspicion.on_recovered(&mut self.others);
     }
 
     /// Keeps the message of a call that was turned away.

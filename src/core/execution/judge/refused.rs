@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use crate::execution::types::RunEnd;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::{Failed, FailedCall, FailureClass};
-use crate::items::waiting::{Doing, Trouble};
+use crate::items::waiting::{Doing, RetryingItem};
 use crate::task::lifecycle::StopReason;
 
 /// Refusals in a row that stop a task in which none came before.
@@ -107,11 +107,11 @@ struct Refusal<'a> {
 
 impl<'a> Refusal<'a> {
     /// Creates the refusal of a call sent at `departed`, for an item with this history.
-    fn of(trouble: Option<&Trouble>, code: &'a str, departed: Moment) -> Refusal<'a> {
-        let before = trouble.filter(|t| t.is_restored());
-        let is_alike = |t: &&Trouble| t.failure.as_ref().is_some_and(|before| before.code == code);
+    fn of(retrying: Option<&RetryingItem>, code: &'a str, departed: Moment) -> Refusal<'a> {
+        let before = retrying.filter(|t| t.is_restored());
+        let is_alike = |t: &&RetryingItem| t.failure.as_ref().is_some_and(|before| before.code == code);
         let begun = before.filter(is_alike).map_or(departed, |_| Moment(0));
-        let first = trouble.and_then(|t| t.suspicion.refused_first).unwrap_or(begun);
+        let first = retrying.and_then(|t| t.suspicion.refused_first).unwrap_or(begun);
         let is_known = first == Moment(0) && before.is_some_and(|t| t.charged > 0);
         Refusal {
             code,
@@ -143,7 +143,7 @@ impl Judge {
 
     /// True if the call was refused because of its item alone.
     pub(super) fn is_own_refusal_of(&self, cx: &Scope<'_>, call: &FailedCall) -> bool {
-        let known = cx.items.troubles.get(call.index);
+        let known = cx.items.retrying_items.get(call.index);
         let refusal = Refusal::of(known, &call.failure.code, call.departed);
         call.items == 1 && self.is_own_refusal(cx, refusal)
     }
@@ -164,14 +164,19 @@ impl Judge {
     }
 
     /// Returns true if a refusal counts against its item. Then earlier ones that couldn't be attributed count too.
-    pub(super) fn charge_refusal(&self, cx: &Scope<'_>, failed: &Failed, trouble: &mut Trouble) -> bool {
-        let refusal = Refusal::of(Some(trouble), &failed.failure.code, failed.departed);
-        trouble.suspicion.refused_first = Some(refusal.first);
+    pub(super) fn charge_refusal(
+        &self,
+        cx: &Scope<'_>,
+        failed: &Failed,
+        retrying: &mut RetryingItem,
+    ) -> bool {
+        let refusal = Refusal::of(Some(retrying), &failed.failure.code, failed.departed);
+        retrying.suspicion.refused_first = Some(refusal.first);
         let is_own = self.is_own_refusal(cx, refusal);
         if is_own {
-            trouble.charge_refusals();
+            retrying.charge_refusals();
         } else {
-            trouble.suspicion.refused += 1;
+            retrying.suspicion.refused += 1;
         }
         is_own
     }
@@ -180,23 +185,23 @@ impl Judge {
     /// them.
     pub(in crate::execution) fn charge_explained_refusals(&mut self, items: &mut Items) {
         let answered = self.others.departed;
-        let is_explained = |t: &Trouble| {
+        let is_explained = |t: &RetryingItem| {
             let waits = t.doing != Doing::InFlight && t.suspicion.refused > 0;
             waits && t.suspicion.refused_first.is_some_and(|first| first < answered)
         };
-        for index in items.troubles.which(is_explained) {
-            if let Some(mut trouble) = items.troubles.take(index) {
-                trouble.charge_refusals();
-                items.record(index, &trouble);
-                items.troubles.put(index, trouble);
+        for index in items.retrying_items.which(is_explained) {
+            if let Some(mut retrying) = items.retrying_items.take(index) {
+                retrying.charge_refusals();
+                items.record(index, &retrying);
+                items.retrying_items.put(index, retrying);
             }
         }
     }
 
     /// Handles a refused call when others may be refused alike.
     pub(super) fn on_refusal(&mut self, cx: &Scope<'_>, call: &FailedCall) {
-        let known = cx.items.troubles.get(call.index);
-        let is_known = known.is_some_and(Trouble::is_restored) && call.class != FailureClass::Unstarted;
+        let known = cx.items.retrying_items.get(call.index);
+        let is_known = known.is_some_and(RetryingItem::is_restored) && call.class != FailureClass::Unstarted;
         if is_known && cx.items.is_fresh_left() && !cx.settings.tuning.ordered {
             return self.refusals.want_fresh();
         }

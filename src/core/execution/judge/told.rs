@@ -48,7 +48,7 @@ impl Judge {
         settings: &Settings,
         now: Now,
     ) -> (Vec<ItemIndex>, Option<Duration>) {
-        let held = || items.troubles.held().collect();
+        let held = || items.retrying_items.held().collect();
         let Some(trial) = self.alone.trial() else {
             return (held(), None);
         };
@@ -56,7 +56,7 @@ impl Judge {
         let judged_in = span.map(|span| trial.end(span).since(now.moment));
         let told_after = span.map_or(TOLD_AFTER, |span| TOLD_AFTER.min(span / 2));
         match (trial.is_tail, now.moment.since(trial.since) >= told_after) {
-            (true, true) => (items.troubles.which(|_| true), judged_in),
+            (true, true) => (items.retrying_items.which(|_| true), judged_in),
             (true, false) => (held(), None),
             (false, _) => (held(), judged_in),
         }
@@ -65,11 +65,18 @@ impl Judge {
     /// Returns the calls that the least called held item has left before it is judged; 0 if not all tried items are
     /// held.
     pub(super) fn tries_left(items: &Items, settings: &Settings, tried: usize) -> u32 {
-        if items.troubles.held().count() < tried {
+        if items.retrying_items.held().count() < tried {
             return 0;
         }
-        let calls = |index| items.troubles.get(index)?.suspicion.held.map(|(_, calls)| calls);
-        let least = items.troubles.held().filter_map(calls).min();
+        let calls = |index| {
+            items
+                .retrying_items
+                .get(index)?
+                .suspicion
+                .held
+                .map(|(_, calls)| calls)
+        };
+        let least = items.retrying_items.held().filter_map(calls).min();
         least.map_or(0, |calls| {
             settings.tuning.max_attempts.get().saturating_sub(calls)
         })

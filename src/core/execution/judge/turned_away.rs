@@ -14,7 +14,7 @@ use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::retry::doubled;
 use crate::items::verdict::{AnsweredCalls, Failed, FailedCall, RetryAdvice};
-use crate::items::waiting::{Doing, Place, Trouble};
+use crate::items::waiting::{Doing, Place, RetryingItem};
 use crate::items::waiting::{Others, Turns};
 
 /// Times that an item is turned away while others are answered before its attempts count.
@@ -97,11 +97,11 @@ impl Execution {
     pub(in crate::execution) fn on_turned_away(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
         let index = failed.index;
         let others_left = self.items.are_others_left();
-        let Some(trouble) = self.items.take_flight(index, failed.attempt, fx) else {
+        let Some(retrying) = self.items.take_flight(index, failed.attempt, fx) else {
             return;
         };
-        let mut trouble = trouble.unwrap_or_else(|| Trouble::fresh(now.wall));
-        let turns = &mut trouble.suspicion.turns;
+        let mut retrying = retrying.unwrap_or_else(|| RetryingItem::fresh(now.wall));
+        let turns = &mut retrying.suspicion.turns;
         let turn = self
             .judge
             .turned_away
@@ -110,18 +110,18 @@ impl Execution {
             RetryAdvice::Retry { after } => after,
             RetryAdvice::Fail => None,
         };
-        if trouble.suspicion.turns.own > 1 {
+        if retrying.suspicion.turns.own > 1 {
             self.judge
                 .errors
                 .note(&turned_away_alone(&failed, after), now.wall);
         }
-        if turn.counts && trouble.suspicion.turns.own > TURNS_MAX {
+        if turn.counts && retrying.suspicion.turns.own > TURNS_MAX {
             // The round of probes continues with other items.
             self.judge.circuit.on_returned(1);
-            return self.on_failed_trouble(failed, trouble, now, fx);
+            return self.on_failed_retrying(failed, retrying, now, fx);
         }
         self.items.land(1, fx);
-        self.take_back(1, u64::from(trouble.attempts > 0));
+        self.take_back(1, u64::from(retrying.attempts > 0));
         self.meters.on_refused(1);
         // If calls are sent in order, all items after this one wait with it.
         let until = if turn.is_of_item && !self.settings.tuning.ordered {
@@ -132,27 +132,27 @@ impl Execution {
             self.back_off(after, now);
             self.pace.paused(now.moment).unwrap_or(now.moment)
         };
-        trouble.failure = Some(failed.failure);
-        trouble.at = now.wall;
-        self.wait_after_turn(index, trouble, until, now);
+        retrying.failure = Some(failed.failure);
+        retrying.at = now.wall;
+        self.wait_after_turn(index, retrying, until, now);
     }
 
     /// Lets the item wait until then, and others go first. Long waits are parked, like those after a failed attempt.
-    fn wait_after_turn(&mut self, index: ItemIndex, mut trouble: Trouble, until: Moment, now: Now) {
+    fn wait_after_turn(&mut self, index: ItemIndex, mut retrying: RetryingItem, until: Moment, now: Now) {
         let others_first = match self.settings.tuning.ordered {
             true => Duration::ZERO,
-            false => doubled(OTHERS_FIRST, trouble.suspicion.turns.all - 1),
+            false => doubled(OTHERS_FIRST, retrying.suspicion.turns.all - 1),
         };
         let wait = until.since(now.moment) + others_first;
         if wait > self.settings.tuning.park_after && self.pace.paused(now.moment).is_none() {
-            self.items.park_if_room(&self.settings, index, &mut trouble);
+            self.items.park_if_room(&self.settings, index, &mut retrying);
         }
-        trouble.doing = Doing::Waiting(now.moment.plus(wait));
-        if trouble.suspicion.turns.all >= TURNS_SHOWN || trouble.place == Place::Outside {
-            trouble.due_at = now.wall.plus(wait);
-            self.items.record(index, &trouble);
+        retrying.doing = Doing::Waiting(now.moment.plus(wait));
+        if retrying.suspicion.turns.all >= TURNS_SHOWN || retrying.place == Place::Outside {
+            retrying.due_at = now.wall.plus(wait);
+            self.items.record(index, &retrying);
         }
-        self.items.troubles.put(index, trouble);
+        self.items.retrying_items.put(index, retrying);
         self.judge.look_for_marked();
         self.items.skips.on_waits(index);
     }
@@ -165,9 +165,13 @@ impl Items {
         let passed_over = self.skips.among(self.cursor, self.end);
         let gone = self.counters.settled() + self.counters.excluded + passed_over;
         let unsettled = total.saturating_sub(gone);
-        let is_suspect = |trouble: &Trouble| trouble.suspicion.turns.own > 1;
-        let known = self.troubles.len() as u64;
-        known < unsettled || !self.troubles.iter().all(|(_, trouble)| is_suspect(trouble))
+        let is_suspect = |retrying: &RetryingItem| retrying.suspicion.turns.own > 1;
+        let known = self.retrying_items.len() as u64;
+        known < unsettled
+            || !self
+                .retrying_items
+                .iter()
+                .all(|(_, retrying)| is_suspect(retrying))
     }
 }
 

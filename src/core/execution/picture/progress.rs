@@ -90,7 +90,7 @@ impl Execution {
     /// Returns a snapshot of the progress.
     pub fn progress(&self, now: Now) -> Progress {
         let counters = Counters {
-            parked: self.items.troubles.outside_waiting(),
+            parked: self.items.retrying_items.outside_waiting(),
             ..self.items.counters
         };
         Progress {
@@ -103,10 +103,10 @@ impl Execution {
             concurrency: self.settings.limits.concurrency,
             rate: self.pace.rate(),
             unsaved: self.items.drafts.unsaved(),
-            retrying: self.items.troubles.len() as u64,
+            retrying: self.items.retrying_items.len() as u64,
             next_retry: self
                 .items
-                .troubles
+                .retrying_items
                 .soonest()
                 .filter(|due| *due > now.moment)
                 .map(|due| due.since(now.moment)),
@@ -177,9 +177,9 @@ impl Execution {
 impl Items {
     pub(in crate::execution) fn head_attempt(&self) -> Option<HeadAttempt> {
         let low = self.window.watermark();
-        let trouble = self.troubles.get(low);
-        let attempt = trouble.map_or(1, |trouble| trouble.attempts.saturating_add(1));
-        let waits = trouble.is_some_and(|trouble| trouble.doing != Doing::InFlight);
+        let retrying = self.retrying_items.get(low);
+        let attempt = retrying.map_or(1, |retrying| retrying.attempts.saturating_add(1));
+        let waits = retrying.is_some_and(|retrying| retrying.doing != Doing::InFlight);
         (low < self.high).then_some(HeadAttempt { attempt, waits })
     }
 }

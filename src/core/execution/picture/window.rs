@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::execution::Execution;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::run::IndexRun;
-use crate::items::waiting::{Doing, Place, Trouble};
+use crate::items::waiting::{Doing, Place, RetryingItem};
 
 /// State of an index. A bucket shows the last one of this list that any of its indexes has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -93,14 +93,14 @@ impl Execution {
 impl Items {
     fn head(&self, age: Duration) -> Head {
         let index = self.window.watermark();
-        let trouble = self.troubles.get(index);
+        let retrying = self.retrying_items.get(index);
         let is_free = index >= self.cursor || self.again.iter().any(|run| run.contains(index));
-        let cell = match trouble {
-            Some(trouble) => cell_of(trouble),
+        let cell = match retrying {
+            Some(retrying) => cell_of(retrying),
             None if is_free => Cell::Free,
             None => Cell::InFlight,
         };
-        let made = trouble.map_or(0, |trouble| trouble.attempts);
+        let made = retrying.map_or(0, |retrying| retrying.attempts);
         Head {
             index,
             attempt: made + u32::from(cell == Cell::InFlight),
@@ -116,8 +116,8 @@ impl Items {
         per_cell: u64,
     ) -> Vec<(ItemIndex, Cell)> {
         let (mut marks, mut from) = (Vec::new(), low);
-        while let Some((index, trouble)) = self.troubles.next_in(from, until) {
-            let cell = cell_of(trouble);
+        while let Some((index, retrying)) = self.retrying_items.next_in(from, until) {
+            let cell = cell_of(retrying);
             marks.push((index, cell));
             // Nothing known here is worse than a wait: the rest of its cell adds nothing.
             let past = (index.0 - low.0) / per_cell + 1;
@@ -139,8 +139,8 @@ fn per_cell(low: ItemIndex, until: ItemIndex, cells_max: NonZeroU32) -> u64 {
         .max(1)
 }
 
-fn cell_of(trouble: &Trouble) -> Cell {
-    match (trouble.doing, trouble.place) {
+fn cell_of(retrying: &RetryingItem) -> Cell {
+    match (retrying.doing, retrying.place) {
         (Doing::InFlight, _) => Cell::InFlight,
         (Doing::Waiting(_) | Doing::Held(_), Place::Window) => Cell::Retry,
         (Doing::Waiting(_) | Doing::Held(_), Place::Outside) => Cell::Parked,

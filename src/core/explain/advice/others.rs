@@ -100,7 +100,7 @@ fn words(reason: StallReason) -> (Message, Message) {
         StallReason::RetryWait => (say::shorter_backoff(), say::only_waits_left()),
         StallReason::SourceWait => (say::faster_source(), say::source_at_most()),
         StallReason::Checkpoint => (say::check_writes(), say::nothing_lost_once_saved()),
-        StallReason::Trust => (say::check_slow_database(), say::no_lease_no_calls()),
+        StallReason::Lease => (say::check_slow_database(), say::no_lease_no_calls()),
         StallReason::Canary => (say::wait_for_canary(), say::canary_first()),
         StallReason::HandlerDown => (say::start_handler(), say::down_is_free()),
         StallReason::SingleFile => (say::find_crash(), say::single_file_ends()),

@@ -14,16 +14,16 @@ pub const NOTES_MAX: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SideRecord {
     /// Unsettled, failed at least once, waiting in the window. The record lets its attempts survive a restart.
-    Retrying(ItemTrouble),
+    Retrying(FailingItem),
     /// Waiting outside the window until a given time.
     Parked {
         /// Attempts so far and the last failure.
-        trouble: ItemTrouble,
+        retrying: FailingItem,
         /// Time at which the item is due again.
         due_at: WallMs,
     },
     /// Failed for good, with the last failure.
-    Failed(ItemTrouble),
+    Failed(FailingItem),
     /// Settled well after failing earlier: its row is deleted.
     Cleared(ItemIndex),
 }
@@ -32,8 +32,8 @@ impl SideRecord {
     /// Returns the index of the item that the record is about.
     pub fn index(&self) -> ItemIndex {
         match self {
-            SideRecord::Retrying(trouble) | SideRecord::Failed(trouble) => trouble.index,
-            SideRecord::Parked { trouble, .. } => trouble.index,
+            SideRecord::Retrying(retrying) | SideRecord::Failed(retrying) => retrying.index,
+            SideRecord::Parked { retrying, .. } => retrying.index,
             SideRecord::Cleared(index) => *index,
         }
     }
@@ -56,7 +56,7 @@ pub struct AttemptNote {
 
 /// Item that failed at least once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ItemTrouble {
+pub struct FailingItem {
     /// Index of the item.
     pub index: ItemIndex,
     /// Attempts made; an evicted item may have 0 finished ones.
@@ -83,7 +83,7 @@ pub struct ParkedItem {
     pub index: ItemIndex,
     /// Number of attempts made so far.
     pub attempts: u32,
-    /// Attempts that count against the item; see [`ItemTrouble::charged`].
+    /// Attempts that count against the item; see [`FailingItem::charged`].
     pub charged: u32,
     /// Failure of the last attempt, if one failed.
     pub failure: Option<Failure>,
@@ -91,6 +91,6 @@ pub struct ParkedItem {
     pub at: WallMs,
     /// Time at which the item is due again.
     pub due_at: WallMs,
-    /// Latest failed attempts; see [`ItemTrouble::history`].
+    /// Latest failed attempts; see [`FailingItem::history`].
     pub history: Vec<AttemptNote>,
 }

@@ -246,7 +246,7 @@ fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, St
     Ok(Restored {
         watermark: shard.watermark,
         high_water: shard.high_water,
-        reach: shard.reach,
+        horizon: shard.horizon,
         counters: shard.counters,
         above,
         retrying: shard.retrying.clone(),

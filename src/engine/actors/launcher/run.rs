@@ -157,7 +157,7 @@ impl Run {
             seq: self.seq,
             watermark: draft.watermark,
             high_water: draft.high_water,
-            reach: draft.reach,
+            horizon: draft.horizon,
             counters: draft.counters,
             blob: checkpoint::encode_as(version, draft.watermark, &draft.above, &[]),
             side: draft.side,

@@ -154,7 +154,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let limited = (&state.arguments.life, &*provision.limits);
     let rate = start.shared.share.of_limit(start.tuning.rate);
     let settings = (rate, start.tuning.batch.get());
-    let limits = LimitSlots::join(&node.pots, limited, settings, &node.clock, &wake);
+    let limits = LimitSlots::join(&node.local_buckets, limited, settings, &node.clock, &wake);
     let drives = Drives {
         shard: shard.shard,
         about,

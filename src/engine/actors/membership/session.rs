@@ -11,7 +11,7 @@ use ractor::ActorProcessingErr;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use crate::actors::membership::dealer;
+use crate::actors::membership::allocator;
 use crate::actors::runtime::actor::{Handled, TreeActor};
 use crate::actors::runtime::address::{Address, Route};
 use crate::actors::runtime::context::NodeContext;
@@ -173,8 +173,8 @@ impl Session {
         self.life = Some(life.clone());
         let (node, me, hurry) = (self.node.clone(), self.me.clone(), self.hurry.clone());
         let (dealing_node, dealing_life) = (self.node.clone(), life.clone());
-        let deal = async move { dealer::deal_on(&dealing_node, &dealing_life).await };
-        self.dealing = Some(self.node.vital.spawn(self.me.guard(deal)).abort_handle());
+        let allocate = async move { allocator::deal_on(&dealing_node, &dealing_life).await };
+        self.dealing = Some(self.node.vital.spawn(self.me.guard(allocate)).abort_handle());
         let beat = async move { beat_on(&node, &life, &me, &hurry).await };
         let beating = self.node.vital.spawn(self.me.guard(beat));
         self.beating = Some(beating.abort_handle());

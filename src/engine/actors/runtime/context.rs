@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 pub use crate::actors::executor::run_directory::RunDirectory;
 pub use crate::actors::executor::run_view::{RunSample, RunView};
 pub use crate::actors::membership::heartbeats::Heartbeats;
-pub use crate::actors::membership::pots::Pots;
+pub use crate::actors::membership::local_buckets::LocalBuckets;
 use crate::actors::runtime::lock;
 use crate::actors::runtime::new_ids::NewIds;
 use crate::actors::runtime::tree::Tree;
@@ -212,7 +212,7 @@ pub struct NodeContext {
     /// Store of limits that several tasks share on all nodes.
     pub limits: Arc<dyn LimitStore>,
     /// Local buckets of these limits on this node.
-    pub pots: Pots,
+    pub local_buckets: LocalBuckets,
     /// Store of leases outside the database, if there is one.
     pub leases: Option<Arc<dyn LeaseStore>>,
     /// Channel for hints to and from other nodes, if there is one.

@@ -180,7 +180,7 @@ impl SupervisorHandle {
     /// Announces a changed limit on all running tasks of a business: this node checks at once, others within a
     /// second.
     pub fn limits_changed(&self) {
-        self.node.pots.hurry();
+        self.node.local_buckets.hurry();
     }
 
     /// Changes which tasks this node takes; running ones continue.

@@ -9,7 +9,7 @@ use crate::ports::StoreError;
 use crate::ports::handling::handler::{LogLevel, LogLine};
 use windrow_core::handler::journal::Entry;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId, WallMs};
-use windrow_core::items::verdict::ItemTrouble;
+use windrow_core::items::verdict::FailingItem;
 use windrow_core::life::succession::left;
 
 /// Log line with its shard, time and origin.
@@ -40,18 +40,18 @@ impl DataLogLine {
     }
 
     /// Returns the system's line about a failed item.
-    pub fn failed(shard: ShardId, trouble: &ItemTrouble) -> DataLogLine {
-        let (code, message) = match &trouble.failure {
+    pub fn failed(shard: ShardId, retrying: &FailingItem) -> DataLogLine {
+        let (code, message) = match &retrying.failure {
             Some(failure) => (Some(failure.code.clone().into_owned()), failure.message.clone()),
             None => (None, say::failed_in_flight().to_string()),
         };
         let line = LogLine {
-            index: Some(trouble.index),
+            index: Some(retrying.index),
             level: LogLevel::Error,
             message,
             extra: None,
         };
-        DataLogLine::of_system(shard, trouble.at, code, line)
+        DataLogLine::of_system(shard, retrying.at, code, line)
     }
 
     /// Returns the system's line about the state of the handler.

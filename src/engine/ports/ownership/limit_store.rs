@@ -6,18 +6,18 @@ use async_trait::async_trait;
 
 use crate::ports::StoreError;
 use windrow_core::ids::SessionId;
-use windrow_core::limit::round::{Dealt, Round, Row};
+use windrow_core::limit::round::{Allocated, Round, Row};
 use windrow_core::limit::{Bounds, Part};
 
 /// Outcome of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoundOutcome {
     /// The round counts, with its allocation.
-    Dealt {
+    Allocated {
         /// Current bounds of the limit.
         bounds: Bounds,
         /// Allocation of the session.
-        dealt: Dealt,
+        allocated: Allocated,
         /// Number that grows with each round of the limit; a database that lost some shows a lower one than before.
         round_no: u64,
     },

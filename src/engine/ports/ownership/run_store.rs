@@ -9,11 +9,11 @@ use crate::ports::StoreError;
 use crate::ports::handling::data_log::DataLogLine;
 use crate::ports::tasks::results::Segment;
 use windrow_core::capacity::Rank;
-use windrow_core::execution::{Reach, Shared};
+use windrow_core::execution::{Horizon, Shared};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::stretches::Stretches;
-use windrow_core::items::verdict::{ItemTrouble, Outage, ParkedItem, SideRecord};
+use windrow_core::items::verdict::{FailingItem, Outage, ParkedItem, SideRecord};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::{Directives, Pause, Share, Slow};
 use windrow_core::task::ShardRange;
@@ -142,7 +142,7 @@ pub struct ClaimedShard {
     /// Saved high-water mark: one past the highest index dispatched.
     pub high_water: ItemIndex,
     /// Dispatch horizon: fresh items may be sent up to it under this claim, and may have been sent before it.
-    pub reach: Reach,
+    pub horizon: Horizon,
     /// Saved counters of the range; `in_flight` is 0, and so is `excluded`, which lies outside of the range.
     pub counters: Counters,
     /// Bytes of the checkpoint, empty before the first one.
@@ -157,7 +157,7 @@ pub struct ClaimedShard {
     /// Set if the handler was down in the run before.
     pub outage: Option<Outage>,
     /// Unsettled items in the window that failed before: their attempts survive.
-    pub retrying: Vec<ItemTrouble>,
+    pub retrying: Vec<FailingItem>,
     /// Number of its results.
     pub results_kept: u64,
     /// Last owner, if it left the shard before it was done and that is recorded.
@@ -177,7 +177,7 @@ impl ClaimedShard {
     /// Returns the largest number of items that were sent without being saved as settled: they may be called again.
     pub fn may_repeat(&self) -> u64 {
         let end = self.finish_at.unwrap_or(self.range.end);
-        let left = self.reach.may_have_left.max(self.high_water).min(end);
+        let left = self.horizon.may_have_left.max(self.high_water).min(end);
         (left.0.saturating_sub(self.range.start.0)).saturating_sub(self.counters.settled())
     }
 }
@@ -223,7 +223,7 @@ pub struct ShardCheckpoint {
     pub high_water: ItemIndex,
     /// Dispatch horizon: fresh items may be sent below it until the next checkpoint. For a run that ends, everything
     /// that may have been sent lies below it.
-    pub reach: ItemIndex,
+    pub horizon: ItemIndex,
     /// Counters of the shard's range. `in_flight` and `excluded` are not stored: the first is unsaved by nature, the
     /// second follows from `finish_at`.
     pub counters: Counters,

@@ -35,7 +35,7 @@ pub struct RecordedItem {
     pub state: RecordedState,
     /// Number of attempts made.
     pub attempts: u32,
-    /// Attempts that count against the item; see [`windrow_core::items::verdict::ItemTrouble::charged`].
+    /// Attempts that count against the item; see [`windrow_core::items::verdict::FailingItem::charged`].
     pub charged: u32,
     /// True if it failed for good, and nothing showed that the handler failed for it alone.
     pub is_unconfirmed: bool,

@@ -17,8 +17,8 @@ pub struct SavedWindow {
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
     /// Dispatch horizon: everything sent since lies below it, even if it was never saved; see
-    /// [`windrow_core::execution::Reach`].
-    pub reach: ItemIndex,
+    /// [`windrow_core::execution::Horizon`].
+    pub horizon: ItemIndex,
     /// Checkpoint as `core::checkpoint` writes it; empty before the first.
     pub blob: Vec<u8>,
 }

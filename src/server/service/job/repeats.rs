@@ -73,7 +73,7 @@ pub async fn may_repeat(reports: &dyn ReportStore, task: &TaskView) -> Result<Op
     let windows = reports.saved_windows(task.id).await?;
     let most = windows
         .iter()
-        .map(|window| open_below(task, window, window.reach))
+        .map(|window| open_below(task, window, window.horizon))
         .sum();
     let saved: u64 = windows
         .iter()

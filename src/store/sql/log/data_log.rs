@@ -9,7 +9,7 @@ use crate::sql::log::expire;
 use crate::sql::log::search;
 use crate::sql::{Fetch, Run, Store, Transaction, damaged, locks, settled, words};
 use windrow_core::ids::{CheckpointSeq, ItemIndex, ShardId, TaskId, WallMs};
-use windrow_core::items::verdict::ItemTrouble;
+use windrow_core::items::verdict::FailingItem;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::data_log::{
     DataLog, DataLogLine, DropReason, LogOrigin, LogPage, LogQuery, LogRetention, NumberedLine,
@@ -136,12 +136,12 @@ fn fitting(lines: &[DataLogLine]) -> usize {
 pub(crate) async fn note_failed(
     transaction: &Transaction,
     shard: ShardId,
-    failed: &[&ItemTrouble],
+    failed: &[&FailingItem],
 ) -> Result<(), StoreError> {
     for chunk in failed.chunks(ROWS_PER_STATEMENT) {
         let rows = chunk
             .iter()
-            .map(|trouble| row(&DataLogLine::failed(shard, trouble)));
+            .map(|retrying| row(&DataLogLine::failed(shard, retrying)));
         data_log::Entity::insert_many(rows).run(transaction).await?;
     }
     Ok(())

@@ -11,7 +11,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 use crate::sql::entity::failure_group;
 use crate::sql::{Fetch, Run, Transaction};
 use windrow_core::ids::{ItemIndex, TaskId};
-use windrow_core::items::verdict::ItemTrouble;
+use windrow_core::items::verdict::FailingItem;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
 
@@ -22,7 +22,7 @@ pub(crate) type Places = HashMap<ItemIndex, (String, u64)>;
 pub(crate) async fn count(
     transaction: &Transaction,
     task: TaskId,
-    failed: &[&ItemTrouble],
+    failed: &[&FailingItem],
 ) -> Result<Places, StoreError> {
     let mut places = Places::new();
     if failed.is_empty() {
@@ -33,16 +33,16 @@ pub(crate) async fn count(
     let mut groups: BTreeMap<String, failure_group::Model> =
         rows.into_iter().map(|row| (row.code.clone(), row)).collect();
     let mut changed = HashSet::new();
-    for trouble in failed {
-        let code = group_code(&groups, code_of(trouble));
+    for retrying in failed {
+        let code = group_code(&groups, code_of(retrying));
         let group = groups
             .entry(code.clone())
-            .or_insert_with(|| new_group(task, &code, trouble));
-        places.insert(trouble.index, (code.clone(), group.n.cast_unsigned()));
+            .or_insert_with(|| new_group(task, &code, retrying));
+        places.insert(retrying.index, (code.clone(), group.n.cast_unsigned()));
         group.n += 1;
-        group.unconfirmed += i64::from(trouble.is_unconfirmed);
-        group.first_at = group.first_at.min(trouble.at.0);
-        group.last_at = group.last_at.max(trouble.at.0);
+        group.unconfirmed += i64::from(retrying.is_unconfirmed);
+        group.first_at = group.first_at.min(retrying.at.0);
+        group.last_at = group.last_at.max(retrying.at.0);
         changed.insert(code);
     }
     let rows = groups.into_values().filter(|group| changed.contains(&group.code));
@@ -55,8 +55,8 @@ pub(crate) async fn count(
 }
 
 /// Returns the code of a failed item; one without a recorded failure has no code of its own.
-fn code_of(trouble: &ItemTrouble) -> &str {
-    trouble
+fn code_of(retrying: &FailingItem) -> &str {
+    retrying
         .failure
         .as_ref()
         .map_or(FAILURE_CODE_OTHER, |failure| &failure.code)
@@ -72,15 +72,15 @@ fn group_code(groups: &BTreeMap<String, failure_group::Model>, code: &str) -> St
     }
 }
 
-fn new_group(task: TaskId, code: &str, trouble: &ItemTrouble) -> failure_group::Model {
+fn new_group(task: TaskId, code: &str, retrying: &FailingItem) -> failure_group::Model {
     failure_group::Model {
         task_id: task.0,
         code: code.to_owned(),
         n: 0,
-        first_at: trouble.at.0,
-        last_at: trouble.at.0,
-        example_idx: trouble.index.0.cast_signed(),
-        example: trouble
+        first_at: retrying.at.0,
+        last_at: retrying.at.0,
+        example_idx: retrying.index.0.cast_signed(),
+        example: retrying
             .failure
             .as_ref()
             .map_or_else(String::new, |failure| failure.message.clone()),

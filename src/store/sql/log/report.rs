@@ -25,7 +25,7 @@ struct Saved {
     shard_no: i32,
     watermark: i64,
     high_water: i64,
-    reach: i64,
+    horizon: i64,
     ckpt_blob: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ impl ReportStore for Store {
             },
             watermark: ItemIndex(row.watermark.cast_unsigned()),
             high_water: ItemIndex(row.high_water.cast_unsigned()),
-            reach: ItemIndex(row.reach.max(row.high_water).cast_unsigned()),
+            horizon: ItemIndex(row.horizon.max(row.high_water).cast_unsigned()),
             blob: row.ckpt_blob,
         };
         Ok(rows.into_iter().map(saved).collect())

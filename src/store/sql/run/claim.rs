@@ -10,7 +10,7 @@ use crate::sql::run::items;
 use crate::sql::task::life::Held;
 use crate::sql::{Fetch, Run, Store, Transaction, locks, words};
 use windrow_core::checkpoint;
-use windrow_core::execution::{REACH_OF_CLAIM, Reach};
+use windrow_core::execution::{HORIZON_OF_CLAIM, Horizon};
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
 use windrow_core::task::ShardRange;
 use windrow_core::task::lifecycle::{Desired, ShardState};
@@ -95,7 +95,7 @@ pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
     let moved = Expr::col(C::Watermark)
         .gt(Expr::col(C::LastClaimLw))
         .or(Expr::col(C::CircuitSince).is_not_null());
-    let reach = Expr::col(C::HighWater).add(REACH_OF_CLAIM.cast_signed());
+    let horizon = Expr::col(C::HighWater).add(HORIZON_OF_CLAIM.cast_signed());
     let timely = Condition::any()
         .add(C::NotBefore.lte(request.now.0))
         .add(C::Desired.is_in(ENDING.map(Desired::as_str)));
@@ -108,12 +108,12 @@ pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
                 .into(),
         )
         .col_expr(C::LastClaimLw, Expr::col(C::Watermark))
-        // Before `reach`, for the same reason.
+        // Before `horizon`, for the same reason.
         .col_expr(
-            C::ReachBefore,
-            greatest(Expr::col(C::Reach), Expr::col(C::HighWater)),
+            C::HorizonBefore,
+            greatest(Expr::col(C::Horizon), Expr::col(C::HighWater)),
         )
-        .col_expr(C::Reach, greatest(Expr::col(C::Reach), reach))
+        .col_expr(C::Horizon, greatest(Expr::col(C::Horizon), horizon))
         .col_expr(C::Epoch, epoch.into())
         .col_expr(C::ClaimId, Expr::value(words::claim_text(request.claim)))
         .col_expr(C::SessionId, Expr::value(words::session_text(request.session)))
@@ -191,9 +191,9 @@ pub(crate) fn claimed(
         desired: words::desired(&row.desired)?,
         watermark: index(row.watermark),
         high_water: index(row.high_water),
-        reach: Reach {
-            may_leave: index(row.reach),
-            may_have_left: index(row.reach_before),
+        horizon: Horizon {
+            may_leave: index(row.horizon),
+            may_have_left: index(row.horizon_before),
         },
         counters: words::counters(row),
         blob,
@@ -203,7 +203,7 @@ pub(crate) fn claimed(
         outage: words::outage(row),
         retrying: retrying
             .into_iter()
-            .map(items::trouble)
+            .map(items::retrying)
             .collect::<Result<_, _>>()?,
         results_kept: row.results.cast_unsigned(),
         left_by,

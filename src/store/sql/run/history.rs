@@ -199,7 +199,7 @@ pub(crate) fn told(
 
 /// Returns the maximum number of items that a shard dispatched without saving them as settled.
 fn may_repeat(row: &shard_head::Model) -> u64 {
-    let left = row.reach.max(row.high_water).min(row.end_index) - row.first_index;
+    let left = row.horizon.max(row.high_water).min(row.end_index) - row.first_index;
     let settled = row.succeeded + row.skipped + row.failed;
     u64::try_from(left - settled).unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use crate::sql::log::data_log;
 use crate::sql::log::failure_groups::{self, Places};
 use crate::sql::{Pluck, Run, Transaction, damaged, words};
 use windrow_core::ids::{ItemIndex, WallMs};
-use windrow_core::items::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
+use windrow_core::items::verdict::{AttemptNote, FailingItem, Failure, SideRecord};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
 
@@ -41,10 +41,10 @@ pub(crate) async fn apply(transaction: &Transaction, checkpoint: &ShardCheckpoin
     let cleared: Vec<i64> = cleared.map(|(index, _)| index.0.cast_signed()).collect();
     delete(transaction, checkpoint, &cleared).await?;
     let failed = last.values().filter_map(|record| match record {
-        SideRecord::Failed(trouble) => Some(trouble),
+        SideRecord::Failed(retrying) => Some(retrying),
         _ => None,
     });
-    let failed: Vec<&ItemTrouble> = failed.collect();
+    let failed: Vec<&FailingItem> = failed.collect();
     let places = failure_groups::count(transaction, checkpoint.shard.task, &failed).await?;
     let rows = last
         .values()
@@ -93,33 +93,33 @@ fn row(
     record: &SideRecord,
     places: &Places,
 ) -> Result<Option<item::ActiveModel>, StoreError> {
-    let (state, trouble, due_at) = match record {
-        SideRecord::Retrying(trouble) => (RETRYING, trouble, 0),
-        SideRecord::Parked { trouble, due_at } => (PARKED, trouble, due_at.0),
-        SideRecord::Failed(trouble) => (FAILED, trouble, 0),
+    let (state, retrying, due_at) = match record {
+        SideRecord::Retrying(retrying) => (RETRYING, retrying, 0),
+        SideRecord::Parked { retrying, due_at } => (PARKED, retrying, due_at.0),
+        SideRecord::Failed(retrying) => (FAILED, retrying, 0),
         SideRecord::Cleared(_) => return Ok(None),
     };
-    let failure = trouble.failure.as_ref();
-    let place = places.get(&trouble.index);
+    let failure = retrying.failure.as_ref();
+    let place = places.get(&retrying.index);
     Ok(Some(item::ActiveModel {
         task_id: Set(checkpoint.shard.task.0),
-        idx: Set(trouble.index.0.cast_signed()),
+        idx: Set(retrying.index.0.cast_signed()),
         shard_no: Set(words::shard_no(checkpoint.shard)),
         state: Set(state.to_owned()),
-        attempts: Set(trouble.attempts.cast_signed()),
+        attempts: Set(retrying.attempts.cast_signed()),
         due_at: Set(due_at),
         code: Set(failure.map(|failure| failure.code.clone().into_owned())),
         message: Set(failure.map(|failure| failure.message.clone())),
         output: Set(failure.and_then(|failure| failure.output.clone())),
         epoch: Set(checkpoint.epoch.0.cast_signed()),
-        first_at: Set(trouble.at.0),
-        last_at: Set(trouble.at.0),
-        history: Set(history_text(&trouble.history)?),
+        first_at: Set(retrying.at.0),
+        last_at: Set(retrying.at.0),
+        history: Set(history_text(&retrying.history)?),
         grp: Set(place.map(|(group, _)| group.clone())),
         grp_no: Set(place.map(|(_, number)| number.cast_signed())),
-        charged: Set(Some(i64::from(trouble.charged))),
-        unconfirmed: Set(trouble.is_unconfirmed.then_some(1)),
-        others_answered: Set((state == FAILED).then_some(trouble.others_answered.cast_signed())),
+        charged: Set(Some(i64::from(retrying.charged))),
+        unconfirmed: Set(retrying.is_unconfirmed.then_some(1)),
+        others_answered: Set((state == FAILED).then_some(retrying.others_answered.cast_signed())),
     }))
 }
 
@@ -157,10 +157,10 @@ async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Resu
 }
 
 /// Converts a row to the item with its failure.
-pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
+pub(crate) fn retrying(row: item::Model) -> Result<FailingItem, StoreError> {
     let charged = charged(&row);
     let (message, output) = (row.message.unwrap_or_default(), row.output);
-    Ok(ItemTrouble {
+    Ok(FailingItem {
         index: ItemIndex(row.idx.cast_unsigned()),
         attempts: row.attempts.cast_unsigned(),
         charged,

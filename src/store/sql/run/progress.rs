@@ -97,7 +97,7 @@ async fn upsert(transaction: &Transaction, rows: Vec<shard::ActiveModel>) -> Res
         .update_columns([
             C::Watermark,
             C::HighWater,
-            C::Reach,
+            C::Horizon,
             C::EndIndex,
             C::Succeeded,
             C::Skipped,
@@ -136,7 +136,7 @@ fn written(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> shard::Acti
         desired: Set(row.desired.clone()),
         watermark: Set(checkpoint.watermark.0.cast_signed()),
         high_water: Set(high_water),
-        reach: Set(checkpoint.reach.0.cast_signed()),
+        horizon: Set(checkpoint.horizon.0.cast_signed()),
         end_index: Set(end_index(checkpoint, row, high_water)),
         succeeded: Set(counters.succeeded.cast_signed()),
         skipped: Set(counters.skipped.cast_signed()),

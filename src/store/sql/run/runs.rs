@@ -16,7 +16,7 @@ use crate::sql::task::spec;
 use crate::sql::{Fetch, Reply, Store, words};
 use windrow_core::execution::Shared;
 use windrow_core::ids::{ClaimId, Epoch, ItemCount, ItemIndex, ShardId, WallMs};
-use windrow_core::items::verdict::{ItemTrouble, ParkedItem};
+use windrow_core::items::verdict::{FailingItem, ParkedItem};
 use windrow_core::shards::Share;
 use windrow_core::task::ShardRange;
 use windrow_core::task::lifecycle::ShardState;
@@ -122,7 +122,7 @@ fn parked(shard: ShardId) -> sea_orm::Select<item::Entity> {
 
 fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
     let due_at = WallMs(row.due_at);
-    let ItemTrouble {
+    let FailingItem {
         index,
         attempts,
         charged,
@@ -130,7 +130,7 @@ fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
         at,
         history,
         ..
-    } = items::trouble(row)?;
+    } = items::retrying(row)?;
     Ok(ParkedItem {
         index,
         attempts,

@@ -122,15 +122,15 @@ async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<Ro
     let bounds = found.into_values().next().unwrap_or_default();
     let sessions = live_sessions(transaction, name).await?;
     let rows = rows(transaction, name, &sessions).await?;
-    let Some((row, dealt)) = settle(&bounds, &rows, round) else {
+    let Some((row, allocated)) = settle(&bounds, &rows, round) else {
         return Ok(RoundOutcome::Late);
     };
     if !rows.contains(&row) {
         write(transaction, name, &row).await?;
     }
-    Ok(RoundOutcome::Dealt {
+    Ok(RoundOutcome::Allocated {
         bounds,
-        dealt,
+        allocated,
         round_no,
     })
 }

@@ -324,7 +324,7 @@ pub(crate) fn shard_life(row: &shard_head::Model) -> Result<ShardLife, StoreErro
         run: RunNo(row.run_no.cast_unsigned()),
         watermark: words::index(row.watermark),
         high_water: words::index(row.high_water),
-        reach: words::index(row.reach),
+        horizon: words::index(row.horizon),
         counters: words::counters(row),
         recoveries: row.recoveries.cast_unsigned(),
         claimed_at: Some(row.last_claim_lw).filter(|at| *at >= 0).map(words::index),
@@ -348,7 +348,7 @@ fn columns(shard: &ShardLife, control_rev: u64) -> shard::ActiveModel {
         session_id: Set(shard.session.map(words::session_text)),
         watermark: index(shard.watermark),
         high_water: index(shard.high_water),
-        reach: index(shard.reach),
+        horizon: index(shard.horizon),
         recoveries: Set(shard.recoveries.cast_signed()),
         last_claim_lw: Set(shard.claimed_at.map_or(-1, |at| at.0.cast_signed())),
         not_before: Set(shard.not_before.0),
@@ -364,7 +364,7 @@ pub(crate) fn new_shard(task: i64, life: &ShardLife, control_rev: u64, now: Wall
     shard::ActiveModel {
         task_id: Set(task),
         shard_no: Set(life.no.cast_signed()),
-        reach_before: Set(life.first.0.cast_signed()),
+        horizon_before: Set(life.first.0.cast_signed()),
         results: Set(0),
         ckpt_blob: Set(Vec::new()),
         created_at: Set(now.0),
@@ -430,7 +430,7 @@ fn changes(before: &Life, after: &Life) -> Vec<(shard::ActiveModel, Vec<i32>)> {
         }
         // A recreated shard never ran: the items that an earlier run may have sent end where it begins.
         if let Set(first) = is.first_index {
-            is.reach_before = Set(first);
+            is.horizon_before = Set(first);
         }
         if !is.is_changed() {
             continue;

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::{Exchanged, Guarded, RunCell, Superseded};
 use crate::actors::executor::lane_reply::Said;
-use crate::actors::membership::pots::{LimitSlot, Pots};
+use crate::actors::membership::local_buckets::{LimitSlot, LocalBuckets};
 use crate::actors::membership::session::Life;
 use crate::ports::clock::Clock;
 use crate::ports::sources::provision::LimitOf;
@@ -15,7 +15,7 @@ use windrow_core::execution::{Effects, Event, Now, Reports};
 use windrow_core::ids::{Generation, Moment};
 use windrow_core::limit::joint::Joint;
 use windrow_core::limit::key::JOINED_MAX;
-use windrow_core::limit::pot::Used;
+use windrow_core::limit::local_bucket::Used;
 use windrow_core::settings::RateLimit;
 
 /// Value of `held_by` before any limit has held the run back.
@@ -32,7 +32,7 @@ pub(crate) struct LimitSlots {
 impl LimitSlots {
     /// Takes a slot under each of the limits.
     pub(crate) fn join(
-        pots: &Pots,
+        local_buckets: &LocalBuckets,
         (life, limits): (&Life, &[LimitOf]),
         settings: (RateLimit, u32),
         clock: &Arc<dyn Clock>,
@@ -43,7 +43,7 @@ impl LimitSlots {
             "a run is under {} limits",
             limits.len()
         );
-        let join = |limit: &LimitOf| pots.join((life, limit), settings, clock, wake.clone());
+        let join = |limit: &LimitOf| local_buckets.join((life, limit), settings, clock, wake.clone());
         let mut slots: Vec<LimitSlot> = limits.iter().map(join).collect();
         slots.sort_by(|one, other| one.key().cmp(other.key()));
         LimitSlots {

@@ -17,7 +17,7 @@ use super::types::{Phase, Restored};
 use crate::ids::{INDEX_MAX, ItemIndex};
 
 /// Number of items beyond the saved high water that may be sent under a claim alone.
-pub const REACH_OF_CLAIM: u64 = 100;
+pub const HORIZON_OF_CLAIM: u64 = 100;
 /// Horizon of a run without a rate, as a multiple of the distance between its last two drafts.
 const AHEAD_OF_DRAFTS: u64 = 16;
 /// Same for a run with a rate whose checkpoints are far apart: half of the horizon must not come before the next one.
@@ -27,17 +27,17 @@ const AHEAD_OF_PACE: Duration = Duration::from_secs(15);
 
 /// Dispatch horizon of fresh items, for this run and for earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reach {
+pub struct Horizon {
     /// Fresh items of this run are sent only below it.
     pub may_leave: ItemIndex,
     /// Everything that earlier runs may have sent lies below it.
     pub may_have_left: ItemIndex,
 }
 
-impl Default for Reach {
+impl Default for Horizon {
     /// Unbounded, for a run whose progress is not kept.
-    fn default() -> Reach {
-        Reach {
+    fn default() -> Horizon {
+        Horizon {
             may_leave: ItemIndex(u64::MAX),
             may_have_left: ItemIndex(0),
         }
@@ -46,7 +46,7 @@ impl Default for Reach {
 
 #[derive(Debug)]
 pub(super) struct Ahead {
-    stored: Reach,
+    stored: Horizon,
     /// High water of the last draft.
     drafted_high: ItemIndex,
     /// High water at which a checkpoint is due.
@@ -55,7 +55,7 @@ pub(super) struct Ahead {
 
 impl Ahead {
     pub(super) fn new(restored: &Restored, low: ItemIndex) -> Ahead {
-        let (stored, high) = (restored.reach, restored.high_water.max(low));
+        let (stored, high) = (restored.horizon, restored.high_water.max(low));
         Ahead {
             stored,
             drafted_high: high,
@@ -63,8 +63,8 @@ impl Ahead {
         }
     }
 
-    pub(super) fn on_stored(&mut self, reach: ItemIndex) {
-        self.stored.may_leave = reach;
+    pub(super) fn on_stored(&mut self, horizon: ItemIndex) {
+        self.stored.may_leave = horizon;
     }
 
     /// Accounts for a high water raised by items that were never sent.
@@ -81,14 +81,14 @@ impl Ahead {
 impl Execution {
     /// True if half of what may be sent before the next checkpoint was sent.
     #[inline]
-    pub(super) fn is_reach_due(&self) -> bool {
+    pub(super) fn is_horizon_due(&self) -> bool {
         self.items.high >= self.items.ahead.due_at
             && (self.items.ahead.stored.may_leave < self.items.end || self.items.supply.is_open())
             && self.phase == Phase::Running
     }
 
     /// Returns the horizon for a draft; if the run sends nothing more, the bound on what may have been sent.
-    pub(super) fn draft_reach(&mut self) -> ItemIndex {
+    pub(super) fn draft_horizon(&mut self) -> ItemIndex {
         if self.phase != Phase::Running {
             return self.items.lowest_end();
         }
@@ -99,13 +99,13 @@ impl Execution {
         };
         let ahead = by_speed
             .max(u64::from(self.settings.limits.concurrency))
-            .max(REACH_OF_CLAIM);
+            .max(HORIZON_OF_CLAIM);
         let end = self.items.farthest_end();
-        let reach = self.items.high.plus(ahead).min(end);
-        let reach = reach.max(self.items.ahead.stored.may_leave.min(end));
+        let horizon = self.items.high.plus(ahead).min(end);
+        let horizon = horizon.max(self.items.ahead.stored.may_leave.min(end));
         self.items.ahead.drafted_high = self.items.high;
-        self.items.ahead.due_at = half_way(self.items.high, reach);
-        reach.max(self.items.lowest_end())
+        self.items.ahead.due_at = half_way(self.items.high, horizon);
+        horizon.max(self.items.lowest_end())
     }
 }
 

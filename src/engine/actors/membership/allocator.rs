@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use windrow_words::engine as say;
 
-use crate::actors::membership::pots::SharedPot;
+use crate::actors::membership::local_buckets::SharedPot;
 use crate::actors::membership::session::Life;
 use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::in_time;
@@ -17,9 +17,9 @@ use crate::ports::StoreError;
 use crate::ports::ownership::limit_store::RoundOutcome;
 use windrow_core::ids::Moment;
 use windrow_core::limit::Part;
-use windrow_core::limit::pot::Pot;
-use windrow_core::limit::round::{Dealt, Round};
-use windrow_core::limit::turn::Turn;
+use windrow_core::limit::local_bucket::LocalBucket;
+use windrow_core::limit::rotation::Rotation;
+use windrow_core::limit::round::{Allocated, Round};
 use windrow_core::pace::STALE_AFTER;
 
 /// Interval between allocations of a session: a change of demand is followed in two or three of them.
@@ -31,7 +31,7 @@ const DEAL_REST: Duration = Duration::from_millis(100);
 #[derive(Default)]
 struct Book {
     has_played: bool,
-    turn: Turn,
+    rotation: Rotation,
     /// Highest number of a round so far.
     round_no: u64,
     /// Upper bound on the share until this moment, set when the database has lost rounds.
@@ -40,12 +40,12 @@ struct Book {
 
 /// Values that a round was played with.
 struct Play {
-    pot: Arc<SharedPot>,
+    local_bucket: Arc<SharedPot>,
     uses: Part,
     leaves: bool,
 }
 
-struct Dealer<'a> {
+struct Allocator<'a> {
     node: &'a NodeContext,
     life: &'a Life,
     books: BTreeMap<String, Book>,
@@ -54,62 +54,67 @@ struct Dealer<'a> {
 
 /// Allocates until the session is fenced.
 pub(crate) async fn deal_on(node: &NodeContext, life: &Life) {
-    let mut dealer = Dealer {
+    let mut allocator = Allocator {
         node,
         life,
         books: BTreeMap::new(),
         fails: false,
     };
     while !life.trust.is_fenced() {
-        if node.pots.of(life.id).is_empty() {
-            node.pots.hurried().await;
+        if node.local_buckets.of(life.id).is_empty() {
+            node.local_buckets.hurried().await;
             continue;
         }
-        let is_urgent = dealer.deal().await;
+        let is_urgent = allocator.allocate().await;
         if is_urgent {
             // Items taken from a share before it shrank have been sent by then, or come back.
             tokio::time::sleep(STALE_AFTER * 2).await;
             continue;
         }
         tokio::time::sleep(DEAL_REST).await;
-        tokio::time::timeout(DEAL_EVERY - DEAL_REST, node.pots.hurried())
+        tokio::time::timeout(DEAL_EVERY - DEAL_REST, node.local_buckets.hurried())
             .await
             .ok();
     }
 }
 
-impl Dealer<'_> {
+impl Allocator<'_> {
     /// Plays one round of each limit. Returns true if something was given up that others may wait for.
-    async fn deal(&mut self) -> bool {
-        let pots = self.node.pots.of(self.life.id);
+    async fn allocate(&mut self) -> bool {
+        let local_buckets = self.node.local_buckets.of(self.life.id);
         let patience = self.node.times.lease_ttl / 3;
-        let dealt = in_time(patience, say::the_store(), self.play(pots)).await;
-        let failed = dealt.is_err();
-        if let Err(error) = &dealt
+        let allocated = in_time(patience, say::the_store(), self.play(local_buckets)).await;
+        let failed = allocated.is_err();
+        if let Err(error) = &allocated
             && !self.fails
         {
             tracing::warn!(%error, "shared limits not allocated; shares stay as they are");
         }
         self.fails = failed;
-        dealt.unwrap_or(false)
+        allocated.unwrap_or(false)
     }
 
-    async fn play(&mut self, pots: Vec<Arc<SharedPot>>) -> Result<bool, StoreError> {
-        self.look_for_limits(&pots).await?;
+    async fn play(&mut self, local_buckets: Vec<Arc<SharedPot>>) -> Result<bool, StoreError> {
+        self.look_for_limits(&local_buckets).await?;
         let (mut plays, mut rounds) = (Vec::new(), Vec::new());
-        for pot in pots {
-            let leaves = pot.look(Pot::is_empty);
-            let has_played = self.books.get(&pot.name).is_some_and(|book| book.has_played);
-            if leaves && !has_played && !pot.is_limited() {
-                self.node.pots.remove_empty(self.life.id, &pot.name);
-            } else if pot.is_limited() || leaves {
-                let round = self.round(&pot, leaves);
+        for local_bucket in local_buckets {
+            let leaves = local_bucket.look(LocalBucket::is_empty);
+            let has_played = self
+                .books
+                .get(&local_bucket.name)
+                .is_some_and(|book| book.has_played);
+            if leaves && !has_played && !local_bucket.is_limited() {
+                self.node
+                    .local_buckets
+                    .remove_empty(self.life.id, &local_bucket.name);
+            } else if local_bucket.is_limited() || leaves {
+                let round = self.round(&local_bucket, leaves);
                 plays.push(Play {
                     uses: round.uses,
                     leaves,
-                    pot: pot.clone(),
+                    local_bucket: local_bucket.clone(),
                 });
-                rounds.push((pot.name.clone(), round));
+                rounds.push((local_bucket.name.clone(), round));
             }
         }
         if rounds.is_empty() {
@@ -122,33 +127,40 @@ impl Dealer<'_> {
     }
 
     /// Checks limits that limited nothing before. If one does now, nothing is sent until this node has a share.
-    async fn look_for_limits(&self, pots: &[Arc<SharedPot>]) -> Result<(), StoreError> {
-        let free: BTreeSet<String> = pots
+    async fn look_for_limits(&self, local_buckets: &[Arc<SharedPot>]) -> Result<(), StoreError> {
+        let free: BTreeSet<String> = local_buckets
             .iter()
-            .filter(|pot| !pot.is_limited())
-            .map(|pot| pot.name.clone())
+            .filter(|local_bucket| !local_bucket.is_limited())
+            .map(|local_bucket| local_bucket.name.clone())
             .collect();
         if free.is_empty() {
             return Ok(());
         }
         let found = self.node.limits.bounds(&free).await?;
-        for pot in pots.iter().filter(|pot| found.contains_key(&pot.name)) {
-            pot.apply(Part::NONE, true, self.node.clock.now());
+        for local_bucket in local_buckets
+            .iter()
+            .filter(|local_bucket| found.contains_key(&local_bucket.name))
+        {
+            local_bucket.apply(Part::NONE, true, self.node.clock.now());
         }
         Ok(())
     }
 
-    fn round(&mut self, pot: &SharedPot, leaves: bool) -> Round {
+    fn round(&mut self, local_bucket: &SharedPot, leaves: bool) -> Round {
         let now = self.node.clock.now();
-        let demand = pot.demand(now);
-        let book = self.books.entry(pot.name.clone()).or_default();
+        let demand = local_bucket.demand(now);
+        let book = self.books.entry(local_bucket.name.clone()).or_default();
         book.has_played = true;
-        let sent = pot.look(Pot::sent);
+        let sent = local_bucket.look(LocalBucket::sent);
         Round {
             session: self.life.id,
-            seq: self.node.pots.next_round(),
-            uses: if leaves { Part::NONE } else { pot.look(Pot::uses) },
-            yields: book.turn.is_over(sent, demand.batch, now),
+            seq: self.node.local_buckets.next_round(),
+            uses: if leaves {
+                Part::NONE
+            } else {
+                local_bucket.look(LocalBucket::uses)
+            },
+            yields: book.rotation.is_over(sent, demand.batch, now),
             demand,
             leaves,
         }
@@ -156,32 +168,44 @@ impl Dealer<'_> {
 
     fn on_played(&mut self, play: &Play, played: RoundOutcome) -> bool {
         let now = self.node.clock.now();
-        let Play { pot, uses, leaves } = play;
-        let Some(book) = self.books.get_mut(&pot.name) else {
+        let Play {
+            local_bucket,
+            uses,
+            leaves,
+        } = play;
+        let Some(book) = self.books.get_mut(&local_bucket.name) else {
             return false;
         };
         match played {
             RoundOutcome::Late => false,
             RoundOutcome::Fenced => {
-                pot.apply(Part::NONE, true, now);
+                local_bucket.apply(Part::NONE, true, now);
                 false
             }
-            RoundOutcome::Dealt { dealt, .. } if *leaves => {
-                book.has_played = dealt.held != Part::NONE;
-                self.node.pots.remove_empty(self.life.id, &pot.name);
+            RoundOutcome::Allocated { allocated, .. } if *leaves => {
+                book.has_played = allocated.held != Part::NONE;
+                self.node
+                    .local_buckets
+                    .remove_empty(self.life.id, &local_bucket.name);
                 false
             }
-            RoundOutcome::Dealt {
+            RoundOutcome::Allocated {
                 bounds,
-                dealt,
+                allocated,
                 round_no,
             } => {
                 let lasts = self.node.times.lease_ttl;
-                let part = book.usable(&dealt, (round_no, pot.look(Pot::part)), now, lasts);
-                book.turn.on_part(part, pot.look(Pot::sent), now);
-                pot.apply(part, bounds.is_limited(), now);
+                let part = book.usable(
+                    &allocated,
+                    (round_no, local_bucket.look(LocalBucket::part)),
+                    now,
+                    lasts,
+                );
+                book.rotation
+                    .on_part(part, local_bucket.look(LocalBucket::sent), now);
+                local_bucket.apply(part, bounds.is_limited(), now);
                 // Calls in flight free their share as they end; until then another round brings nothing new.
-                dealt.gives_up() && pot.look(Pot::uses) != *uses
+                allocated.gives_up() && local_bucket.look(LocalBucket::uses) != *uses
             }
         }
     }
@@ -190,8 +214,14 @@ impl Dealer<'_> {
 impl Book {
     /// Returns the usable share. A falling round number shows a database that lost what it had acknowledged: others
     /// may have been given what is used here, so for a while only the lesser of both is used.
-    fn usable(&mut self, dealt: &Dealt, (round_no, part): (u64, Part), now: Moment, lasts: Duration) -> Part {
-        let usable = dealt.usable();
+    fn usable(
+        &mut self,
+        allocated: &Allocated,
+        (round_no, part): (u64, Part),
+        now: Moment,
+        lasts: Duration,
+    ) -> Part {
+        let usable = allocated.usable();
         if round_no < self.round_no {
             self.careful = Some((now.plus(lasts), part.min(usable)));
         }

@@ -58,7 +58,7 @@ impl Used {
 
 /// Local bucket of a node for one limit.
 #[derive(Clone, Debug)]
-pub struct Pot {
+pub struct LocalBucket {
     part: Part,
     bucket: Bucket,
     runs: BTreeMap<SlotNo, Slot>,
@@ -67,12 +67,12 @@ pub struct Pot {
     collected_at: Moment,
 }
 
-impl Pot {
+impl LocalBucket {
     /// Creates a local bucket with this share and no runs. Items that would be dispatched later than `stale` after
     /// their reservation come back instead.
-    pub fn new(part: Part, stale: Duration, now: Moment) -> Pot {
+    pub fn new(part: Part, stale: Duration, now: Moment) -> LocalBucket {
         let bucket = Bucket::new(stale, now);
-        let mut pot = Pot {
+        let mut local_bucket = LocalBucket {
             part: Part::NONE,
             bucket,
             runs: BTreeMap::new(),
@@ -80,8 +80,8 @@ impl Pot {
             sent: 0,
             collected_at: now,
         };
-        pot.apply(part, now);
-        pot
+        local_bucket.apply(part, now);
+        local_bucket
     }
 
     /// Adds a run with an optional rate of its own (in the unit of [`Part::rate`]).

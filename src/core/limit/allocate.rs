@@ -6,7 +6,7 @@
 //! - Every run gets what it asks for, or as much as any other run: one level for all.
 //! - Capacity that nobody asks for is spread over the sessions, so that new demand finds some there.
 //! - Capacity that can't be divided goes whole to a few: the sessions queue by their seats, those at the front that
-//!   fit together get a share, and a session that has had its rotation goes to the end (`turn`). There is no minimum
+//!   fit together get a share, and a session that has had its rotation goes to the end (`rotation`). There is no minimum
 //!   share.
 
 use super::demand::{Demand, Wishes};
@@ -25,7 +25,7 @@ pub struct Claim<'a> {
 }
 
 /// Returns the shares of all claims, in their order. Those that wait for their rotation get nothing.
-pub fn deal(bounds: &Bounds, claims: &[Claim<'_>]) -> Vec<Part> {
+pub fn allocate(bounds: &Bounds, claims: &[Claim<'_>]) -> Vec<Part> {
     let batch_max = claims.iter().map(|claim| claim.demand.batch).max().unwrap_or(1);
     let whole = bounds.whole(batch_max);
     let mut line: Vec<usize> = (0..claims.len()).collect();
@@ -38,9 +38,9 @@ pub fn deal(bounds: &Bounds, claims: &[Claim<'_>]) -> Vec<Part> {
             break;
         }
     }
-    let dealt = divide(whole, &seated);
+    let allocated = divide(whole, &seated);
     let mut parts = vec![none_of(whole); claims.len()];
-    for (at, part) in line.into_iter().zip(dealt) {
+    for (at, part) in line.into_iter().zip(allocated) {
         parts[at] = part;
     }
     parts
@@ -84,17 +84,17 @@ fn wishes<'a>(seated: &[&'a Demand], of: impl Fn(&'a Demand) -> &'a Wishes) -> V
 
 fn divide(whole: Part, seated: &[&Demand]) -> Vec<Part> {
     let number = seated.len();
-    let dealt = |amount: Amount, by: &dyn Fn(u64) -> Vec<u64>| match amount.bound() {
+    let allocated = |amount: Amount, by: &dyn Fn(u64) -> Vec<u64>| match amount.bound() {
         Some(total) => by(total).into_iter().map(Amount::of).collect(),
         None => vec![Amount::UNBOUNDED; number],
     };
-    let rates = dealt(whole.rate, &|total| {
+    let rates = allocated(whole.rate, &|total| {
         shared(total, &wishes(seated, |demand| &demand.rates))
     });
-    let slots = dealt(whole.slots, &|total| {
+    let slots = allocated(whole.slots, &|total| {
         shared(total, &wishes(seated, |demand| &demand.slots))
     });
-    let bursts = dealt(whole.burst, &|total| bursts(total, &rates, seated));
+    let bursts = allocated(whole.burst, &|total| bursts(total, &rates, seated));
     let parts = rates.into_iter().zip(bursts).zip(slots);
     parts
         .map(|((rate, burst), slots)| Part { rate, burst, slots })
@@ -185,7 +185,7 @@ mod tests {
             })
             .collect();
         let rate = |part: Part| part.rate.bound().expect("limited") as f64 / NANOS_PER_ITEM as f64;
-        deal(&bounds, &claims).into_iter().map(rate).collect()
+        allocate(&bounds, &claims).into_iter().map(rate).collect()
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
                 demand,
             })
             .collect();
-        let slots: Vec<_> = deal(&bounds, &claims)
+        let slots: Vec<_> = allocate(&bounds, &claims)
             .into_iter()
             .map(|part| part.slots.bound())
             .collect();
@@ -249,7 +249,7 @@ mod tests {
             rate: None,
             concurrency: Some(2),
         };
-        let slots: Vec<_> = deal(&bounds, &claims)
+        let slots: Vec<_> = allocate(&bounds, &claims)
             .into_iter()
             .map(|part| part.slots.bound())
             .collect();

@@ -1,7 +1,7 @@
 //! Local buckets: this node's shares of shared limits, and the slots of the runs that draw from them.
 //!
 //! A local bucket belongs to one session and depends on its validity in the database alone: once that has run out
-//! nothing is sent, even if a lease would carry the run. `dealer` fills the buckets; lanes draw from them inside
+//! nothing is sent, even if a lease would carry the run. `allocator` fills the buckets; lanes draw from them inside
 //! their exchange.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::ports::ownership::gate::SessionTrust;
 use crate::ports::sources::provision::LimitOf;
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::limit::demand::Demand;
-use windrow_core::limit::pot::{Pot, Reserved, SlotNo, Used};
+use windrow_core::limit::local_bucket::{LocalBucket, Reserved, SlotNo, Used};
 use windrow_core::limit::{Part, nanos};
 use windrow_core::pace::STALE_AFTER;
 use windrow_core::settings::RateLimit;
@@ -28,11 +28,11 @@ const TRUST_RECHECK: Duration = Duration::from_millis(50);
 
 /// All local buckets of a node.
 #[derive(Clone, Default)]
-pub struct Pots(Arc<Shelf>);
+pub struct LocalBuckets(Arc<Shelf>);
 
 #[derive(Default)]
 struct Shelf {
-    pots: Mutex<BTreeMap<(SessionId, String), Arc<SharedPot>>>,
+    local_buckets: Mutex<BTreeMap<(SessionId, String), Arc<SharedPot>>>,
     hurry: Notify,
     /// Number of the last round; outlives a crash of the session's actor, as the session does.
     rounds: AtomicU64,
@@ -48,7 +48,7 @@ pub(crate) struct SharedPot {
 }
 
 struct Filled {
-    pot: Pot,
+    local_bucket: LocalBucket,
     wakes: BTreeMap<SlotNo, Arc<Notify>>,
     was_trusted: bool,
     demand: Demand,
@@ -60,7 +60,7 @@ struct Filled {
 /// Shortest span over which demand is measured.
 const DEMAND_SPAN: Duration = Duration::from_millis(500);
 
-impl Pots {
+impl LocalBuckets {
     /// Adds a run, which counts against a limit from now on.
     pub(crate) fn join(
         &self,
@@ -70,19 +70,19 @@ impl Pots {
         wake: Arc<Notify>,
     ) -> LimitSlot {
         let now = clock.now();
-        let mut pots = self.shelf();
+        let mut local_buckets = self.shelf();
         let key = (life.id, limit.name.clone());
-        let pot = pots
+        let local_bucket = local_buckets
             .entry(key)
             .or_insert_with(|| Arc::new(SharedPot::new(limit, life, now)))
             .clone();
-        let no = pot.lock().join(settings, wake, now);
-        drop(pots);
+        let no = local_bucket.lock().join(settings, wake, now);
+        drop(local_buckets);
         self.hurry();
         LimitSlot {
-            pots: self.clone(),
+            local_buckets: self.clone(),
             session: life.id,
-            pot,
+            local_bucket,
             no,
             clock: clock.clone(),
         }
@@ -103,24 +103,28 @@ impl Pots {
     }
 
     pub(crate) fn of(&self, session: SessionId) -> Vec<Arc<SharedPot>> {
-        let pots = self.shelf();
-        pots.iter()
+        let local_buckets = self.shelf();
+        local_buckets
+            .iter()
             .filter(|((owner, _), _)| *owner == session)
-            .map(|(_, pot)| pot.clone())
+            .map(|(_, local_bucket)| local_bucket.clone())
             .collect()
     }
 
     /// Removes a local bucket that no run draws from.
     pub(crate) fn remove_empty(&self, session: SessionId, name: &str) {
-        let mut pots = self.shelf();
+        let mut local_buckets = self.shelf();
         let key = (session, name.to_owned());
-        if pots.get(&key).is_some_and(|pot| pot.lock().pot.is_empty()) {
-            pots.remove(&key);
+        if local_buckets
+            .get(&key)
+            .is_some_and(|local_bucket| local_bucket.lock().local_bucket.is_empty())
+        {
+            local_buckets.remove(&key);
         }
     }
 
     fn shelf(&self) -> MutexGuard<'_, BTreeMap<(SessionId, String), Arc<SharedPot>>> {
-        lock(&self.0.pots)
+        lock(&self.0.local_buckets)
     }
 }
 
@@ -132,7 +136,7 @@ impl SharedPot {
             Part::UNBOUNDED
         };
         let filled = Filled {
-            pot: Pot::new(part, STALE_AFTER, now),
+            local_bucket: LocalBucket::new(part, STALE_AFTER, now),
             wakes: BTreeMap::new(),
             was_trusted: true,
             demand: Demand::default(),
@@ -154,23 +158,23 @@ impl SharedPot {
     /// Sets the share to use from now on, and whether anything is limited.
     pub(crate) fn apply(&self, part: Part, is_limited: bool, now: Moment) {
         let mut filled = self.lock();
-        let is_change = filled.pot.part() != part;
-        filled.pot.apply(part, now);
+        let is_change = filled.local_bucket.part() != part;
+        filled.local_bucket.apply(part, now);
         self.is_limited.store(is_limited, Ordering::Release);
         if is_change {
             filled.wakes.values().for_each(|wake| wake.notify_waiters());
         }
     }
 
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&Pot) -> T) -> T {
-        look(&self.lock().pot)
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&LocalBucket) -> T) -> T {
+        look(&self.lock().local_bucket)
     }
 
     /// Returns the demand of the runs, measured again if it is stale or older than `DEMAND_SPAN`.
     pub(crate) fn demand(&self, now: Moment) -> Demand {
         let filled = &mut *self.lock();
         if filled.is_stale || now.since(filled.demand_at) >= DEMAND_SPAN {
-            filled.demand = filled.pot.collect(now);
+            filled.demand = filled.local_bucket.collect(now);
             (filled.demand_at, filled.is_stale) = (now, false);
         }
         filled.demand.clone()
@@ -183,14 +187,14 @@ impl SharedPot {
 
 impl Filled {
     fn join(&mut self, (rate, batch): (RateLimit, u32), wake: Arc<Notify>, now: Moment) -> SlotNo {
-        let no = self.pot.join(own_rate(rate), batch, now);
+        let no = self.local_bucket.join(own_rate(rate), batch, now);
         self.wakes.insert(no, wake);
         self.is_stale = true;
         no
     }
 
     fn leave(&mut self, no: SlotNo) {
-        self.pot.leave(no);
+        self.local_bucket.leave(no);
         self.wakes.remove(&no);
         self.is_stale = true;
     }
@@ -199,7 +203,7 @@ impl Filled {
     fn is_trusted(&mut self, until: Moment, now: Moment) -> bool {
         let is_trusted = now < until;
         if !is_trusted || !self.was_trusted {
-            self.pot.void(now);
+            self.local_bucket.void(now);
         }
         self.was_trusted = is_trusted;
         is_trusted
@@ -215,64 +219,65 @@ fn own_rate(rate: RateLimit) -> Option<u64> {
 
 /// Slot of a run in a local bucket; given back when dropped.
 pub(crate) struct LimitSlot {
-    pots: Pots,
+    local_buckets: LocalBuckets,
     session: SessionId,
-    pot: Arc<SharedPot>,
+    local_bucket: Arc<SharedPot>,
     no: SlotNo,
     clock: Arc<dyn Clock>,
 }
 
 impl LimitSlot {
     pub(crate) fn key(&self) -> &str {
-        &self.pot.name
+        &self.local_bucket.name
     }
 
     #[inline]
     pub(crate) fn is_limited(&self) -> bool {
-        self.pot.is_limited.load(Ordering::Relaxed)
+        self.local_bucket.is_limited.load(Ordering::Relaxed)
     }
 
     /// Reserves up to `want` items. The caller must settle the reservation.
     pub(crate) fn reserve(&self, want: u32, now: Moment) -> Reserved {
-        let mut filled = self.pot.lock();
-        if !filled.is_trusted(self.pot.trust.until(), now) {
+        let mut filled = self.local_bucket.lock();
+        if !filled.is_trusted(self.local_bucket.trust.until(), now) {
             return Reserved {
                 items: 0,
                 ask_at: Some(now.plus(TRUST_RECHECK)),
                 by_slots: false,
             };
         }
-        filled.pot.reserve(self.no, want, now)
+        filled.local_bucket.reserve(self.no, want, now)
     }
 
     /// Settles a reservation, and wakes the run that comes next.
     pub(crate) fn settle(&self, reserved: Reserved, used: Used, now: Moment) {
-        let filled = &mut *self.pot.lock();
-        let next = filled.pot.settle(self.no, reserved, used, now);
+        let filled = &mut *self.local_bucket.lock();
+        let next = filled.local_bucket.settle(self.no, reserved, used, now);
         next.and_then(|no| filled.wakes.get(&no))
             .iter()
             .for_each(|wake| wake.notify_waiters());
         if used.wants_more && filled.demand.is_idle() && !filled.is_stale {
             filled.is_stale = true;
-            self.pots.hurry();
+            self.local_buckets.hurry();
         }
     }
 
     /// Applies the run's changed settings to its slot.
     pub(crate) fn tune(&self, rate: RateLimit, batch: u32) {
-        self.pot
+        self.local_bucket
             .lock()
-            .pot
+            .local_bucket
             .tune(self.no, own_rate(rate), batch, self.clock.now());
     }
 }
 
 impl Drop for LimitSlot {
     fn drop(&mut self) {
-        self.pot.lock().leave(self.no);
-        if self.pot.trust.is_fenced() {
-            self.pots.remove_empty(self.session, &self.pot.name);
+        self.local_bucket.lock().leave(self.no);
+        if self.local_bucket.trust.is_fenced() {
+            self.local_buckets
+                .remove_empty(self.session, &self.local_bucket.name);
         }
-        self.pots.hurry();
+        self.local_buckets.hurry();
     }
 }
