@@ -6,6 +6,8 @@
 #![allow(clippy::disallowed_methods, reason = "the seeds are given by the environment")]
 
 mod accept;
+mod fuzz;
+mod own;
 mod plant;
 mod rng;
 mod world;
