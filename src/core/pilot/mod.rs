@@ -15,6 +15,7 @@
 
 mod above;
 mod flight;
+pub mod headers;
 mod knowledge;
 mod latency;
 mod more;

@@ -7,6 +7,7 @@
 
 mod accept;
 mod fuzz;
+mod headers;
 mod own;
 mod plant;
 mod rng;
