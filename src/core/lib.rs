@@ -2,8 +2,9 @@
 //!
 //! Vocabulary: `ids`, `invariants`, `settings`, `task`, `business`, `shards`, `dataset`, and from `items` the runs,
 //! verdicts and counts. Mechanisms, each standalone and property-tested against a naive implementation: `items`
-//! (window, waits, retries, error budget), `pace`, `capacity`, `limit`, `checkpoint`, `template`. `execution`
-//! composes them into a run, `life` covers a task over all of its runs. For observers: `stats`, `handler`, `explain`.
+//! (window, waits, retries, error budget), `pace`, `pilot`, `capacity`, `limit`, `checkpoint`,
+//! `template`. `execution` composes them into a run, `life` covers a task over all of its runs. For observers: `stats`,
+//! `handler`, `explain`.
 
 #![warn(missing_docs)]
 
@@ -20,6 +21,7 @@ pub mod items;
 pub mod life;
 pub mod limit;
 pub mod pace;
+pub mod pilot;
 pub mod schedule;
 pub mod settings;
 pub mod shards;
