@@ -444,3 +444,40 @@ fn a_run_at_a_low_rate_says_when_its_first_item_leaves() {
         quick.stderr
     );
 }
+
+/// Starts a job on a terminal, closes that as soon as the bar has been drawn, and prints how the job ended.
+const CLOSES_ITS_TERMINAL: &str = r#"
+import os, pty, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+shown = b""
+while b"succeeded" not in shown:
+    shown += os.read(terminal, 65536)
+os.close(terminal)
+deadline = time.monotonic() + 60
+while time.monotonic() < deadline:
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    if ended:
+        sys.exit(f"the job ended with {os.waitstatus_to_exitcode(status)}")
+    time.sleep(0.05)
+os.kill(pid, 9)
+sys.exit("the job hangs")
+"#;
+
+#[test]
+fn a_job_whose_terminal_is_closed_stops_and_can_be_resumed() {
+    let place = Place::new();
+    place.write("terminal.py", CLOSES_ITS_TERMINAL);
+    let program = env!("CARGO_BIN_EXE_windrow");
+    let worker = "while read -r l; do echo ok; done";
+    let job = format!("{program} run --total 400 --rate 50/s --name there -- sh -c '{worker}'");
+    let closed = place
+        .start_shell(&format!("exec python3 terminal.py {job}"))
+        .end();
+    // It stopped by itself; with which code depends on what it still tried to print.
+    assert!(closed.stderr.contains("the job ended with "), "{}", closed.stderr);
+
+    let resumed = place.windrow(&["run", "--resume", "there", "--rate", "unlimited", "-o", "json"]);
+    assert_eq!(resumed.expect(0).json()["counts"]["succeeded"], 400);
+}

@@ -11,5 +11,6 @@ pub(crate) mod safe;
 pub(crate) mod screen;
 mod shell_word;
 pub mod table;
+mod tty;
 
 pub(crate) use shell_word::shell_word;

@@ -14,7 +14,7 @@ use tracing::Level;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::output::{fold, safe};
+use crate::output::{fold, safe, tty};
 use windrow_node::sources::IndexProgress;
 use windrow_server::telemetry::{self, Style};
 
@@ -47,14 +47,11 @@ impl Screen {
     /// # Errors
     /// Fails if the log filter is invalid.
     pub(crate) fn open(talk: Verbosity, log_filter: Option<&str>, is_node: bool) -> Result<Screen, Fault> {
-        let stderr = ProgressDrawTarget::stderr();
-        // Also hidden if the terminal can't move its cursor (TERM=dumb), which gets plain lines.
-        let live = io::stderr().is_terminal() && !talk.quiet && !stderr.is_hidden();
-        let target = if live {
-            stderr
-        } else {
-            ProgressDrawTarget::hidden()
-        };
+        let is_wanted = io::stderr().is_terminal() && !talk.quiet;
+        // A terminal that can't move its cursor gets plain lines.
+        let target = is_wanted.then(tty::target).flatten();
+        let live = target.is_some();
+        let target = target.unwrap_or_else(ProgressDrawTarget::hidden);
         let bars = MultiProgress::with_draw_target(target);
         let is_asked_for = talk.verbose > 0 || log_filter.is_some();
         start_log(bars.clone(), filter(talk, log_filter)?, is_node, is_asked_for);
@@ -197,11 +194,10 @@ impl Drop for Meter {
     }
 }
 
-/// Prints to standard error, for people. A closed pipe is ignored, since it is no reason to end a job.
+/// Prints to standard error, for people. A closed pipe or terminal is ignored, since it is no reason to end a job; nor
+/// can it be logged, as the log goes there too and waits for the bar that called this.
 pub(crate) fn print_error(line: &str) {
-    if writeln!(io::stderr(), "{}", safe::visible(line)).is_err() {
-        tracing::trace!("standard error is closed");
-    }
+    drop(writeln!(io::stderr(), "{}", safe::visible(line)));
 }
 
 /// Set once standard output has been written to.
