@@ -112,7 +112,7 @@ fn each_row_makes_a_request_and_one_that_cannot_fails_alone() {
     assert!(
         summary["failures"][0]
             .to_string()
-            .contains(r#"\"qty\" in the item's data is no number"#),
+            .contains(r#"\"qty\" in the item's data is not a number"#),
         "{summary}"
     );
     let mut seen = api.seen();
@@ -378,7 +378,7 @@ fn a_template_that_fits_no_row_stops_at_once_charges_nothing_and_goes_on_correct
     assert!(
         stopped
             .stderr
-            .contains("no request could be made of any item so far")
+            .contains("no request could be built from any item so far")
             && stopped.stderr.contains("TEMPLATE_VALUE"),
         "{}",
         stopped.stderr

@@ -140,7 +140,7 @@ async fn what_cant_be_undone_needs_a_yes_and_a_script_is_never_asked() {
         .expect(0)
         .stdout;
     assert!(
-        done.starts_with("t1  ✗ cancelled: 20 items are left undone"),
+        done.starts_with("t1  ✗ cancelled: 20 items not done"),
         "{done}"
     );
     assert_eq!(reason(&node, "t1", "task.cancel").await, "mistake");

@@ -62,7 +62,7 @@ const COLUMNS: &[Column<Job>] = &[
             Some(good) => with_recovered(failed, good),
         }
     }),
-    Column::new("RAN", Side::Left, Keep::Rank(60), 7, |job: &Job, times| {
+    Column::new("LAST RUN", Side::Left, Keep::Rank(60), 7, |job: &Job, times| {
         let ran_at = Cell::time(job.ran_at(), times);
         match (job.process, is_cut_off(job)) {
             (None, false) => ran_at,

@@ -201,9 +201,11 @@ impl Watch<'_> {
         let live = self.node.progress(id);
         let in_flight: u64 = live.iter().map(|live| live.counters.in_flight).sum();
         self.command_stop(id, false).await?;
-        self.screen.say(&format!(
-            "stopping: no new calls; waiting for {in_flight} in flight; Ctrl-C again aborts them"
-        ));
+        let waits = match in_flight {
+            0 => String::new(),
+            _ => format!("; waiting for {in_flight} in flight; Ctrl-C again aborts them"),
+        };
+        self.screen.say(&format!("stopping: no new calls{waits}"));
         Ok(Stopping::Calmly(self.node.clock().now().plus(self.drain_timeout)))
     }
 

@@ -156,9 +156,9 @@ fn a_value_that_does_not_fit_names_its_column() {
         (
             Place::Json,
             "{name:number}",
-            "\"name\" in the item's data is no number",
+            "\"name\" in the item's data is not a number",
         ),
-        (Place::Json, "{empty:number}", "is no number"),
+        (Place::Json, "{empty:number}", "is not a number"),
         (Place::Json, "{n:boolean}", "neither true nor false"),
         (Place::Json, "{name:json}", "is no JSON"),
         (Place::Header, "x {note}", "has the character '\\n'"),

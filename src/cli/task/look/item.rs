@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(
             shown(&given_up),
             format!(
-                "#3,817  failed\n{attempts}  key        s-t1-3817\n  trace      0af7\n  message    db gone\n  judged     1 of 2 attempts counts: 9 other calls were \
+                "#3,817  failed\n{attempts}  key        s-t1-3817\n  trace      0af7\n  message    db gone\n  judged     1 of 2 attempts counted: 9 other calls were \
                  answered meanwhile\n"
             )
         );
