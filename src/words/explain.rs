@@ -12,6 +12,7 @@ messages! { "explain";
     stands(status: Message) "the task is {status}" "任务{status}";
     stands_why(status: Message, reason: Text) "the task is {status} ({reason})" "任务{status}（{reason}）";
     stands_text(status: Message, text: Text) "the task is {status}: {text}" "任务{status}：{text}";
+    stands_as(text: Text) "{text}" "{text}";
     stands_why_text(status: Message, reason: Text, text: Text)
         "the task is {status} ({reason}): {text}" "任务{status}（{reason}）：{text}";
     unreachable(shards: Count, of: Count, nodes: Text)

@@ -10,8 +10,6 @@ messages! { "handler";
     down_why(lasting: Span, said: Message) "handler down for {lasting} ({said})" "处理器已不可用 {lasting}（{said}）";
     at_item(code: Text, item: Text, example: Text) "{code} at item {item}: {example}" "条目 {item}：{code}：{example}";
     next_probe(wait: Span) "next probe in {wait}" "{wait} 后再探测";
-    was_down(lasting: Span)
-        "handler was down for {lasting} and responds again; the rate grows" "处理器曾有 {lasting} 不可用，现已恢复响应；速率在回升";
     was_down_why(lasting: Span, said: Message)
         "handler was down for {lasting} ({said}) and responds again; the rate grows"
         "处理器曾有 {lasting} 不可用（{said}），现已恢复响应；速率在回升";

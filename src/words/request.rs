@@ -60,7 +60,7 @@ messages! { "request";
         "at {at}: unclosed {brace}; write {escape} for a literal brace"
         "在 {at} 处：{brace} 没有闭合；花括号本身写作 {escape}";
     stray_brace(at: Text, brace: Text, escape: Text, example: Text)
-        "at {at}: {brace} begins no placeholder like {example}; write {escape} for a literal brace"
+        "at {at}: {brace} is not part of a placeholder like {example}; write {escape} for a literal brace"
         "在 {at} 处：{brace} 不属于 {example} 这样的占位符；花括号本身写作 {escape}";
 
     no_scheme(url: Text) "{url} begins with neither http:// nor https://" "{url} 不以 http:// 或 https:// 开头";

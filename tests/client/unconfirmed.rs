@@ -54,7 +54,7 @@ async fn the_last_items_fail_unconfirmed_and_exactly_those_are_done_again() {
     let last = person.windrow("task item t1 19").await.expect(0).stdout;
     assert!(last.contains("judged     unconfirmed: "), "{last}");
     let refused = person.windrow("task item t1 3").await.expect(0).stdout;
-    assert!(refused.contains("judged     1 attempt, counted"), "{refused}");
+    assert!(refused.contains("evidence   1 attempt, counted"), "{refused}");
     let wide = person
         .windrow("task failures t1 --items -o wide")
         .await

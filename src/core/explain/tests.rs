@@ -894,7 +894,7 @@ fn a_task_whose_node_lacks_the_key_is_told_where_the_key_goes() {
     let explanation = explained(&facts);
     assert_eq!(
         why(&explanation),
-        "the task is recovering (key_missing): node n2 can't open the secrets of push"
+        "the task is recovering (key missing): node n2 can't open the secrets of push"
     );
     assert_eq!(advised(&explanation), "advice.same_key");
 }

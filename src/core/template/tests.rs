@@ -110,11 +110,11 @@ fn braces_that_are_none_of_ours_stay_what_they_are() {
 #[test]
 fn what_could_mean_two_things_is_refused() {
     let table = [
-        (Place::Text, "a { b", "part of no placeholder"),
+        (Place::Text, "a { b", "not part of a placeholder"),
         (Place::Text, "a } b", "}}"),
-        (Place::Text, "{id", "part of no placeholder"),
-        (Place::Text, "{}", "part of no placeholder"),
-        (Place::Json, r#"{"t":"{ "}"#, "part of no placeholder"),
+        (Place::Text, "{id", "unclosed {; write {{"),
+        (Place::Text, "{}", "not part of a placeholder"),
+        (Place::Json, r#"{"t":"{ "}"#, "not part of a placeholder"),
         (Place::Json, "{id}5", "not JSON"),
         (Place::Json, "[5{n}]", "not JSON"),
         (Place::Json, "[-{n}]", "not JSON"),
