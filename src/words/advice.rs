@@ -69,7 +69,7 @@ messages! { "advice";
     time_is_gone() "no setting recovers the time in which a node stood still" "节点停住的时间无法用设置补回";
     decide_sooner() "decide sooner: a shorter `judge_after`" "更早判定：缩短 `judge_after`";
     only_failing_left() "only items that failed each time are left" "只剩每次都失败的条目";
-    more_workers() "give the handler more workers or slots" "给处理器更多工作进程或名额";
+    more_workers() "give the handler more workers" "给处理器更多工作进程";
     slots_are_handlers()
         "no setting of the task helps: the handler limits its items in flight"
         "任务的设置帮不上：处理器限制了在途条目";
@@ -87,8 +87,8 @@ messages! { "advice";
         "wait for the canary; if it stops the task, start the task to continue" "等试跑结束；若任务因此停止，启动它以继续";
     canary_first() "all other items are held back until the canary is settled" "试跑了结前，其余条目都被暂缓";
     start_handler()
-        "start the handler, or correct its address in the business; calls resume automatically"
-        "启动处理器，或更正业务里的地址；调用会自动恢复";
+        "start the handler, or correct its address; calls resume automatically"
+        "启动处理器，或更正其地址；调用会自动恢复";
     down_is_free()
         "no setting helps while it does not respond; no attempt is charged" "它没有响应时设置帮不上；不计尝试次数";
     find_crash()
@@ -119,7 +119,7 @@ messages! { "advice";
         "不足的部分每 5 秒再申请一次；任务的设置腾不出余量";
     wait_for_rate() "wait: the rate recovers automatically" "请等待：速率会自动恢复";
     outage_is_lost()
-        "the rate lost to the outage stays lost; no attempt was charged" "中断期间的速率补不回；没有计尝试次数";
+        "the time lost isn't made up; no attempt was charged" "中断期间的速率补不回；没有计尝试次数";
 
     start_task() "start the task" "启动任务";
     move_deadline() "move or remove the deadline first, then start the task" "先推迟或去掉截止时间，再启动任务";
@@ -141,7 +141,7 @@ messages! { "advice";
     recover_now() "recover it now, or see its log for what failed" "立即恢复，或看日志了解失败原因";
     retried() "it is retried automatically" "会自动重试";
     not_ready() "it has not reported that it is ready" "它还没有表示就绪";
-    only_if_started() "it runs only once started" "启动后才会运行";
+    only_if_started() "nothing else starts it" "不会自行启动";
     wait_draining() "wait: it is stopping" "请等待：正在停止";
     no_new_calls() "no new calls" "不再发出新调用";
     nothing_to_do() "nothing to do" "无需操作";

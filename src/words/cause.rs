@@ -31,7 +31,7 @@ messages! { "cause";
     not_running() "not running" "未运行";
     unknown() "unknown" "未知";
 
-    was_returned() "granted, but the node could not use them in time" "已发放，但节点没能及时用掉";
+    was_returned() "the rate allowed these calls, but the node was too slow to make them" "速率允许这些调用，但节点太慢，没能发出";
     was_late() "calls started late: the node was paused, or short of CPU" "调用开始得太晚：节点曾暂停，或 CPU 不足";
     stood_still(node: Text, spell: Message)
         "{node} stood still {spell}: paused, or short of CPU" "{node} {spell}没有动静：曾暂停，或 CPU 不足";
@@ -58,7 +58,7 @@ messages! { "cause";
     in_flight_max(items: Count) "at most {items#item} may be in flight" "在途至多 {items} 个条目";
     handler_takes(items: Count)
         "the handler works on {items#item} at a time" "处理器同时只处理 {items} 个条目";
-    no_slot() "the handler had no free slot" "处理器没有空闲名额";
+    no_slot() "the handler had no free worker" "处理器没有空闲名额";
     pushed_back()
         "429, 503 with Retry-After, or a pause requested by the handler"
         "429、带 Retry-After 的 503，或处理器要求暂停";

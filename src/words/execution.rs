@@ -31,7 +31,7 @@ messages! { "execution";
     last_without_code() "the last without a code" "最近一个没有代码";
     last_elsewhere() "the last in another shard" "最近一个在另一个分片";
     no_request(last: Message)
-        "no request could be made of any item so far; last error {last}" "至今没有条目能组成请求；最近的错误 {last}";
+        "no request could be built from any item so far; last error {last}" "至今没有条目能组成请求；最近的错误 {last}";
     maybe_items(last: Message)
         "{last}; if only these items are bad, `judge_after` of 0s fails them" "{last}；若只是这些条目有问题，`judge_after` 设为 0s 可判其失败";
     only_attempt(why: Text)

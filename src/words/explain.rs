@@ -12,6 +12,7 @@ messages! { "explain";
     stands(status: Message) "the task is {status}" "任务{status}";
     stands_why(status: Message, reason: Text) "the task is {status} ({reason})" "任务{status}（{reason}）";
     stands_text(status: Message, text: Text) "the task is {status}: {text}" "任务{status}：{text}";
+    stands_as(text: Text) "{text}" "{text}";
     stands_why_text(status: Message, reason: Text, text: Text)
         "the task is {status} ({reason}): {text}" "任务{status}（{reason}）：{text}";
     unreachable(shards: Count, of: Count, nodes: Text)
@@ -35,17 +36,17 @@ messages! { "explain";
     waited(share: Share, title: Message, detail: Message)
         "{share} of the run was spent waiting: {title} ({detail})" "运行时间的 {share} 在等待：{title}（{detail}）";
     slots_carry(slots: Count, latency: Span, most: Rate)
-        "{slots#slot} ÷ p50 {latency} = {most} at most" "{slots} 个并发 ÷ p50 {latency}，至多 {most}";
+        "{slots#call} in flight ÷ p50 {latency} = {most} at most" "{slots} 个并发 ÷ p50 {latency}，至多 {most}";
     little(rate: Rate, latency: Span, needed: Count, but: Message)
-        "by Little's law {rate} × p95 {latency} needs ≈ {needed#slot}; {but}"
-        "按利特尔法则，{rate} × p95 {latency} 约需 {needed} 个并发；{but}";
+        "{rate} × p95 {latency} needs about {needed#call} in flight; {but}"
+        "{rate} × p95 {latency} 约需 {needed} 个在途调用；{but}";
     window_is(window: Count) "the window is {window}" "窗口为 {window}";
     in_flight_max(items: Count) "at most {items} may be in flight" "在途至多 {items} 个";
-    handler_has(slots: Count) "the handler has {slots}" "处理器只有 {slots} 个";
-    slots_taken(slots: Count) "all {slots#slot} are in use" "{slots} 个并发全部占用";
+    handler_has(slots: Count) "the handler takes {slots}" "处理器只有 {slots} 个";
+    slots_taken(slots: Count) "{slots#call} {slots?is|are} in flight, as many as allowed" "{slots} 个并发全部占用";
     handler_slots_taken(slots: Count)
-        "all {slots#slot} of the handler are in use" "处理器的 {slots} 个名额全部占用";
-    handler_slots_few() "the handler has no free slot" "处理器没有空闲名额";
+        "the handler is busy with {slots#call}, all it takes" "处理器的 {slots} 个名额全部占用";
+    handler_slots_few() "the handler has no free worker" "处理器没有空闲名额";
     window_lasts(window: Count, lasts: Span, rate: Rate, holder: Message)
         "the window is {window}: {lasts} at {rate}, then everything waits for {holder}"
         "窗口为 {window}，按 {rate} 可撑 {lasts}，之后全部等待 {holder}";

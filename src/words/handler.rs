@@ -10,7 +10,9 @@ messages! { "handler";
     down_why(lasting: Span, said: Message) "handler down for {lasting} ({said})" "处理器已不可用 {lasting}（{said}）";
     at_item(code: Text, item: Text, example: Text) "{code} at item {item}: {example}" "条目 {item}：{code}：{example}";
     next_probe(wait: Span) "next probe in {wait}" "{wait} 后再探测";
-    ramping() "it responds again, the rate grows" "它重新响应，速率在回升";
+    was_down_why(lasting: Span, said: Message)
+        "handler was down for {lasting} ({said}) and responds again; the rate grows"
+        "处理器曾有 {lasting} 不可用（{said}），现已恢复响应；速率在回升";
     down_on(nodes: Text) "down for {nodes}, other nodes reach it" "{nodes} 连不上，其他节点可以";
     paused(left: Span) "the handler asks to wait; calls resume in {left}" "处理器要求等待，{left} 后继续";
     paused_why(why: Text, left: Span)

@@ -56,9 +56,12 @@ messages! { "request";
     useless_method(method: Text) "{method} requests no work; use POST, PUT, GET …" "{method} 不请求任何工作；请用 POST、PUT、GET …";
 
     placeholder_control(inside: Text) "the placeholder {inside} has a control character" "占位符 {inside} 含有控制字符";
+    unclosed_brace(at: Text, brace: Text, escape: Text)
+        "at {at}: unclosed {brace}; write {escape} for a literal brace"
+        "在 {at} 处：{brace} 没有闭合；花括号本身写作 {escape}";
     stray_brace(at: Text, brace: Text, escape: Text, example: Text)
-        "at {at}: {brace} is part of no placeholder like {example}; write {escape} for the character itself"
-        "在 {at} 处：{brace} 不属于 {example} 这样的占位符；字符本身写作 {escape}";
+        "at {at}: {brace} is not part of a placeholder like {example}; write {escape} for a literal brace"
+        "在 {at} 处：{brace} 不属于 {example} 这样的占位符；花括号本身写作 {escape}";
 
     no_scheme(url: Text) "{url} begins with neither http:// nor https://" "{url} 不以 http:// 或 https:// 开头";
     fixed_host(authority: Text)
@@ -86,7 +89,7 @@ messages! { "request";
     not_in_xml(character: Text) "has the character {character}, which no XML may have" "含有 XML 不允许的字符 {character}";
     is_null() "is null" "是 null";
     is_composite(conversion: Text) "is an object or a list; {conversion} writes its JSON" "是对象或列表；{conversion} 写出其 JSON";
-    is_no_number() "is no number" "不是数字";
+    is_no_number() "is not a number" "不是数字";
     is_no_boolean() "is neither true nor false" "既非 true 也非 false";
     is_no_boolean_text() "is neither true nor false, 1 nor 0" "既非 true 或 false，也非 1 或 0";
     is_no_json() "is no JSON" "不是 JSON";

@@ -13,12 +13,8 @@ messages! { "settings";
     other(expected: Text) "{expected}" "{expected}";
     fault(key: Text, what: Text, advice: Text) "{key}: {what}; try {advice}" "{key}：{what}；可改为 {advice}";
     span() "a span of time" "时长";
-    rate()
-        "a rate (whole items, more than 0 and at most one per nanosecond, per time)"
-        "速率（每段时间的整数条目数，大于 0，最多每纳秒一个）";
-    rate_or_unlimited(unlimited: Text)
-        "{unlimited} or a rate (whole items, more than 0 and at most one per nanosecond, per time)"
-        "{unlimited} 或速率（每段时间的整数条目数，大于 0，最多每纳秒一个）";
+    rate() "a rate" "速率";
+    rate_or_unlimited(unlimited: Text) "{unlimited} or a rate (whole items per time)" "{unlimited} 或速率（每段时间的整数条目数）";
     burst() "a span of time or a number of items above 0" "时长或大于 0 的条目数";
     number_or_auto(auto: Text) "{auto} or a number above 0" "{auto} 或大于 0 的数";
     span_or_auto(auto: Text) "{auto} or a span of time" "{auto} 或时长";

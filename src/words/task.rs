@@ -40,12 +40,12 @@ messages! { "task";
     verb_deleted() "deleted" "删除";
     cant(done: Message, status: Text) "it can't be {done} while the task is {status}" "任务处于 {status} 状态，不能{done}";
     cant_ended(done: Message, status: Text)
-        "it can't be {done} while the task is {status}; it has ended for good; a clone of it can run"
-        "任务处于 {status} 状态，不能{done}；它已彻底结束，可克隆后运行";
+        "the task has ended ({status}) and can't be {done} any more; clone it"
+        "任务已结束（{status}），不能再{done}；可克隆它";
     impossible(verb: Text, status: Text) "{verb} is not possible while the task is {status}" "任务处于 {status} 状态，不能 {verb}";
     impossible_ended(verb: Text, status: Text)
-        "{verb} is not possible while the task is {status}; it has ended for good; a clone of it can run"
-        "任务处于 {status} 状态，不能 {verb}；它已彻底结束，可克隆后运行";
+        "the task has ended ({status}), so {verb} is no longer possible; clone it"
+        "任务已结束（{status}），不能再 {verb}；可克隆它";
 
     dormant(idle: Span, setting: Text)
         "idle longer than {idle} (`{setting}`), so no node resumes it; start it"

@@ -226,7 +226,7 @@ async fn the_limit_of_the_business_and_the_room_of_the_nodes_count() {
     assert_eq!(codes(&too_big), ["deadline_too_early"]);
     let detail = too_big["warnings"][0]["detail"].as_str().unwrap();
     assert!(
-        detail.contains("needs 250/s, but the largest node has 100/s"),
+        detail.contains("can run 250/s for a shard (the largest has 100/s)"),
         "{detail}"
     );
     let parts = node
@@ -322,7 +322,7 @@ async fn a_rate_that_can_not_be_reached_is_told_with_what_holds_it_down() {
     assert_eq!(told(timeless("100/s", json!({}))).await, "");
     let waits = told(timeless("250/s", json!({}))).await;
     assert!(
-        waits.ends_with("the largest node has 100/s: the task would wait"),
+        waits.ends_with("(the largest has 100/s), so the task will wait"),
         "{waits}"
     );
     let limit = json!({"name": "vendor-x", "rate": "5/s"});
@@ -339,7 +339,7 @@ async fn a_rate_that_can_not_be_reached_is_told_with_what_holds_it_down() {
         room["detail"]
             .as_str()
             .unwrap()
-            .ends_with(": the task would wait"),
+            .ends_with(", so the task will wait"),
         "{made:#}"
     );
     assert_eq!(

@@ -365,7 +365,7 @@ async fn people_get_it_as_text_with_a_command_to_paste() {
             .is_some_and(|line| line.starts_with("  concurrency  ")),
         "{text}"
     );
-    assert!(text.contains("\nwhy: by Little's law 100/s × p95 "), "{text}");
+    assert!(text.contains("\nwhy: 100/s × p95 "), "{text}");
     assert!(
         text.contains(&format!("\ntry: windrow task set {} --concurrency ", rig.task)),
         "{text}"

@@ -646,7 +646,7 @@ async fn a_name_that_two_fires_share_is_warned_of_with_one_that_tells_them_apart
     );
     let detail = warning["detail"].as_str().unwrap();
     assert!(
-        detail.contains("the second one fails because the name is taken"),
+        detail.contains("the second one fails because the name is already taken"),
         "{detail}"
     );
     let made = node

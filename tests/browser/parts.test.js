@@ -103,9 +103,9 @@ test('the grounds of a failure are a sentence', async () => {
   globalThis.localStorage ??= { getItem: () => null };
   const { judgement } = await import('../../ui/app/lib/judgement.js');
   const told = (charged, attempts, unconfirmed, others_answered) => judgement({ charged, attempts, unconfirmed, others_answered });
-  assert.equal(told(5, 5, false, 1214), '5 of 5 attempts count: 1,214 other calls were answered meanwhile');
-  assert.equal(told(1, 3, false, 1), '1 of 3 attempts counts: 1 other call was answered meanwhile');
-  assert.deepEqual([told(1, 1, false, 0), told(0, 4, false, 0), told(2, 3, false, null)], ['1 of 1 attempt counts', 'no attempt counts', '2 of 3 attempts count']);
+  assert.equal(told(5, 5, false, 1214), '5 attempts, all counted: 1,214 other calls were answered meanwhile');
+  assert.equal(told(1, 3, false, 1), '1 of 3 attempts counted: 1 other call was answered meanwhile');
+  assert.deepEqual([told(1, 1, false, 0), told(0, 4, false, 0), told(2, 3, false, null)], ['1 attempt, counted', 'no attempt counts', '2 of 3 attempts counted']);
   assert.equal(told(0, 5, true, 0), 'unconfirmed: no other call was answered to compare it with');
   assert.equal(told(3, 5, true, 3), 'unconfirmed: 3 other calls were answered meanwhile, not enough to blame this item');
 });

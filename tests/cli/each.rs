@@ -88,7 +88,7 @@ fn what_can_not_work_is_refused_before_anything_starts() {
         &["--each", "touch started", "--batch", "2"],
         &["one process for each item", "--concurrency"],
     );
-    refused(&["--each", "touch {"], &["part of no placeholder"]);
+    refused(&["--each", "touch {"], &["not part of a placeholder"]);
     refused(&["--each", "touch", "--header", "a: b"], &["no URL"]);
     refused(&["--each"], &["names no program"]);
     let none: Done = place.windrow(&["run", "--csv", "rows.csv", "--each", "no-such-program {in}"]);

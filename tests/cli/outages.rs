@@ -222,7 +222,7 @@ fn a_mistyped_name_is_told_of_the_job_that_has_the_same_items() {
     );
     assert!(!job("nightly").expect(9).stderr.contains("note: "));
     let told = [
-        "note: nightly has the same items and is unfinished: 1 of 3",
+        "note: the unfinished job \"nightly\" (1 of 3 items) has the same items",
         "windrow run --resume nightly",
     ];
     let done = job("nigthly").refused(9, &told);

@@ -112,7 +112,7 @@ fn each_row_makes_a_request_and_one_that_cannot_fails_alone() {
     assert!(
         summary["failures"][0]
             .to_string()
-            .contains(r#"\"qty\" in the item's data is no number"#),
+            .contains(r#"\"qty\" in the item's data is not a number"#),
         "{summary}"
     );
     let mut seen = api.seen();
@@ -169,12 +169,7 @@ fn a_template_that_fits_no_row_is_refused_before_anything_leaves() {
         &[],
         &["{id} is a column", "{index}"],
     );
-    refused(
-        &csv,
-        &to("{order_id"),
-        &[],
-        &["--request: ", "part of no placeholder"],
-    );
+    refused(&csv, &to("{order_id"), &[], &["--request: ", "unclosed {"]);
     refused(&csv, "POST http://{order_id}/", &[], &["host"]);
     refused(
         &csv,
@@ -233,7 +228,7 @@ fn a_trial_shows_what_leaves_and_what_comes_back_but_no_secret() {
          q=1&n=a%26b\n",
         "#0 ✓ succeeded \"POST /1001",
         "#1 ✗ failed HTTP_409 the API answered 409 Conflict",
-        "requests: ok",
+        "requests: 2 sent, 1 failed",
     ] {
         assert!(done.stdout.contains(text), "{text:?} is not in\n{}", done.stdout);
     }
@@ -378,7 +373,7 @@ fn a_template_that_fits_no_row_stops_at_once_charges_nothing_and_goes_on_correct
     assert!(
         stopped
             .stderr
-            .contains("no request could be made of any item so far")
+            .contains("no request could be built from any item so far")
             && stopped.stderr.contains("TEMPLATE_VALUE"),
         "{}",
         stopped.stderr

@@ -115,7 +115,7 @@ async fn a_mistyped_name_is_told_with_the_one_that_is_meant() {
         ("blak-friday", "did you mean push/black-friday?"),
         ("1", "did you mean t1?"),
     ] {
-        let told = ["is not t42 or business/name", meant];
+        let told = ["is neither an id such as t42 nor business/name", meant];
         person
             .windrow(&format!("task show {address}"))
             .await

@@ -118,7 +118,7 @@ async fn a_schedule_that_isn_t_there_is_told_with_what_there_is() {
     person
         .windrow("schedule show board")
         .await
-        .refused(2, &["is not s7 or business/name"]);
+        .refused(2, &["is neither an id such as s7 nor business/name"]);
     person.windrow("schedule show s7").await.refused(3, &["s7"]);
     person
         .windrow("schedule show push/board")

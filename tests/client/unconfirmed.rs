@@ -52,9 +52,9 @@ async fn the_last_items_fail_unconfirmed_and_exactly_those_are_done_again() {
     assert!(shown.contains("NO_USER ×1   #3 gone"), "{shown}");
 
     let last = person.windrow("task item t1 19").await.expect(0).stdout;
-    assert!(last.contains("judged     unconfirmed: "), "{last}");
+    assert!(last.contains("evidence   unconfirmed: "), "{last}");
     let refused = person.windrow("task item t1 3").await.expect(0).stdout;
-    assert!(refused.contains("judged     1 of 1 attempt counts"), "{refused}");
+    assert!(refused.contains("evidence   1 attempt, counted"), "{refused}");
     let wide = person
         .windrow("task failures t1 --items -o wide")
         .await

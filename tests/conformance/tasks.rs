@@ -103,7 +103,7 @@ pub async fn commands_follow_the_transition_table(harness: Harness) {
         .command(made.id, &TaskCommand::Start, &write(), NOW)
         .await
         .unwrap_err();
-    assert!(again.to_string().contains("ended for good"), "{again}");
+    assert!(again.to_string().contains("has ended"), "{again}");
 }
 
 pub async fn a_start_after_a_stop_goes_on_where_it_was(harness: Harness) {

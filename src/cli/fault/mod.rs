@@ -144,6 +144,13 @@ impl fmt::Display for Fault {
     }
 }
 
+/// True if a command line starts a node, not a job.
+fn is_node(command: &str) -> bool {
+    let mut words = command.split_whitespace().skip(1);
+    let verb = words.find(|word| !word.starts_with('-'));
+    matches!(verb, Some("serve" | "dev"))
+}
+
 /// Name of the state directory in messages, where a flag can choose it.
 const STATE: &str = "--state directory";
 
@@ -151,6 +158,9 @@ impl Fault {
     /// Creates the fault for a directory that can't be locked. `place` is its name on the command line.
     pub(crate) fn of_lock(error: &LockError, place: &str) -> Fault {
         let (exit, hint) = match error {
+            LockError::LockedBy { command, .. } if is_node(command) => {
+                (Exit::Conflict, format!("stop that node, or use another {place}"))
+            }
             LockError::LockedBy { .. } => (
                 Exit::Conflict,
                 format!(

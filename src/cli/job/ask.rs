@@ -139,6 +139,11 @@ impl Live {
         };
         let reason = reason.map(|slug| StopReason::parse(slug).map_or(slug, |reason| reason.text()));
         let text = task.status_text.as_deref();
+        // The text of a command says more than `operator`.
+        let reason = reason.map(|reason| reason.replace('_', " "));
+        let reason = reason
+            .as_deref()
+            .filter(|reason| *reason != StopReason::Operator.as_str() || text.is_none());
         let told: Vec<&str> = reason.into_iter().chain(text).collect();
         let next = task.next.as_ref().and_then(|next| parsed(&next.at));
         let next =
@@ -353,8 +358,8 @@ fn never_began(name: &str) -> Fault {
 
 fn unknown(which: &Which, running: &[&str], kept: &[String]) -> Fault {
     let because = match &which.state {
-        Some(place) => format!("no job of this name is kept or running in {}", place.display()),
-        None => "no job of this name is running or kept on this machine".to_owned(),
+        Some(place) => format!("none is running or kept in {}", place.display()),
+        None => "none is running or kept on this machine".to_owned(),
     };
     let fault = Fault::new(Exit::NotFound, format!("no job named {}", which.name), because);
     let mut known: Vec<String> = running.iter().map(|name| (*name).to_owned()).collect();

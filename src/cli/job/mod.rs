@@ -178,8 +178,10 @@ async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     live.task = Box::pin(live.send(request)).await?;
     let (stopping, place) = (Box::pin(live.job()).await, live.place().to_owned());
     let in_flight = stopping.counts.as_ref().map_or(0, |counts| counts.in_flight);
+    let is_idle = in_flight == 0;
     let in_flight = human::counted(in_flight, "item");
     let what = match args.now {
+        _ if is_idle => "stopping: no new calls".to_owned(),
         true => format!("stopping now: {in_flight} in flight will be repeated"),
         false => format!("stopping: no new calls; waiting for {in_flight} in flight"),
     };

@@ -62,7 +62,7 @@ const COLUMNS: &[Column<Job>] = &[
             Some(good) => with_recovered(failed, good),
         }
     }),
-    Column::new("RAN", Side::Left, Keep::Rank(60), 7, |job: &Job, times| {
+    Column::new("LAST RUN", Side::Left, Keep::Rank(60), 7, |job: &Job, times| {
         let ran_at = Cell::time(job.ran_at(), times);
         match (job.process, is_cut_off(job)) {
             (None, false) => ran_at,
@@ -188,6 +188,14 @@ fn counted(job: &Job) -> String {
     counts.collect::<Vec<_>>().join(", ")
 }
 
+/// Removes the word that the label says already.
+fn without_label(handler: String) -> String {
+    match handler.strip_prefix("handler ") {
+        Some(rest) => rest.to_owned(),
+        None => handler,
+    }
+}
+
 fn card(job: &Job, times: &Times) -> Card {
     let settings = json!(job.settings);
     let settings = settings.as_object().into_iter().flatten();
@@ -200,14 +208,14 @@ fn card(job: &Job, times: &Times) -> Card {
         .title(&job.name, Tone::Strong)
         .title(status(job), Tone::Plain)
         .maybe("why", job.why.as_deref())
-        .maybe("handler", live.handler)
+        .maybe("handler", live.handler.map(without_label))
         .line(
             "items",
             format!("{} of {}", counted(job), human::count(job.total.unwrap_or(0))),
         )
         .maybe("failures", redone(job))
         .maybe("rate", rate_and_period(job))
-        .maybe("limited by", live.stall)
+        .maybe("limited by", live.stall.map(|stall| stall.replace('_', " ")))
         .maybe("ETA", eta(job))
         .line("settings", settings.join(", "))
         .maybe(

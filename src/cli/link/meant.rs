@@ -88,7 +88,7 @@ impl Link<'_> {
     /// Creates the fault for an address of a task (or schedule) that is neither a number such as `example` nor a
     /// name. Suggests a similar one.
     pub(crate) async fn no_address(&self, noun: &str, example: &str, address: &str) -> Fault {
-        let because = format!("{address:?} is not {example} or business/name");
+        let because = format!("{address:?} is neither an id such as {example} nor business/name");
         let fault = Fault::new(Exit::Usage, format!("invalid {noun} address"), because)
             .hint(format!("`windrow {noun} list` shows both forms"));
         if !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit()) {

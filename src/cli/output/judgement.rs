@@ -19,9 +19,12 @@ pub(crate) fn judgement(failure: &api::Failure) -> String {
     let (charged, attempts) = (u64::from(failure.charged), u64::from(failure.attempts));
     let counted = match charged {
         0 => "no attempt counts".to_owned(),
-        1 => format!("1 of {} counts", human::counted(attempts, "attempt")),
+        all if all == attempts => match all {
+            1 => "1 attempt, counted".to_owned(),
+            all => format!("{} attempts, all counted", human::count(all)),
+        },
         _ => format!(
-            "{} of {} count",
+            "{} of {} counted",
             human::count(charged),
             human::counted(attempts, "attempt")
         ),
@@ -78,14 +81,14 @@ mod tests {
         for (sentence, expected) in [
             (
                 told(5, 5, false, Some(1214)),
-                "5 of 5 attempts count: 1,214 other calls were answered meanwhile",
+                "5 attempts, all counted: 1,214 other calls were answered meanwhile",
             ),
             (
                 told(1, 3, false, Some(1)),
-                "1 of 3 attempts counts: 1 other call was answered meanwhile",
+                "1 of 3 attempts counted: 1 other call was answered meanwhile",
             ),
-            (told(1, 1, false, Some(0)), "1 of 1 attempt counts"),
-            (told(2, 3, false, None), "2 of 3 attempts count"),
+            (told(1, 1, false, Some(0)), "1 attempt, counted"),
+            (told(2, 3, false, None), "2 of 3 attempts counted"),
             (told(0, 4, false, Some(0)), "no attempt counts"),
             (told(0, 5, true, Some(0)), of_one),
             (told(0, 5, true, None), of_one),

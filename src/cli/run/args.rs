@@ -145,7 +145,7 @@ pub struct RunArgs {
     /// Name of the job; by default it is derived from the source (file path, content of the pipe, or total)
     #[arg(long, value_parser = new_name, help_heading = "Identity and state")]
     pub name: Option<String>,
-    /// Resume the job of this name, also one with piped items; keeps its handler unless another is given
+    /// Resume the job of this name, even if its items came from a pipe; keeps its handler unless another is given
     #[arg(long, value_name = "NAME", value_parser = job_name, conflicts_with = "name",
         help_heading = "Identity and state")]
     pub resume: Option<String>,

@@ -12,6 +12,7 @@ pub(super) mod picture;
 mod prepare;
 mod watch;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ use windrow_node::handler_log::{self, HandlerLog};
 use windrow_node::job_node::{JobNode, JobNodeOptions};
 use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::{OpenedSource, stored_sources};
-use windrow_node::{Runtimes, StateDir, Store, SystemClock};
+use windrow_node::{LockError, Runtimes, StateDir, Store, SystemClock};
 use windrow_server::service::{self, Job, JobError, JobStart};
 
 /// Largest number of this machine's jobs examined for one that a pipe or a mistyped name meant.
@@ -56,6 +57,18 @@ struct JobRun<'a> {
     clock: Arc<dyn Clock>,
     runtimes: Arc<Runtimes>,
     write: Write,
+}
+
+/// Creates the fault for a directory that can't be locked. A job's own directory is locked by that job.
+fn in_use(args: &RunArgs, error: LockError) -> Fault {
+    let fault = Fault::from(error);
+    match &args.name {
+        Some(name) if args.state.is_none() && fault.exit == Exit::Conflict => Fault {
+            what: format!("job `{name}` is already running"),
+            ..fault
+        },
+        _ => fault,
+    }
 }
 
 /// Runs the job to its end.
@@ -76,7 +89,7 @@ pub(super) async fn run(args: Box<RunArgs>, shell: &Shell, runtimes: Arc<Runtime
         return Err(only_failed::never_ran());
     }
     let is_new = !StateDir::database_in(&prepared.place).is_file();
-    let state = Arc::new(StateDir::lock(&prepared.place)?);
+    let state = Arc::new(StateDir::lock(&prepared.place).map_err(|error| in_use(args, error))?);
     let store = Arc::new(Store::open(&state.database()).await?);
     let write = Actor {
         name: shell.user(),
@@ -272,6 +285,7 @@ impl JobRun<'_> {
         let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let watch = Watch {
             stops_for: OnceLock::new(),
+            is_interrupted: AtomicBool::new(false),
             node: node.node(),
             service: node.service(),
             screen: &self.shell.screen,

@@ -14,7 +14,7 @@ use windrow_core::settings::RateLimit;
 use windrow_core::stats::completion::{self, Completion};
 use windrow_core::stats::speed::Speed;
 use windrow_core::stats::stall::StallReason;
-use windrow_core::task::lifecycle::Status;
+use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_server::service::tasks::show::TaskPicture;
 
@@ -251,12 +251,22 @@ impl Picture {
 }
 
 fn stands(status: Status, why: Option<String>) -> String {
-    why.map_or_else(|| status.to_string(), |why| format!("{status}: {why}"))
+    match why {
+        Some(why) if why.starts_with("by ") => format!("{status} {why}"),
+        Some(why) => format!("{status}: {why}"),
+        None => status.to_string(),
+    }
 }
 
 fn why(view: &TaskView) -> Option<String> {
     let reason = match view.status {
         Status::Running | Status::Finished => return None,
+        Status::Stopped if view.stop_reason == Some(StopReason::Operator) => {
+            return Some("by command".to_owned());
+        }
+        Status::Stopping if view.stop_reason == Some(StopReason::Operator) => {
+            return Some("command".to_owned());
+        }
         Status::Stopped | Status::Stopping => view.stop_reason.map(|reason| reason.text().to_owned()),
         _ => view.status_reason.clone(),
     };

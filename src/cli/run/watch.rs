@@ -1,6 +1,8 @@
 //! Observation of a running task: shows it, reacts to Ctrl-C, and never waits for ever.
 
+use std::io::IsTerminal;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -61,6 +63,8 @@ pub(super) struct Watch<'a> {
     pub(super) meters: &'a Meters,
     /// Reason why this process stops the task, set if no user asked for it.
     pub(super) stops_for: OnceLock<String>,
+    /// Set once a signal has asked this process to stop.
+    pub(super) is_interrupted: AtomicBool,
 }
 
 /// Progress of a stop, with its deadline.
@@ -101,7 +105,10 @@ impl Watch<'_> {
                     ProcessSignal::Tree => self.screen.must_say(&self.node.tree().render("")),
                     ProcessSignal::Stop if stopping != Stopping::No => return self.cut(id).await,
                     // To a job, SIGHUP means that its terminal was closed.
-                    ProcessSignal::Stop | ProcessSignal::Reload => stopping = self.stop(id).await?,
+                    ProcessSignal::Stop | ProcessSignal::Reload => {
+                        self.is_interrupted.store(true, Ordering::Relaxed);
+                        stopping = self.stop(id).await?;
+                    }
                 },
                 _ = looks.tick() => {}
             }
@@ -192,6 +199,13 @@ impl Watch<'_> {
         let is_at_end = matches!(picture.status, Status::Stopping | Status::Stopped);
         if let Some(why) = self.stops_for.get().filter(|_| is_at_end) {
             picture.why = Some(why.clone());
+        } else if is_at_end && self.is_interrupted.load(Ordering::Relaxed) {
+            let by = if std::io::stderr().is_terminal() {
+                "Ctrl-C"
+            } else {
+                "a signal"
+            };
+            picture.why = picture.why.map(|why| why.replace("command", by));
         }
         lines.show(self.screen, &picture, self.node.clock().now());
     }
@@ -201,9 +215,11 @@ impl Watch<'_> {
         let live = self.node.progress(id);
         let in_flight: u64 = live.iter().map(|live| live.counters.in_flight).sum();
         self.command_stop(id, false).await?;
-        self.screen.say(&format!(
-            "stopping: no new calls; waiting for {in_flight} in flight; Ctrl-C again aborts them"
-        ));
+        let waits = match in_flight {
+            0 => String::new(),
+            _ => format!("; waiting for {in_flight} in flight; Ctrl-C again aborts them"),
+        };
+        self.screen.say(&format!("stopping: no new calls{waits}"));
         Ok(Stopping::Calmly(self.node.clock().now().plus(self.drain_timeout)))
     }
 

@@ -264,7 +264,7 @@ fn a_window_that_a_slow_item_holds_is_made_larger_than_it_lasts() {
     assert_eq!(detail(&explanation), "held by #71,204 (attempt 4, 2s)");
     assert_eq!(
         why(&explanation),
-        "by Little's law 500/s × p95 2.4s needs ≈ 1,205 slots; the window is 600"
+        "500/s × p95 2.4s needs about 1,205 calls in flight; the window is 600"
     );
     assert_eq!(change(&explanation), r#"{"window":1900}"#);
     let predicted = explanation.advice[0].predicted.expect("a prediction");
@@ -315,7 +315,7 @@ fn too_few_slots_are_raised_to_what_littles_law_asks_for_and_the_window_with_the
     let explanation = explained(&facts);
     assert_eq!(
         why(&explanation),
-        "by Little's law 500/s × p95 200ms needs ≈ 100 slots; at most 20 may be in flight"
+        "500/s × p95 200ms needs about 100 calls in flight; at most 20 may be in flight"
     );
     assert_eq!(change(&explanation), r#"{"concurrency":150,"window":300}"#);
     assert_eq!(explanation.advice[0].predicted.map(f64::round), Some(500.0));
@@ -894,7 +894,7 @@ fn a_task_whose_node_lacks_the_key_is_told_where_the_key_goes() {
     let explanation = explained(&facts);
     assert_eq!(
         why(&explanation),
-        "the task is recovering (key_missing): node n2 can't open the secrets of push"
+        "the task is recovering (key missing): node n2 can't open the secrets of push"
     );
     assert_eq!(advised(&explanation), "advice.same_key");
 }

@@ -75,9 +75,11 @@ fn standing(facts: &Facts) -> Message {
     };
     match (&standing.reason, &standing.text) {
         (None, None) => say::stands(now),
-        (Some(reason), None) => say::stands_why(now, reason),
+        (Some(reason), None) => say::stands_why(now, reason.replace('_', " ")),
+        // The text of a command names the status already.
+        (_, Some(text)) if *text == windrow_words::engine::stopped().english() => say::stands_as(text),
         (None, Some(text)) => say::stands_text(now, text),
-        (Some(reason), Some(text)) => say::stands_why_text(now, reason, text),
+        (Some(reason), Some(text)) => say::stands_why_text(now, reason.replace('_', " "), text),
     }
 }
 

@@ -22,14 +22,13 @@ pub fn sentence(state: &HandlerState, now: WallMs) -> Option<Message> {
     let error = state.error.as_ref();
     if let Some(outage) = state.outage {
         let lasting = now.since(outage.since);
+        let next = state.next_probe_in.map(say::next_probe);
         let down = match error {
+            // Without a next probe, the handler responds again.
+            Some(error) if next.is_none() => say::was_down_why(lasting, at_item(error)),
             Some(error) => say::down_why(lasting, at_item(error)),
-            None => say::down(lasting),
-        };
-        let next = match state.next_probe_in {
-            Some(wait) => Some(say::next_probe(wait)),
             // For a run that can't be asked, only the outage is known.
-            None => error.map(|_| say::ramping()),
+            None => say::down(lasting),
         };
         return list::all([down].into_iter().chain(next).chain(judged(state)));
     }

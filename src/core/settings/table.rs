@@ -198,7 +198,7 @@ live_settings! {
     concurrency: Auto<NonZeroU32> = "auto";
     /// Upper bound of concurrency = auto
     max_concurrency: NonZeroU32 = 1024;
-    /// Items from the oldest unfinished one to the highest that may be sent: a number or auto
+    /// Number of items ahead of the oldest unfinished one that may be sent, or auto
     ///
     /// auto = max(2 × concurrency, 4096)
     window: Auto<NonZeroU32> = "auto" to 1048576;

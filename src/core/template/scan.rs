@@ -94,9 +94,10 @@ impl Cutter<'_> {
             .find(['{', '}', '"', '\\'])
             .filter(|end| rest[*end..].starts_with('}'));
         let is_empty = self.is_argument && rest.starts_with(['}', ':']);
-        let end = end
-            .filter(|_| is_empty || rest.starts_with(begins_name))
-            .ok_or_else(|| self.stray('{'))?;
+        if !is_empty && !rest.starts_with(begins_name) {
+            return Err(self.stray('{'));
+        }
+        let end = end.ok_or_else(|| self.unclosed())?;
         let from = self.at + 1;
         self.flush();
         let inside = &self.text[from..from + end];
@@ -115,11 +116,20 @@ impl Cutter<'_> {
         }
     }
 
-    fn stray(&self, brace: char) -> TemplateFault {
+    /// Quotes the beginning of the rest.
+    fn shown(&self) -> String {
         let shown: String = self.text[self.at..].chars().take(20).collect();
+        quoted(&shown)
+    }
+
+    fn unclosed(&self) -> TemplateFault {
+        TemplateFault(say::unclosed_brace(self.shown(), "{", "{{"))
+    }
+
+    fn stray(&self, brace: char) -> TemplateFault {
         let escape = format!("{brace}{brace}");
         TemplateFault(say::stray_brace(
-            quoted(&shown),
+            self.shown(),
             brace.to_string(),
             escape,
             "{name}",

@@ -110,11 +110,11 @@ fn braces_that_are_none_of_ours_stay_what_they_are() {
 #[test]
 fn what_could_mean_two_things_is_refused() {
     let table = [
-        (Place::Text, "a { b", "part of no placeholder"),
+        (Place::Text, "a { b", "not part of a placeholder"),
         (Place::Text, "a } b", "}}"),
-        (Place::Text, "{id", "part of no placeholder"),
-        (Place::Text, "{}", "part of no placeholder"),
-        (Place::Json, r#"{"t":"{ "}"#, "part of no placeholder"),
+        (Place::Text, "{id", "unclosed {; write {{"),
+        (Place::Text, "{}", "not part of a placeholder"),
+        (Place::Json, r#"{"t":"{ "}"#, "not part of a placeholder"),
         (Place::Json, "{id}5", "not JSON"),
         (Place::Json, "[5{n}]", "not JSON"),
         (Place::Json, "[-{n}]", "not JSON"),
@@ -156,9 +156,9 @@ fn a_value_that_does_not_fit_names_its_column() {
         (
             Place::Json,
             "{name:number}",
-            "\"name\" in the item's data is no number",
+            "\"name\" in the item's data is not a number",
         ),
-        (Place::Json, "{empty:number}", "is no number"),
+        (Place::Json, "{empty:number}", "is not a number"),
         (Place::Json, "{n:boolean}", "neither true nor false"),
         (Place::Json, "{name:json}", "is no JSON"),
         (Place::Header, "x {note}", "has the character '\\n'"),

@@ -138,7 +138,7 @@ impl Reader {
                 "the API is unavailable; this may be temporary",
             ),
             408 | 425 | 500 | 504..=599 => {
-                tried_again(FailureClass::Unclear, "the effect of the call is unknown")
+                tried_again(FailureClass::Unclear, "the call may or may not have taken effect")
             }
             401 | 403 => rejected("the API refused the credentials; check the request's headers and secrets"),
             407 => rejected("the proxy requires credentials"),

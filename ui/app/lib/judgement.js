@@ -6,8 +6,8 @@ const meanwhile = (others) => (others === 1 ? t('1 other call was answered meanw
 
 function counted({ attempts, charged }) {
   if (charged === 0) return t('no attempt counts');
-  if (charged > 1) return t('{n} of {all} attempts count', { n: count(charged), all: count(attempts) });
-  return attempts === 1 ? t('1 of 1 attempt counts') : t('1 of {all} attempts counts', { all: count(attempts) });
+  if (charged < attempts) return t('{n} of {all} attempts counted', { n: count(charged), all: count(attempts) });
+  return attempts === 1 ? t('1 attempt, counted') : t('{all} attempts, all counted', { all: count(attempts) });
 }
 
 /** Sentence for a failure from the API. Older versions didn't count responses for other items. */

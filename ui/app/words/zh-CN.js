@@ -94,7 +94,7 @@ export default {
   'No failed items.': '没有失败的条目。', 'Items that fail their last attempt appear here, grouped by code.': '用尽重试仍失败的条目会显示在这里，按错误码分组。',
   Attempts: '尝试次数', Attempt: '尝试', Duration: '耗时', 'Failed attempts': '失败的尝试', 'No failed attempts.': '没有失败的尝试。', 'Next attempt': '下次尝试',
   'No data, only an index.': '没有数据，只有序号。', 'Handler response': '处理器的应答', 'Item {index}': '条目 {index}', 'Previous item': '上一个条目', 'Next item': '下一个条目',
-  Evidence: '判定依据', '{counted}: {answered}': '{counted}：{answered}', 'no attempt counts': '没有计数的尝试', '1 of 1 attempt counts': '1 次尝试，计 1 次', '1 of {all} attempts counts': '{all} 次尝试中计 1 次', '{n} of {all} attempts count': '{all} 次尝试中计 {n} 次',
+  Evidence: '判定依据', '{counted}: {answered}': '{counted}：{answered}', 'no attempt counts': '没有计数的尝试', '1 attempt, counted': '1 次尝试，计入', '{all} attempts, all counted': '{all} 次尝试，全部计入', '{n} of {all} attempts counted': '{all} 次尝试中计 {n} 次',
   '1 other call was answered meanwhile': '期间另有 1 次调用得到应答', '{n} other calls were answered meanwhile': '期间另有 {n} 次调用得到应答', 'unconfirmed: {answered}, not enough to blame this item': '未确认：{answered}，不足以判定是此条目的问题', 'unconfirmed: no other call was answered to compare it with': '未确认：没有其他得到应答的调用可供对比',
   'Created at': '创建时间', Succeeded: '成功', Skipped: '跳过', Settled: '已了结',
   // Results, log, runs, settings.

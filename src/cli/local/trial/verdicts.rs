@@ -69,6 +69,9 @@ fn output_text(output: &Output) -> String {
     }
 }
 
+/// Sign of an item that failed for good.
+const FAILED: &str = "✗ failed";
+
 /// Failure codes of items that got no answer.
 const NO_ANSWER: [&str; 4] = ["TIMEOUT", "WORKER_CRASH", "WORKER_HUNG", "WORKER_RESTARTED"];
 
@@ -80,7 +83,7 @@ fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport
         ItemVerdict::Failed {
             failure,
             advice: RetryAdvice::Fail,
-        } => said(format!("✗ failed {}", told(&failure))),
+        } => said(format!("{FAILED} {}", told(&failure))),
         ItemVerdict::Unclear(failure) => ItemReport {
             retry: Some(None),
             ..said(format!("↻ retry {}", told(&failure)))
@@ -126,7 +129,7 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         CallFailure::Failed { failure, .. } if is_exit => ("↻ retry", failure, false, Some(None)),
         CallFailure::Failed { failure, after, .. } => ("↻ failed", failure, false, Some(*after)),
         CallFailure::BackPressure { after, failure } => ("↻ busy", failure, false, Some(*after)),
-        CallFailure::Final(failure) | CallFailure::Unsendable(failure) => ("✗ failed", failure, false, None),
+        CallFailure::Final(failure) | CallFailure::Unsendable(failure) => (FAILED, failure, false, None),
         CallFailure::BadReply(failure) => ("✗ invalid response:", failure, true, None),
         CallFailure::Rejected(failure) | CallFailure::Unstarted(failure) => {
             ("✗ refused:", failure, true, None)
@@ -181,6 +184,8 @@ pub(super) struct Tally {
     items: BTreeSet<u64>,
     /// Items without a result so far, with the last report of each.
     undone: BTreeMap<u64, String>,
+    /// Items that failed for good.
+    failed: BTreeSet<u64>,
 }
 
 impl Tally {
@@ -205,6 +210,9 @@ impl Tally {
         }
         for one in &said {
             self.items.insert(one.index);
+            if one.text.starts_with(FAILED) {
+                self.failed.insert(one.index);
+            }
             // A handler may legitimately ask for a retry; an API either did what it was asked or didn't.
             if one.retry.is_some() && (self.is_request || !one.understood) {
                 self.undone.insert(one.index, one.text.clone());
@@ -237,8 +245,12 @@ impl Tally {
         let sum: Duration = self.latencies.iter().sum();
         let mean = sum.as_secs_f64() / self.latencies.len() as f64;
         let p95 = self.latencies[(self.latencies.len() * 95).div_ceil(100).max(1) - 1];
+        let how = match self.failed.len() {
+            failed @ 1.. if self.is_request => format!("{} sent, {failed} failed", self.items.len()),
+            _ => "ok".to_owned(),
+        };
         format!(
-            "{subject}: ok · mean call time {}, sequential (p95 {})",
+            "{subject}: {how} · mean call time {}, sequential (p95 {})",
             human::seconds(mean),
             span(p95)
         )

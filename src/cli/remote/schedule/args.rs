@@ -137,7 +137,7 @@ pub struct When {
     /// Time zone of the schedule, such as Europe/Berlin; defaults to UTC
     #[arg(long, value_name = "ZONE", conflicts_with = "every")]
     pub zone: Option<String>,
-    /// Period, such as 30m; fires at its whole multiples
+    /// Period, such as 30m; fires at its multiples on the clock (:00, :30)
     #[arg(long, value_name = "SPAN")]
     pub every: Option<String>,
     /// No fire before this time, in --zone unless it names a zone (2026-01-05 06:00 Europe/Berlin); none removes it
@@ -146,7 +146,7 @@ pub struct When {
     /// No fire at or after this time, in the format of --start; none removes it
     #[arg(long, value_name = "TIME")]
     pub end: Option<String>,
-    /// Delay each fire by a different time, at most this one
+    /// Delay each fire by a random time, up to this
     #[arg(long, value_name = "SPAN")]
     pub jitter: Option<String>,
     /// Action if a task of the schedule is still running

@@ -128,7 +128,7 @@ impl JobRun<'_> {
             Output::Table => {
                 let again = match &self.args.results.out {
                     _ if self.args.only_failed => "",
-                    Some(_) => " with --only-failed instead of --results-out",
+                    Some(_) => " with --only-failed and another --results-out",
                     None => " with --only-failed",
                 };
                 let hint = self.args.failures_out.is_none().then_some(again);

@@ -22,6 +22,9 @@ use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore, TaskView};
 use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
+/// Beginning of the text of a task that stopped because no item fits its template.
+const NO_REQUEST: &str = "no request could be built";
+
 /// Observations of a run that its task doesn't contain.
 #[derive(Clone, Debug, Default)]
 pub(in crate::run) struct Seen {
@@ -327,10 +330,22 @@ impl Outcome {
                 )
             }
             (Status::Stopped, Some(reason)) => {
-                let told = reason.text();
+                let of_template = task
+                    .status_text
+                    .as_deref()
+                    .is_some_and(|text| text.starts_with(NO_REQUEST));
+                let told = if of_template {
+                    "the request can't be built"
+                } else {
+                    reason.text()
+                };
                 let because = task.status_text.as_deref().unwrap_or(told).to_owned();
                 let what = format!("the job stopped at index {}: {told}", self.goes_on_at.0);
-                let hint = stop_hint::hint(reason, &crate::run::kept::resume::how(task));
+                let resume = crate::run::kept::resume::how(task);
+                let hint = match of_template {
+                    true => format!("fix the template; {resume}"),
+                    false => stop_hint::hint(reason, &resume),
+                };
                 Some(Fault::new(self.exit(), what, because).hint(hint).to_string())
             }
             _ => None,

@@ -238,7 +238,7 @@ mod tests {
             ("true", false, &words, "words follow --"),
             ("", false, &flag, "--shell is in the program's place"),
             ("echo 'x", false, &[], "an unclosed quote"),
-            ("echo {x", false, &[], "part of no placeholder"),
+            ("echo {x", false, &[], "unclosed {"),
             ("{x} y", false, &[], "has a placeholder"),
             ("cat {x} 2>/dev/null", false, &[], "there is no shell"),
             ("echo \"$ROW_x\"", false, &[], "would not be expanded"),

@@ -115,7 +115,7 @@ async fn is_readable(database: &Path) -> bool {
 fn line(job: &TaskView) -> String {
     let name = job.spec.name.as_deref().unwrap_or_default();
     format!(
-        "note: {name} has the same items and is unfinished: {} of {} items; {} resumes it",
+        "note: the unfinished job {name:?} ({} of {} items) has the same items; {} resumes it",
         done(job),
         job.total.0,
         command(name)

@@ -42,8 +42,11 @@ pub(crate) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) 
             [] => "the first line of a run names its job, `t1: 200 items (NAME)`".to_owned(),
             names => meant(name, names),
         };
-        unknown(name, &format!("{} has no saved job", looked.join(" or ")))
-            .hint(format!("{names}; --state DIR if it ran with one"))
+        unknown(
+            name,
+            &format!("no saved job named `{name}` in {}", looked.join(" or ")),
+        )
+        .hint(format!("{names}; --state DIR if it ran with one"))
     })
 }
 

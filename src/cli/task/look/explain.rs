@@ -53,7 +53,7 @@ const CAUSES: Listing<api::ExplainedCause> = Listing {
         Column::text("TEXT", Keep::Always, 8, |cause| &cause.text),
     ],
     name: |cause| cause.slug.clone(),
-    none: "nothing is missing",
+    none: "nothing is below target",
 };
 
 /// Explains the speed of a task, and makes the recommended change with `--apply`.

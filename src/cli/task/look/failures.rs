@@ -152,6 +152,9 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
     if !groups.is_empty() {
         if let Some(net) = redriven_for_people(&link, &id).await? {
             link.say(&format!("after redrives: {net}"));
+            if net.contains("still failed 0   (") {
+                return Ok(exit);
+            }
         }
         let unconfirmed = groups.iter().any(|group| group.unconfirmed > 0);
         let or_those = match unconfirmed {

@@ -88,7 +88,7 @@ fn card(item: &api::Item, times: &Times) -> Card {
         .maybe("data", item.data.as_deref().map(as_written).or(missing))
         .time("next attempt", item.due_at.as_deref(), times)
         .maybe("message", failure.and_then(|failure| failure.message.as_deref()))
-        .maybe("judged", failure.filter(|_| is_final).map(judgement))
+        .maybe("evidence", failure.filter(|_| is_final).map(judgement))
         .maybe(
             "output",
             output.or_else(|| Some(failure?.output.as_ref()?.to_string())),
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(
             shown(&given_up),
             format!(
-                "#3,817  failed\n{attempts}  key        s-t1-3817\n  trace      0af7\n  message    db gone\n  judged     1 of 2 attempts counts: 9 other calls were \
+                "#3,817  failed\n{attempts}  key        s-t1-3817\n  trace      0af7\n  message    db gone\n  evidence   1 of 2 attempts counted: 9 other calls were \
                  answered meanwhile\n"
             )
         );

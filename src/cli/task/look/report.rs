@@ -162,5 +162,5 @@ fn proof(card: Card, proof: &ReportProof) -> Card {
         let sign = if check.holds { '✓' } else { '✗' };
         card = card.line("", format!("{sign} {}: {}", check.claim, check.evidence));
     }
-    card.line("limit", &proof.limit)
+    card.line("caveat", &proof.limit)
 }

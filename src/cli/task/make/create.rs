@@ -115,7 +115,7 @@ async fn is_free(args: &CreateArgs, link: &Link<'_>) -> Result<(), Fault> {
     match link.task(&format!("{}/{name}", args.business)).await {
         Ok(id) => {
             let because = format!("{id} already has the name {}/{name}", args.business);
-            Err(Fault::new(Exit::Conflict, "the name is taken", because).hint("choose another name"))
+            Err(Fault::new(Exit::Conflict, "name already taken", because).hint("choose another name"))
         }
         Err(_) => Ok(()),
     }

@@ -139,13 +139,13 @@ pub(super) async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> 
 }
 
 fn stopping(task: &api::Task) -> String {
-    let in_flight = human::count(task.counts.in_flight);
+    let waits = match task.counts.in_flight {
+        0 => String::new(),
+        in_flight => format!("; waiting for {} in flight", human::count(in_flight)),
+    };
     let halt = task.live.as_ref().and_then(|live| live.high_water);
     let halt = halt.map(|high| format!(", dispatch halted at index {}", human::count(high)));
-    let next = format!(
-        "no new calls; waiting for {in_flight} in flight{}",
-        halt.unwrap_or_default()
-    );
+    let next = format!("no new calls{waits}{}", halt.unwrap_or_default());
     format!("{}  stopping: {next}", task.id)
 }
 
@@ -203,11 +203,10 @@ pub(super) async fn cancel(args: &PlainArgs, shell: &Shell) -> Result<Exit, Faul
 /// Formats the number of items left undone, including retrying ones.
 fn cancelled(task: &api::Task) -> String {
     let left = task.counts.pending + task.counts.parked;
-    let are = if left == 1 { "is" } else { "are" };
-    let next = format!("{} {are} left undone", human::counted(left, "item"));
+    let next = format!("{} not done", human::counted(left, "item"));
     let id = &task.id;
     format!(
-        "{}   to do them after all: windrow task clone {id}",
+        "{}; `windrow task clone {id}` makes a new task over all items",
         standing(task, &next)
     )
 }
@@ -343,7 +342,7 @@ mod tests {
                 ..Default::default()
             })
         };
-        assert!(of(4, 1).contains("5 items are left undone"), "{}", of(4, 1));
-        assert!(of(1, 0).contains("1 item is left undone"), "{}", of(1, 0));
+        assert!(of(4, 1).contains("5 items not done"), "{}", of(4, 1));
+        assert!(of(1, 0).contains("1 item not done"), "{}", of(1, 0));
     }
 }

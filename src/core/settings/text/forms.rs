@@ -49,11 +49,17 @@ pub(super) struct Form {
 
 impl Form {
     pub(super) fn error(&self, text: &str) -> TextError {
+        let meant = (self.guess)(text);
+        let expected = match &meant {
+            // The guess shows the form.
+            Some(_) if self.examples == RATE_LIMIT.examples => say::rate(),
+            _ => (self.expected)(),
+        };
         TextError {
             text: text.to_owned(),
-            expected: (self.expected)(),
+            expected,
             examples: self.examples,
-            meant: (self.guess)(text),
+            meant,
         }
     }
 }

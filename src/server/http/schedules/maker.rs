@@ -82,7 +82,7 @@ fn author(fire: &TakenFire) -> Actor {
         name: format!("schedule {}", schedule.name),
         source: if schedule.is_guarded { "business" } else { "system" },
         reason: Some(format!(
-            "{} of {} at {}",
+            "{} by {} for {}",
             fire.kind,
             schedule.id,
             fire.time.to_rfc3339()

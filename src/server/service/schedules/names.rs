@@ -82,7 +82,7 @@ fn of_template(template: &str) -> Option<String> {
 fn fires_share(same: &SameName, zone: &str) -> Warning {
     let at = |time: WallMs| in_zone(time, zone).unwrap_or_default();
     let text = format!(
-        "the fires of {} and {} would both create {}: the second one fails because the name is taken",
+        "the fires of {} and {} would both create {}: the second one fails because the name is already taken",
         at(same.first),
         at(same.second),
         same.name

@@ -135,11 +135,11 @@ fn beyond(asked: Rate, Bound { most, whose, raise }: &Bound) -> Warning {
 /// Builds the warning; `limit` is the lowest limit that also restricts the task.
 fn waits_for_room(wants: Load, most: Load, limit: Option<&Bound>) -> Warning {
     let detail =
-        format!("a shard of the task needs {wants}, but the largest node has {most}: the task would wait");
+        format!("no node can run {wants} for a shard (the largest has {most}), so the task will wait");
     let advice = match limit.filter(|limit| limit.most <= most) {
         Some(Bound { most, whose, .. }) => format!("a rate of at most {most}, because {whose} no higher"),
         None => {
-            format!("a rate of at most {most} for each shard, more shards, or a higher node.capacity_rate")
+            format!("a rate of at most {most} per shard, more shards, or a higher node.capacity_rate")
         }
     };
     Warning {

@@ -319,8 +319,8 @@ fn warn_of_deadline(detail: String, advice: String) -> Warning {
 
 fn no_room(wants: Load, most: Load) -> Warning {
     warn_of_deadline(
-        format!("a shard of the task needs {wants}, but the largest node has {most}: the task would wait"),
-        format!("a rate of at most {most} for each shard, more shards, or a higher node.capacity_rate"),
+        format!("no node can run {wants} for a shard (the largest has {most}), so the task will wait"),
+        format!("a rate of at most {most} per shard, more shards, or a higher node.capacity_rate"),
     )
 }
 

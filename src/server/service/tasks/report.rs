@@ -22,7 +22,7 @@ const REDRIVES_MAX: u32 = 100;
 
 /// Limit of what any platform can prove, stated in every report.
 pub const LIMIT_OF_PROOF: &str = "this doesn't prove that no item was handled twice: a call whose response \
-                                  was lost is repeated with the same key, and only the business can tell";
+                                  was lost is repeated with the same key, and only the handler can tell";
 
 /// Complete report of a task.
 #[derive(Clone, Debug)]

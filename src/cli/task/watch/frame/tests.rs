@@ -274,7 +274,7 @@ fn what_lies_open_is_shown() {
     ]));
     check("failures-80", &state, sheet(80, 24));
     state.press(b'e');
-    state.hear(News::Explained("target 500.0/s   actual 312.4/s\n  window full  171.2/s\nwhy: by Little's law 500/s × p95 2.41 s needs 1,205 slots".to_owned()));
+    state.hear(News::Explained("target 500.0/s   actual 312.4/s\n  window full  171.2/s\nwhy: 500/s × p95 2.41 s needs about 1,205 calls in flight".to_owned()));
     state.press(b's');
     check("explain-40", &state, sheet(40, 40));
     state.panel = Panel::Help;

@@ -135,7 +135,7 @@ fn head(body: &api::Explanation) -> String {
     match (body.target_rate, body.missing_rate) {
         (Some(target), Some(missing)) => {
             format!(
-                "target {}   actual {actual}   missing {}   {span}",
+                "target {}   actual {actual}   below target {}   {span}",
                 rate(target),
                 rate(missing)
             )
