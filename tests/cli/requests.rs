@@ -112,7 +112,7 @@ fn each_row_makes_a_request_and_one_that_cannot_fails_alone() {
     assert!(
         summary["failures"][0]
             .to_string()
-            .contains(r#"\"qty\" in the item's data is no number"#),
+            .contains(r#"\"qty\" in the item's data is not a number"#),
         "{summary}"
     );
     let mut seen = api.seen();

@@ -373,7 +373,7 @@ mod tests {
             .line()
         };
         assert!(at(9.9).ends_with("pending 100"), "{}", at(9.9));
-        assert!(at(5.0).ends_with("waiting: handler slots"), "{}", at(5.0));
+        assert!(at(5.0).ends_with("waiting: handler concurrency"), "{}", at(5.0));
     }
 
     #[test]

@@ -255,7 +255,7 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
             let left = human::counted(task.counts.pending, "item");
             standing(
                 task,
-                &format!("items that aren't dispatched yet are excluded, up to {left}"),
+                &format!("undispatched items are excluded, at most {left}"),
             )
         }
     };
