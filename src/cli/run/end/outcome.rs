@@ -330,7 +330,7 @@ impl Outcome {
                 let told = reason.text();
                 let because = task.status_text.as_deref().unwrap_or(told).to_owned();
                 let what = format!("the job stopped at index {}: {told}", self.goes_on_at.0);
-                let hint = stop_hint::hint(reason, &crate::run::kept::resume::how(task));
+                let hint = stop_hint::hint(reason, &because, &crate::run::kept::resume::how(task));
                 Some(Fault::new(self.exit(), what, because).hint(hint).to_string())
             }
             _ => None,
