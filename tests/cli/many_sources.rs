@@ -153,7 +153,7 @@ fn compressed_files_and_streams_are_items() {
     std::fs::write(place.path("u.csv.gz"), changed).unwrap();
     place
         .windrow(&run)
-        .refused(7, &["2 items of other content", "--restart"]);
+        .refused(7, &["2 other items", "--restart"]);
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn a_killed_job_goes_on_with_what_was_piped_in_whatever_the_pipe_would_bring_now
     refused.refused(
         7,
         &[
-            "5 items of other content",
+            "5 other items",
             "windrow run --resume push ",
             "--restart",
         ],
@@ -295,7 +295,7 @@ fn a_finished_job_makes_way_for_what_the_pipe_brings_next_where_that_is_wanted()
     assert_eq!(night("user\na\nb\n", &[]).expect(0).json()["id"], "t1");
     let error = night("user\nc\n", &["--if-finished", "ok"]).expect(7).json()["error"].to_string();
     for text in [
-        "2 items of other content",
+        "2 other items",
         "that finished job",
         "--if-finished restart",
     ] {

@@ -44,7 +44,7 @@ export default {
   // Overview.
   'and {n} more': '还有 {n} 个', 'All clear': '一切正常', 'canary done: {n:item|items} settled': '试跑完成：已了结 {n} 个条目',
   'stopped: {reason}': '已停止：{reason}', 'run failed; retrying': '运行失败，正在重试', 'handler down: {why}': '处理器不可用：{why}',
-  'no node has free capacity': '没有节点有空余容量', 'the business hasn\'t reported that it is ready': '业务尚未报告就绪',
+  'no node has free capacity': '没有节点有空余容量', 'the business has not reported that it is ready': '业务尚未报告就绪',
   'calls fail with {code}: {example}': '调用失败（{code}）：{example}', Explain: '查看原因', 'Items per second': '条目/秒', 'Settled today': '今日了结',
   'Failed today': '今日失败', '{n:task|tasks} finished': '已完成 {n} 个任务', Throughput: '吞吐量',
   'items per second, last {n} minutes': '条目/秒，最近 {n} 分钟', 'Running tasks': '运行中的任务',
