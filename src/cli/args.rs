@@ -303,7 +303,7 @@ mod tests {
                 let exists = known.iter().any(|key| key == word);
                 assert!(
                     exists || !is_section(section),
-                    "{}: {word} is no key",
+                    "{}: {word} is not a key",
                     command.get_name()
                 );
             }

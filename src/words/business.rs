@@ -4,7 +4,7 @@ use crate::message::messages;
 use crate::{Count, Message, Text};
 
 messages! { "business";
-    no_statuses(text: Text, advice: Message) "{text} is no list of statuses from 200 to 599; {advice}" "{text} 不是 200 到 599 的状态码列表；{advice}";
+    no_statuses(text: Text, advice: Message) "{text} is not a list of statuses from 200 to 599; {advice}" "{text} 不是 200 到 599 的状态码列表；{advice}";
     did_you_mean(meant: Text) "did you mean {meant}?" "是否指 {meant}？";
     statuses_example(one: Text, more: Text) "one looks like {one} or {more}" "例如 {one} 或 {more}";
     no_network(text: Text, example: Text) "{text} is not a network; one looks like {example}" "{text} 不是网络；例如 {example}";
@@ -18,7 +18,7 @@ messages! { "business";
     no_reduce() "must be none, hook, or command:NAME with a command of the node's configuration" "须为 none、hook，或 command:NAME（节点配置中的命令）";
     superseded(generation: Count) "generation {generation} was published before" "第 {generation} 代已先发布";
     summary_empty() "the response is empty; a summary is JSON" "应答为空；摘要须为 JSON";
-    summary_not_json(why: Text) "the response is no JSON: {why}" "应答不是 JSON：{why}";
+    summary_not_json(why: Text) "the response is not JSON: {why}" "应答不是 JSON：{why}";
     summary_too_large(bytes: Count) "the response is longer than {bytes#byte}, the most that a summary may have" "应答超过摘要的上限 {bytes} 字节";
 
     name_control(code: Text) "has {code}, a control character" "含有控制字符 {code}";

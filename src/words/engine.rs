@@ -34,13 +34,13 @@ messages! { "engine";
     schedules_full(business: Text, most: Count) "{business} has {most#schedule}, the most that a business may have" "{business} 已有 {most} 个定时计划，达到上限";
     fires_full(waiting: Count, most: Count) "{waiting#fire} of the schedule {waiting?waits|wait} already; at most {most} may wait" "计划已有 {waiting} 次触发在等待；最多 {most} 次";
     fire_not_open(time: Text) "the schedule has no fire at {time} that waits, or whose task is being made" "计划在 {time} 没有等待中或正在建任务的触发";
-    running_task(task: Text, schedule: Text, overlap: Text) "{task} of {schedule} has not ended, and the schedule says overlap = {overlap}" "{schedule} 的 {task} 尚未结束，且计划设定 overlap = {overlap}";
+    running_task(task: Text, schedule: Text, overlap: Text) "{task} of {schedule} has not ended, and its overlap setting is `{overlap}`" "{schedule} 的 {task} 尚未结束，且计划设定 overlap = {overlap}";
     running_task_fires(task: Text, schedule: Text, waiting: Count, overlap: Text)
-        "{task} of {schedule} has not ended, {waiting#fire} {waiting?waits|wait} already, and the schedule says overlap = {overlap}"
+        "{task} of {schedule} has not ended, {waiting#fire} {waiting?waits|wait} already, and its overlap setting is `{overlap}`"
         "{schedule} 的 {task} 尚未结束，已有 {waiting} 次触发在等待，且计划设定 overlap = {overlap}";
-    coming_task(schedule: Text, overlap: Text) "a task of {schedule} is still to be made, and the schedule says overlap = {overlap}" "{schedule} 的一个任务尚待创建，且计划设定 overlap = {overlap}";
+    coming_task(schedule: Text, overlap: Text) "a task of {schedule} is still to be made, and its overlap setting is `{overlap}`" "{schedule} 的一个任务尚待创建，且计划设定 overlap = {overlap}";
     coming_task_fires(schedule: Text, waiting: Count, overlap: Text)
-        "a task of {schedule} is still to be made, {waiting#fire} {waiting?waits|wait} already, and the schedule says overlap = {overlap}"
+        "a task of {schedule} is still to be made, {waiting#fire} {waiting?waits|wait} already, and its overlap setting is `{overlap}`"
         "{schedule} 的一个任务尚待创建，已有 {waiting} 次触发在等待，且计划设定 overlap = {overlap}";
     given_up(tries: Count)
         "given up after {tries} tries: each time the node ended while it made the task, or couldn't continue"
@@ -75,7 +75,7 @@ messages! { "engine";
     fire_settled(schedule: Text, time: Text) "the fire of {schedule} at {time} needs no task any more" "{schedule} 在 {time} 的触发不再需要任务";
     redriven(task: Text) "{task} was redriven by someone else at the same time" "{task} 同时被他人重做";
     too_many_items(most: Count, items: Count) "a task has at most {most#item}, not {items}" "任务最多 {most} 个条目，不是 {items}";
-    no_upload(text: Text, example: Text) "{text} is no upload; one looks like {example}" "{text} 不是上传；例如 {example}";
+    no_upload(text: Text, example: Text) "{text} is not an upload; one looks like {example}" "{text} 不是上传；例如 {example}";
     pins_full(count: Count) "{count#generation} of the dataset {count?is|are} pinned, the most that may be" "数据集已固定 {count} 代，达到上限";
     to_publish(task: Text) "{task} is to publish it and has not ended" "{task} 将发布它且尚未结束";
     other_items(task: Text) "other items were appended to {task} with this key" "已用此键向 {task} 追加过其他条目";
@@ -146,7 +146,7 @@ messages! { "engine";
     hook_late(limit: Span) "no answer within {limit}" "{limit} 内没有应答";
     hook_unusable(why: Text) "its response can't be used: {why}" "应答无法使用：{why}";
     hook_given_up(kind: Text, attempts: Count, why: Text) "the hook {kind} failed after {attempts#attempt}: {why}" "钩子 {kind} 在 {attempts} 次尝试后失败：{why}";
-    hook_no_number(name: Text, value: Text) "the business answered with a {name} that is no number: {value}" "业务应答的 {name} 不是数字：{value}";
+    hook_no_number(name: Text, value: Text) "the business answered with a {name} that is not a number: {value}" "业务应答的 {name} 不是数字：{value}";
     hook_no_object() "the business answered with params that are no JSON object" "业务应答的 params 不是 JSON 对象";
     not_ready() "the business did not say in time that it is ready" "业务没有及时表示就绪";
     pool_drained(pool: Text, node: Text)

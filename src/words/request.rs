@@ -4,7 +4,7 @@ use crate::message::messages;
 use crate::{Count, Message, Text};
 
 messages! { "request";
-    no_pointer(text: Text) "{text} is no JSON pointer: write ~ as ~0, and / in a name as ~1" "{text} 不是 JSON 指针：~ 写作 ~0，名称中的 / 写作 ~1";
+    no_pointer(text: Text) "{text} is not a JSON pointer: write ~ as ~0, and / in a name as ~1" "{text} 不是 JSON 指针：~ 写作 ~0，名称中的 / 写作 ~1";
     not_only(what: Message, only: Text, example: Text)
         "{only} is the only value of an item's data, but the data is {what}; name a column: {example}"
         "{only} 表示条目数据的唯一值，但数据是{what}；请指明列：{example}";
@@ -51,8 +51,8 @@ messages! { "request";
     status_twice(status: Count) "status {status} has two meanings; keep one" "状态码 {status} 有两种含义；请保留一种";
     no_method(example: Text) "it has no method; an example is {example}" "缺少方法；例如 {example}";
     no_url(example: Text) "it has no URL; an example is {example}" "缺少 URL；例如 {example}";
-    bad_method(method: Text, example: Text) "{method} is no method; an example is {example}" "{method} 不是方法；例如 {example}";
-    near_method(method: Text, meant: Text) "{method} is no method; did you mean {meant}?" "{method} 不是方法；是否指 {meant}？";
+    bad_method(method: Text, example: Text) "{method} is not a method; an example is {example}" "{method} 不是方法；例如 {example}";
+    near_method(method: Text, meant: Text) "{method} is not a method; did you mean {meant}?" "{method} 不是方法；是否指 {meant}？";
     useless_method(method: Text) "{method} requests no work; use POST, PUT, GET …" "{method} 不请求任何工作；请用 POST、PUT、GET …";
 
     placeholder_control(inside: Text) "the placeholder {inside} has a control character" "占位符 {inside} 含有控制字符";
@@ -92,7 +92,7 @@ messages! { "request";
     is_no_number() "is not a number" "不是数字";
     is_no_boolean() "is neither true nor false" "既非 true 也非 false";
     is_no_boolean_text() "is neither true nor false, 1 nor 0" "既非 true 或 false，也非 1 或 0";
-    is_no_json() "is no JSON" "不是 JSON";
+    is_no_json() "is not JSON" "不是 JSON";
     is_missing() "is missing in the item's data" "在条目数据中缺失";
     is_ambiguous() "is the name of several columns" "对应多个列";
     is_option(prefixes: Text, joined: Text)
@@ -108,7 +108,7 @@ messages! { "request";
     in_cdata() "in CDATA" "CDATA 中";
     in_instruction() "in a processing instruction" "处理指令中";
     in_declaration() "in a declaration" "声明中";
-    open_xml() "it ends within a tag, a comment or CDATA, so it is no XML" "在标签、注释或 CDATA 中结束，不是 XML";
+    open_xml() "it ends within a tag, a comment or CDATA, so it is not XML" "在标签、注释或 CDATA 中结束，不是 XML";
 
     no_program() "it names no program" "没有指定程序";
     program_varies(program: Text) "the program {program} has a placeholder; only its arguments may have one" "程序 {program} 含有占位符；只有参数可以有";

@@ -30,7 +30,7 @@ messages! { "schedule";
     a_time_after(time: Text) "a time after {time}" "{time} 之后的时间";
     is_more_than(most: Text) "is more than {most}" "大于 {most}";
     less_than_period() "less than the time between two fires" "小于两次触发的间隔";
-    no_period(period: Text) "{period} is no period of a schedule" "{period} 不是计划的周期";
+    no_period(period: Text) "{period} is not a period of a schedule" "{period} 不是计划的周期";
     period_form(least: Span, most: Span) "whole seconds, at least {least} and at most {most}" "整秒，至少 {least}，最多 {most}";
     no_placeholder(name: Text, names: Text, other: Text)
         "there is no placeholder {name}; there are {names}, and the same of {other}"

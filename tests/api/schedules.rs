@@ -441,7 +441,10 @@ async fn a_running_task_is_in_the_way_of_who_fires_now() {
         .await
         .problem(409, "conflict");
     assert!(
-        busy["detail"].as_str().unwrap().contains("overlap = skip"),
+        busy["detail"]
+            .as_str()
+            .unwrap()
+            .contains("overlap setting is `skip`"),
         "{busy:#}"
     );
     node.admin

@@ -107,7 +107,7 @@ test('the grounds of a failure are a sentence', async () => {
   assert.equal(told(1, 3, false, 1), '1 of 3 attempts counted: 1 other call was answered meanwhile');
   assert.deepEqual([told(1, 1, false, 0), told(0, 4, false, 0), told(2, 3, false, null)], ['1 attempt, counted', 'no attempt counts', '2 of 3 attempts counted']);
   assert.equal(told(0, 5, true, 0), 'unconfirmed: no other call was answered to compare it with');
-  assert.equal(told(3, 5, true, 3), 'unconfirmed: 3 other calls were answered meanwhile, not enough to blame this item');
+  assert.equal(told(3, 5, true, 3), 'unconfirmed: 3 other calls were answered meanwhile, too few to tell');
 });
 
 test('a redrive is asked for as the command line does', async () => {

@@ -206,7 +206,7 @@ fn a_run_over_failures_is_named_and_steered_by_the_name_of_its_job() {
     place.write("hold", "");
     let flags = ["--only-failed", "--concurrency", "1"];
     let mut redo = place.start(&[&own[..], &flags, &each].concat());
-    redo.wait_for("t2: 3 items that j3 failed, as the job \"j3 (failed, 1)\"");
+    redo.wait_for("t2: retrying the 3 items that failed in \"j3\", as job \"j3 (failed, 1)\"");
     redo.wait_for("running");
     for name in ["j3", "j3 (failed, 1)"] {
         let shown = place

@@ -127,7 +127,7 @@ fn a_worker_that_prints_what_it_is_sent_is_told_at_once() {
     let place = Place::new();
     let done = place.windrow(&["run", "--total", "3", "--", "cat"]);
     assert!(!done.stderr.contains("startup_timeout"), "{}", done.stderr);
-    done.refused(7, &["prints the lines it is sent"]);
+    done.refused(7, &["echoes its input"]);
 }
 
 #[test]

@@ -62,7 +62,7 @@ async fn a_handler_that_never_answers_times_out() {
         "{took:?}"
     );
     assert!(
-        said.contains("within 200ms") && said.contains("raise `timeout`"),
+        said.contains("within 200ms") && said.contains("raise the call timeout (`timeout`)"),
         "{said}"
     );
     server.until_open(0).await;

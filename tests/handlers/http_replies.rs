@@ -266,7 +266,7 @@ async fn a_login_page_is_no_success() {
     let (kind, failure) = failure(reply_to_single(act).await);
     assert_eq!((kind, failure.code.as_ref()), ("bad reply", "BAD_REPLY"));
     assert!(
-        failure.message.contains("`Sign in` (the title") && failure.message.contains("login"),
+        failure.message.contains("(page title \"Sign in\")") && failure.message.contains("login"),
         "{}",
         failure.message
     );

@@ -218,7 +218,7 @@ async fn an_answer_that_can_not_be_used_stops_the_task() {
         .expect("it says why");
     assert_eq!(
         text,
-        "the business answered with a total that is no number: \"many\""
+        "the business answered with a total that is not a number: \"many\""
     );
 }
 

@@ -55,8 +55,10 @@ impl Here {
             let job = format!("windrow job {verb} {name}");
             replaced(&text, &format!("windrow task {verb} {task}"), &job)
         });
-        said.replace("windrow biz edit", &run(" --url URL"))
-            .replace("windrow task list", "windrow job list")
+        let said = said
+            .replace("windrow biz edit", &run(" --url URL"))
+            .replace("windrow task list", "windrow job list");
+        without_flags_of_tasks(&said, &format!("windrow job set {name}"))
     }
 
     pub(super) fn client(&self, remote: &Remote, tap: Tap) -> Result<Client, Fault> {
@@ -85,6 +87,23 @@ fn replaced(text: &str, command: &str, by: &str) -> String {
         whole += rest;
     }
     whole
+}
+
+/// Replaces a command whose flags jobs don't have. An upper bound of an automatic concurrency can be given as a fixed
+/// concurrency; the other settings are only in the configuration.
+fn without_flags_of_tasks(text: &str, set: &str) -> String {
+    let text = text.replace(" --max-concurrency ", " --concurrency ");
+    [
+        "straggler-after",
+        "unsaved-max",
+        "checkpoint-interval",
+        "parked-max",
+    ]
+    .iter()
+    .fold(text, |text, flag| {
+        let setting = format!("in the configuration: {} = ", flag.replace('-', "_"));
+        text.replace(&format!("{set} --{flag} "), &setting)
+    })
 }
 
 /// Verbs that jobs and tasks have in common.
@@ -251,6 +270,14 @@ mod tests {
             ("windrow task set t70", "windrow task set t70"),
             ("`windrow task show t7`", "`windrow job show 'a b'`"),
             ("windrow task list", "windrow job list"),
+            (
+                "windrow task set t7 --max-concurrency 750   allow 750",
+                "windrow job set 'a b' --concurrency 750   allow 750",
+            ),
+            (
+                "windrow task set t7 --straggler-after 100ms",
+                "in the configuration: straggler_after = 100ms",
+            ),
             ("windrow biz edit", "windrow run --resume 'a b' --url URL"),
         ] {
             assert_eq!(here.said(text), said);

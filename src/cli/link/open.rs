@@ -156,6 +156,11 @@ impl<'a> Link<'a> {
         }
     }
 
+    /// True if it serves a job of this machine, not the tasks of a node.
+    pub(crate) fn is_of_job(&self) -> bool {
+        self.shell.here.is_some()
+    }
+
     /// Rewrites the commands in a text to those that the user can type here.
     pub(crate) fn said(&self, text: &str) -> String {
         match &self.shell.here {

@@ -183,7 +183,7 @@ impl JobRun<'_> {
         let (JobStart::New(task) | JobStart::Resumed(task) | JobStart::Ended(task)) =
             self.begin(&next).await?;
         self.say(&format!(
-            "{}: {} that {of} failed, as the job \"{}\"{}",
+            "{}: retrying the {} that failed in \"{of}\", as job \"{}\"{}",
             task.id,
             counted(task.total.0, "item"),
             next.name,

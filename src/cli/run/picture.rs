@@ -169,7 +169,12 @@ impl Picture {
                 let next = next.map_or_else(String::new, |span| {
                     format!(", next in {}", human::span(human::whole(span)))
                 });
-                format!("waiting: {}{next}", stall.as_str().replace('_', " "))
+                let cause = match stall {
+                    StallReason::HandlerSlots => "handler concurrency".to_owned(),
+                    StallReason::Tail => "last responses".to_owned(),
+                    other => other.as_str().replace('_', " "),
+                };
+                format!("waiting: {cause}{next}")
             }
             (Status::Running, None) => String::new(),
             (status, _) => stands(status, self.stands_why()),
@@ -383,7 +388,7 @@ mod tests {
             .line()
         };
         assert!(at(9.9).ends_with("pending 100"), "{}", at(9.9));
-        assert!(at(5.0).ends_with("waiting: handler slots"), "{}", at(5.0));
+        assert!(at(5.0).ends_with("waiting: handler concurrency"), "{}", at(5.0));
     }
 
     #[test]

@@ -160,7 +160,7 @@ fn a_value_that_does_not_fit_names_its_column() {
         ),
         (Place::Json, "{empty:number}", "is not a number"),
         (Place::Json, "{n:boolean}", "neither true nor false"),
-        (Place::Json, "{name:json}", "is no JSON"),
+        (Place::Json, "{name:json}", "is not JSON"),
         (Place::Header, "x {note}", "has the character '\\n'"),
         (Place::Header, "x=\"{name}\"", "would end or escape the quotes"),
         (Place::Cookie, "a={name}", "no cookie's value may have"),

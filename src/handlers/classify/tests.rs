@@ -325,24 +325,24 @@ fn messages_quote_the_answer_and_say_what_to_try() {
     let page = format!("\n<!DOCTYPE html><title>Login</title>{}", "x".repeat(9000));
     let said = message(reply(200, &[("content-type", "text/html")], &page, "", 1));
     assert!(
-        said.contains("`Login` (the title of a page)") && said.contains("check the URL"),
+        said.contains("the reply (page title \"Login\") is") && said.contains("check the URL"),
         "{said}"
     );
     assert!(said.len() < 400, "{said}");
     let page = "<html>\r\n<head><TITLE class='x'>502 Bad\n Gateway</TITLE></head><body><hr>nginx</body>";
     let said = message(reply(502, &[], page, "", 1));
     assert!(
-        said.contains("Bad Gateway `502 Bad Gateway` (the title of a page): what"),
+        said.contains("Bad Gateway (page title \"502 Bad Gateway\"): what"),
         "{said}"
     );
     let page = "<title>Whoa &amp; 500 &lt;&#39;&#x2019;&gt;&nbsp;&quot;&apos; R&D &later; &amp;lt; &#x110000;</title>";
     let said = message(reply(500, &[], page, "", 1));
     assert!(
-        said.contains("`Whoa & 500 <'\u{2019}> \"' R&D &later; &lt; &#x110000;` (the title"),
+        said.contains("(page title \"Whoa & 500 <'\u{2019}> \"' R&D &later; &lt; &#x110000;\")"),
         "{said}"
     );
     let said = message(reply(502, &[], "<html>no title</html>", "", 1));
-    assert!(said.contains("`no title` (the first line of a page)"), "{said}");
+    assert!(said.contains("(first line of a page \"no title\")"), "{said}");
     let page = format!(
         "<!doctype html><html><style>p {{}}</style><h1>No <b>route</b> &amp; way</h1>{}",
         "<p>x".repeat(99)

@@ -168,7 +168,7 @@ impl Life<'_> {
             return None;
         }
         let message = format!(
-            "worker {} ({}) prints the lines it is sent; print ok, skip, retry or fail for each item instead",
+            "worker {} ({}) echoes its input; print ok, skip, retry or fail for each item instead",
             self.worker + 1,
             self.shared.program.describe(),
         );

@@ -330,7 +330,7 @@ fn answers_ping(answer: &Answer, pointer: &str) -> CheckLine {
         return fail("ping", described(answer), hint);
     }
     if is_page(answer) {
-        let seen = format!("a web page, {}", quote(&answer.body));
+        let seen = format!("a web page {}", quote(&answer.body));
         return fail("ping", seen, "check the URL, and whether it is a login page");
     }
     let part = Pointer::new(pointer).map(|pointer| pointer.find(&answer.body));

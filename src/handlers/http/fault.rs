@@ -119,7 +119,7 @@ impl Fault {
     pub(crate) fn late(timeout: Duration, stage: &str) -> Fault {
         let timeout = humantime::format_duration(timeout);
         Fault::Late(format!(
-            "no complete response within {timeout}: {stage}; raise `timeout` or make the handler faster"
+            "no complete response within {timeout}: {stage}; raise the call timeout (`timeout`) or make the handler faster"
         ))
     }
 

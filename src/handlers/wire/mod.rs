@@ -130,10 +130,10 @@ pub fn quote(bytes: &[u8]) -> String {
 /// Quotes at most `chars_max` characters of a reply.
 pub(crate) fn quote_most(bytes: &[u8], chars_max: usize) -> String {
     if let Some(title) = title(bytes) {
-        return format!("`{}` (the title of a page)", cut(&title, QUOTE_CHARS_MAX * 4));
+        return format!("(page title \"{}\")", cut(&title, QUOTE_CHARS_MAX * 4));
     }
     if let Some(line) = first_line(bytes) {
-        return format!("`{}` (the first line of a page)", cut(&line, QUOTE_CHARS_MAX * 4));
+        return format!("(first line of a page \"{}\")", cut(&line, QUOTE_CHARS_MAX * 4));
     }
     let head = &bytes[..bytes.len().min(chars_max * 4)];
     let text = shown(head);

@@ -378,8 +378,8 @@ mod tests {
     #[test]
     fn a_fault_of_the_whole_body_begins_with_no_colon() {
         assert_eq!(
-            ServiceError::invalid("", "it is no JSON").to_string(),
-            "it is no JSON"
+            ServiceError::invalid("", "it is not JSON").to_string(),
+            "it is not JSON"
         );
         assert_eq!(
             ServiceError::invalid("/rate", "no rate").to_string(),

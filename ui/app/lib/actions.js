@@ -185,7 +185,7 @@ export function redrive(task, filter, number) {
     typed: isAll ? task.id : undefined,
     fields: [
       { name: 'rate', label: t('Rate'), value: task.rate },
-      { name: 'canary', label: t('Canary items'), value: '', hint: t('pauses for review after this many items; empty: no canary') },
+      { name: 'canary', label: t('Canary items'), value: '', hint: t('pauses for review after this many items; leave empty for no canary') },
       { name: 'new_keys', label: t('New item keys (the business treats them as new items)'), type: 'checkbox', value: false },
     ],
     body: (values) => ({

@@ -35,7 +35,7 @@ const scheduled = (one, word) => verb('schedules', 'schedule', one.id, word);
 
 /** Pauses or resumes a schedule. */
 export const pauseSchedule = (one) => (one.paused
-  ? { ...scheduled(one, 'resume'), title: t('Resume {name}?', { name: one.name }), text: t('It fires again from its next time on. Fires missed in between are not made up.'), verb: t('Resume'), done: () => t('{name} resumed', { name: one.name }), undo: pauseSchedule }
+  ? { ...scheduled(one, 'resume'), title: t('Resume {name}?', { name: one.name }), text: t('It fires again at its next scheduled time. Missed fires are not caught up.'), verb: t('Resume'), done: () => t('{name} resumed', { name: one.name }), undo: pauseSchedule }
   : { ...scheduled(one, 'pause'), title: t('Pause {name}?', { name: one.name }), text: t('It stops firing. Running tasks continue.'), verb: t('Pause'), done: () => t('{name} paused', { name: one.name }), undo: pauseSchedule });
 
 /** Parses JSON; invalid JSON stays text, so that the node reports the error. */
@@ -87,7 +87,7 @@ export const editSchedule = (one) => ({
 
 /** Skips fires that are queued or whose task can't be created yet. */
 export const skipFires = (one) => ({
-  ...scheduled(one, 'skip'), title: t('Skip the open fires of {name}?', { name: one.name }), text: t('Queued fires, and fires whose task is not created yet, create no task.'), verb: t('Skip open fires'),
+  ...scheduled(one, 'skip'), title: t('Skip the open fires of {name}?', { name: one.name }), text: t('Queued fires, and fires whose task is not created yet, create no task.'), verb: t('Skip pending fires'),
   done: ({ items }) => t('{n:fire|fires} skipped', { n: items?.length ?? '' }),
 });
 

@@ -13,6 +13,6 @@ function counted({ attempts, charged }) {
 /** Sentence for a failure from the API. Older versions didn't count responses for other items. */
 export function judgement(failure) {
   const others = failure.others_answered ?? 0;
-  if (failure.unconfirmed) return others ? t('unconfirmed: {answered}, not enough to blame this item', { answered: meanwhile(others) }) : t('unconfirmed: no other call was answered to compare it with');
+  if (failure.unconfirmed) return others ? t('unconfirmed: {answered}, too few to tell', { answered: meanwhile(others) }) : t('unconfirmed: no other call was answered to compare it with');
   return others ? t('{counted}: {answered}', { counted: counted(failure), answered: meanwhile(others) }) : counted(failure);
 }

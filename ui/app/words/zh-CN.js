@@ -44,7 +44,7 @@ export default {
   // Overview.
   'and {n} more': '还有 {n} 个', 'All clear': '一切正常', 'canary done: {n:item|items} settled': '试跑完成：已了结 {n} 个条目',
   'stopped: {reason}': '已停止：{reason}', 'run failed; retrying': '运行失败，正在重试', 'handler down: {why}': '处理器不可用：{why}',
-  'no node has free capacity': '没有节点有空余容量', 'the business has not reported ready': '业务尚未报告就绪',
+  'no node has free capacity': '没有节点有空余容量', 'the business has not reported that it is ready': '业务尚未报告就绪',
   'calls fail with {code}: {example}': '调用失败（{code}）：{example}', Explain: '查看原因', 'Items per second': '条目/秒', 'Settled today': '今日了结',
   'Failed today': '今日失败', '{n:task|tasks} finished': '已完成 {n} 个任务', Throughput: '吞吐量',
   'items per second, last {n} minutes': '条目/秒，最近 {n} 分钟', 'Running tasks': '运行中的任务',
@@ -70,7 +70,7 @@ export default {
   Clone: '克隆', 'Name (optional)': '名称（可选）', 'Start immediately': '立即启动', '{id} created': '已创建 {id}', 'Change {task}?': '更改 {task}？', '{id}: {changes}': '{id}：{changes}',
   'Redrive {n:item|items} of {id}': '重做 {id} 的 {n} 个条目',
   'Creates a separate task for these items. Handlers see the same indexes and, by default, the same item keys.': '为这些条目单独创建任务。处理器看到的序号不变，条目键默认也不变。',
-  'Create and start': '创建并启动', 'Canary items': '试跑条目数', 'pauses for review after this many items; empty: no canary': '处理这么多条目后暂停等待检查；留空则不试跑',
+  'Create and start': '创建并启动', 'Canary items': '试跑条目数', 'pauses for review after this many items; leave empty for no canary': '处理这么多条目后暂停等待检查；留空则不试跑',
   'New item keys (the business treats them as new items)': '使用新的条目键（业务会视为新条目）', 'Fail the items of {id} that are retrying with {code}?': '将 {id} 中因 {code} 等待重试的条目标记为失败？',
   '{n:item|items} will be marked failed. A redrive can run them again.': '{n} 个条目将标记为失败，之后可以重做。', 'They will be marked failed. A redrive can run them again.': '这些条目将标记为失败，之后可以重做。',
   'Fail items with {code}': '将 {code} 的条目标记为失败', '{id}: items with {code} marked failed': '{id}：{code} 的条目已标记为失败', Report: '报告',
@@ -95,7 +95,7 @@ export default {
   Attempts: '尝试次数', Attempt: '尝试', Duration: '耗时', 'Failed attempts': '失败的尝试', 'No failed attempts.': '没有失败的尝试。', 'Next attempt': '下次尝试',
   'No data, only an index.': '没有数据，只有序号。', 'Handler response': '处理器的应答', 'Item {index}': '条目 {index}', 'Previous item': '上一个条目', 'Next item': '下一个条目',
   Evidence: '判定依据', '{counted}: {answered}': '{counted}：{answered}', 'no attempt counts': '没有计数的尝试', '1 attempt, counted': '1 次尝试，计入', '{all} attempts, all counted': '{all} 次尝试，全部计入', '{n} of {all} attempts counted': '{all} 次尝试中计 {n} 次',
-  '1 other call was answered meanwhile': '期间另有 1 次调用得到应答', '{n} other calls were answered meanwhile': '期间另有 {n} 次调用得到应答', 'unconfirmed: {answered}, not enough to blame this item': '未确认：{answered}，不足以判定是此条目的问题', 'unconfirmed: no other call was answered to compare it with': '未确认：没有其他得到应答的调用可供对比',
+  '1 other call was answered meanwhile': '期间另有 1 次调用得到应答', '{n} other calls were answered meanwhile': '期间另有 {n} 次调用得到应答', 'unconfirmed: {answered}, too few to tell': '未确认：{answered}，不足以判定是此条目的问题', 'unconfirmed: no other call was answered to compare it with': '未确认：没有其他得到应答的调用可供对比',
   'Created at': '创建时间', Succeeded: '成功', Skipped: '跳过', Settled: '已了结',
   // Results, log, runs, settings.
   Output: '输出', 'No results from this item on.': '从该条目起没有结果。', 'This task keeps no results.': '此任务不保存结果。', 'With results: keep, a task stores the "output" of each response.': '设为 results: keep 的任务会保存每个应答中的 "output"。',
@@ -140,7 +140,7 @@ export default {
   'Unhealthy only': '仅显示异常', Capacity: '容量', '{used} of {all} reserved': '已预留 {used} / {all}', Unreachable: '不可达', 'Log filter': '日志过滤',
   // Schedules.
   'every {span}': '每 {span}', failing: '异常', 'results not published to {dataset}': '结果未发布到 {dataset}', 'finished with {n:failed item|failed items}': '已完成，{n} 个条目失败', completed: '已结束', Schedule: '计划', Times: '触发时间', Next: '下次', Overlap: '重叠策略', 'Missed fires': '错过的触发', 'No schedules yet. A schedule creates a task at each of its times.': '还没有定时计划。计划会在每个触发时间创建一个任务。',
-  'Resume {name}?': '继续 {name}？', 'It fires again from its next time on. Fires missed in between are not made up.': '从下一个触发时间起恢复触发，期间错过的不补。', Resume: '继续', '{name} resumed': '{name} 已恢复触发', 'Pause {name}?': '暂停 {name}？', 'It stops firing. Running tasks continue.': '不再自动触发，运行中的任务继续。',
+  'Resume {name}?': '继续 {name}？', 'It fires again at its next scheduled time. Missed fires are not caught up.': '从下一个触发时间起恢复触发，期间错过的不补。', Resume: '继续', '{name} resumed': '{name} 已恢复触发', 'Pause {name}?': '暂停 {name}？', 'It stops firing. Running tasks continue.': '不再自动触发，运行中的任务继续。',
   '{name} paused': '{name} 已暂停', 'Fire {name} now?': '现在触发 {name}？', 'Creates one task in addition to the scheduled ones.': '在计划之外额外创建一个任务。', 'Fire now': '立即触发', '{name} fired': '{name} 已触发', 'Delete {name}?': '删除 {name}？', 'Its fire history is deleted too. Its tasks stay.': '其触发记录也会删除，任务保留。',
   'task created': '已创建任务', 'creating task': '正在创建任务', 'waiting for the previous task': '等待上一个任务', missed: '已错过', 'missed or failed': '错过或失败', upcoming: '即将触发', '{day}: {n:fire|fires}': '{day}：{n} 次触发', Outcome: '结果', Kind: '类型', Decided: '判定时间', Fires: '触发记录',
   Jitter: '抖动', Queued: '排队', Calendar: '日历', 'No fires yet.': '还没有触发过。', 'Task template': '任务模板', skip: '跳过', queue: '排队', cancel_running: '取消运行中的任务', allow: '允许', latest: '仅补最近一次', scheduled: '按计划', triggered: '手动', backfilled: '回填',
@@ -174,7 +174,7 @@ export default {
   'redrive of {id}': '{id} 的重做任务', 'done for {n:task|tasks}': '已处理 {n} 个任务',
   // Labels of single pages, kinds of objects, errors of the page itself.
   'Created by': '创建者', 'Handler type': '处理器类型', 'Group by': '分组', Continue: '继续', 'Pending fires': '待创建任务的触发',
-  'Skip open fires': '跳过未完成的触发', 'Mark failed': '标记为失败', 'in progress': '进行中',
+  'Skip pending fires': '跳过未完成的触发', 'Mark failed': '标记为失败', 'in progress': '进行中',
   'It may be restarting, or the network is down.': '节点可能正在重启，或者网络中断。',
   'wait: this page retries by itself': '请稍候：页面会自动重试', 'The node answered with status {status}': '节点返回状态码 {status}',
   'command {name}': '命令 {name}', 'It is kept regardless of newer generations.': '无论之后有多少代，都会保留。',

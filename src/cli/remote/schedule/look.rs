@@ -62,7 +62,7 @@ pub(super) const FIRES: Listing<Zoned> = Listing {
         Column::maybe("NAME", Keep::Wide, 8, |one| one.fire.name.as_deref()),
         Column::plain("FIRES", Keep::Rank(50), 3, |one| Some(one.fire.count.to_string())),
         Column::text("KIND", Keep::Rank(30), 6, |one| &one.fire.kind),
-        Column::time("DECIDED", Keep::Rank(20), |one| Some(&one.fire.decided_at)),
+        Column::time("AT", Keep::Rank(20), |one| Some(&one.fire.decided_at)).named("decided"),
         Column::time("SETTLED", Keep::Wide, |one| one.fire.settled_at.as_deref()),
         Column::maybe("LAST", Keep::Wide, 20, |one| one.fire.last.as_deref()),
         Column::maybe("WHY", Keep::Rank(60), 10, |one| one.fire.text.as_deref()),
@@ -127,7 +127,7 @@ pub(super) fn zoned(fires: impl IntoIterator<Item = Fire>, zone: Option<String>)
     fires.into_iter().map(zoned).collect()
 }
 
-/// Formats the outcome of the last fire: `made (2m ago)`, `failed (2h ago)`.
+/// Formats the outcome of the last fire: `created (2m ago)`, `failed (2h ago)`.
 fn last_cell(schedule: &Schedule, times: &Times) -> Cell {
     let Some(fire) = &schedule.last_fire else {
         return Cell::nothing();
@@ -137,8 +137,9 @@ fn last_cell(schedule: &Schedule, times: &Times) -> Cell {
         Some(_) => Tone::Bad,
         None => Tone::Plain,
     };
-    Cell::new(format!("{word} ({since})"))
-        .short(word)
+    let shown = shown_outcome(word);
+    Cell::new(format!("{shown} ({since})"))
+        .short(shown)
         .plain(word)
         .tone(tone)
 }
@@ -151,9 +152,17 @@ fn last_word(fire: &Fire) -> &str {
     }
 }
 
+/// Returns the API's outcome as people read it.
+fn shown_outcome(outcome: &str) -> &str {
+    match outcome {
+        "made" => "created",
+        outcome => outcome,
+    }
+}
+
 fn outcome(one: &Zoned, _: &Times) -> Cell {
     let outcome = &one.fire.outcome;
-    let cell = Cell::new(outcome);
+    let cell = Cell::new(shown_outcome(outcome)).plain(outcome);
     match outcome.as_str() {
         "made" => cell.tone(Tone::Good),
         "missed" | "failed" => cell.tone(Tone::Bad),
@@ -245,7 +254,7 @@ fn open(schedule: &ScheduleAhead) -> Option<String> {
     joined(&open, "  ")
 }
 
-/// Formats the outcomes of the newest fires: `made t9 (2m ago)`, `failed (2m ago), 3 in a row: the name is taken`,
+/// Formats the outcomes of the newest fires: `created t9 (2m ago)`, `failed (2m ago), 3 in a row: the name is taken`,
 /// `retrying (2m ago), tried 2 times: no such file`.
 fn last(fires: &[Fire], times: &Times) -> Option<String> {
     let newest = fires.first()?;
@@ -258,7 +267,11 @@ fn last(fires: &[Fire], times: &Times) -> Option<String> {
     }
     if outcome != "failed" {
         let task = newest.task.as_ref().map(|task| format!(" {task}"));
-        return Some(format!("{outcome}{} ({since})", task.unwrap_or_default()));
+        return Some(format!(
+            "{}{} ({since})",
+            shown_outcome(outcome),
+            task.unwrap_or_default()
+        ));
     }
     let row = fires.iter().take_while(|fire| fire.outcome == "failed").count();
     let more = if row == fires.len() && row >= LAST_MAX {
@@ -437,7 +450,7 @@ mod tests {
             "{failing}"
         );
         let well = said(&[fire("made"), fire("failed")]).expect("it fired");
-        assert!(well.starts_with("made t9 ("), "{well}");
+        assert!(well.starts_with("created t9 ("), "{well}");
         let mut again = fire("pending");
         again.attempts = 2;
         let again = said(&[again]).expect("it fired");

@@ -168,5 +168,5 @@ fn already(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
         _ => ("", "--only-failed retries its failures, "),
     };
     let (id, status, other) = (task.id, task.status, identity::aside(task, net, args));
-    format!("{id} already {status}{when}{other}{good}, nothing to do; {failed}{again}")
+    format!("{id} already {status}{when}{other}{good}: nothing to send; {failed}{again}")
 }

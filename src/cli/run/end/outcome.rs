@@ -344,7 +344,7 @@ impl Outcome {
                 let resume = crate::run::kept::resume::how(task);
                 let hint = match of_template {
                     true => format!("fix the template; {resume}"),
-                    false => stop_hint::hint(reason, &resume),
+                    false => stop_hint::hint(reason, &because, &resume),
                 };
                 Some(Fault::new(self.exit(), what, because).hint(hint).to_string())
             }

@@ -2,8 +2,8 @@
 
 use windrow_core::task::lifecycle::StopReason;
 
-/// Returns the hint for a task that stopped by itself. `resume` is the command that resumes it.
-pub(super) fn hint(reason: StopReason, resume: &str) -> String {
+/// Returns the hint for a task that stopped by itself because of `why`. `resume` is the command that resumes it.
+pub(super) fn hint(reason: StopReason, why: &str, resume: &str) -> String {
     let first = match reason {
         StopReason::ErrorBudget => "check the failures, fix the handler or raise --error-budget; ",
         StopReason::ItemExhausted => "fix the cause, or use --on-exhausted fail; ",
@@ -15,9 +15,7 @@ pub(super) fn hint(reason: StopReason, resume: &str) -> String {
         }
         StopReason::NoItemSucceeds => "check the handler's log and fix it; ",
         StopReason::ReduceFailed => "fix the --reduce handler (the previous generation stays current); ",
-        StopReason::HandlerGone | StopReason::HandlerRejected => {
-            "compare requests and responses with `windrow try`, fix the handler; "
-        }
+        StopReason::HandlerGone | StopReason::HandlerRejected => refused(why),
         StopReason::SourceChanged => {
             return "restore the old content and resume, or start over with --restart".to_owned();
         }
@@ -30,4 +28,20 @@ pub(super) fn hint(reason: StopReason, resume: &str) -> String {
         StopReason::Operator | StopReason::Business | StopReason::CanaryDone | StopReason::Deadline => "",
     };
     format!("{first}{resume}")
+}
+
+/// Returns the advice for a handler that can't be used. Often the flags are wrong, not the handler.
+fn refused(why: &str) -> &'static str {
+    let has = |text: &str| why.contains(text);
+    if has(" has no output: ") {
+        "check --result against the response; "
+    } else if has("no request could be ") {
+        "fix the template; "
+    } else if has("HTTP_401") || has("HTTP_403") {
+        "check the token: --secret, --header, or what the handler expects; "
+    } else if has("COMMAND_NOT_STARTED") {
+        "check the command, its files and its output; "
+    } else {
+        "compare requests and responses with `windrow try`, fix the handler; "
+    }
 }

@@ -157,7 +157,10 @@ pub(crate) fn job_name(text: &str) -> Result<String, String> {
 /// Returns why the name isn't accepted.
 pub(crate) fn new_name(text: &str) -> Result<String, String> {
     if text.contains(|c: char| c.is_whitespace() || c == '/') {
-        return Err("must not contain spaces or slashes; for a job whose name does, use --resume".to_owned());
+        return Err(
+            "must not contain spaces or slashes; to resume a job that already has such a name, use --resume"
+                .to_owned(),
+        );
     }
     if let Some(why) = spelt::fault(text) {
         return Err(format!("the name {why}"));

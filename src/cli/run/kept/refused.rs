@@ -31,7 +31,7 @@ impl From<JobError> for Fault {
             JobError::OtherMeaning { task } => {
                 let name = task.spec.name.as_deref().unwrap_or_default();
                 let because = format!(
-                    "{name} is {} with {} items of other content, or read differently",
+                    "{name} is {} with {} other items, or the same file read with different options",
                     task.id, task.total.0
                 );
                 let beside = "or --name NAME to start another job";

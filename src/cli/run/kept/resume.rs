@@ -277,7 +277,7 @@ pub(crate) fn refused(error: JobError) -> Fault {
     let JobError::OtherMeaning { task } = error else {
         return error.into();
     };
-    let because = format!("{} has {} items of other content", task.id, task.total.0);
+    let because = format!("{} has {} other items", task.id, task.total.0);
     Fault::new(Exit::Rejected, "the job's items have changed", because)
         .hint("restore the old content, or start over: the source's own flag with --restart")
 }

@@ -35,7 +35,7 @@ pub struct RedriveArgs {
     /// Only these items, such as 5,9-20
     #[arg(long, value_name = "SET", help_heading = "Selection")]
     pub indexes: Option<String>,
-    /// Only unconfirmed failures: nothing showed whether the handler failed for them alone
+    /// Only unconfirmed failures: the handler may be at fault, not the item
     #[arg(long, help_heading = "Selection")]
     pub unconfirmed: bool,
     /// Redo all failed items, whatever the code

@@ -157,9 +157,10 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
             }
         }
         let unconfirmed = groups.iter().any(|group| group.unconfirmed > 0);
-        let or_those = match unconfirmed {
-            true => ", --unconfirmed the unconfirmed ones",
-            false => "",
+        let or_those = match (unconfirmed, link.is_of_job()) {
+            (true, false) => ", --unconfirmed those of which the handler may be at fault, not the item",
+            (true, true) => "; unconfirmed: the handler may be at fault, not the item",
+            (false, _) => "",
         };
         link.hint(&format!(
             "windrow task item {id} INDEX shows attempts; windrow task redrive {id} --code CODE \

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Report, ReportCounts, ReportNet, ReportProof, Task};
+use api::{Report, ReportCounts, ReportNet, Task};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -114,7 +114,7 @@ fn card(story: &Report, times: &Times) -> Card {
         let who = format!("{}  {}", entry.actor, entry.action);
         card = card.line(&times.text(&entry.at), who + &reason.unwrap_or_default());
     }
-    proof(card, &story.proof)
+    proof(card, story)
 }
 
 /// Returns the report's task as other commands have it: with its counts, and with the items that redrives recovered.
@@ -152,14 +152,19 @@ fn net(net: &ReportNet) -> String {
     format!("failed {failed}  recovered {recovered}  still failed {still_failed}{at_least}")
 }
 
-fn proof(card: Card, proof: &ReportProof) -> Card {
-    let (word, tone) = match proof.holds {
-        true => ("✓ every item is accounted for", Tone::Good),
-        false => ("✗ some items are not accounted for (yet)", Tone::Warn),
+fn proof(card: Card, story: &Report) -> Card {
+    let proof = &story.proof;
+    // Until the task ends, its items are still being settled.
+    let has_ended = ["finished", "cancelled"].contains(&story.task.status.as_str());
+    let not_so = if has_ended { '✗' } else { '–' };
+    let (word, tone) = match (proof.holds, has_ended) {
+        (true, _) => ("✓ every item is accounted for", Tone::Good),
+        (false, true) => ("✗ not all items are accounted for", Tone::Warn),
+        (false, false) => ("– checked when the task ends", Tone::Plain),
     };
     let mut card = card.toned("proof", word, tone);
     for check in &proof.checks {
-        let sign = if check.holds { '✓' } else { '✗' };
+        let sign = if check.holds { '✓' } else { not_so };
         card = card.line("", format!("{sign} {}: {}", check.claim, check.evidence));
     }
     card.line("caveat", &proof.limit)

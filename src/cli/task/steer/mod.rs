@@ -252,10 +252,7 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
         // The cut is known only after its runs have learned of it.
         None => {
             let left = human::counted(task.counts.pending, "item");
-            standing(
-                task,
-                &format!("items that aren't dispatched yet are excluded, up to {left}"),
-            )
+            standing(task, &format!("undispatched items are excluded, at most {left}"))
         }
     };
     let action = irreversible("finish");

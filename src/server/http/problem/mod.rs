@@ -73,9 +73,9 @@ kinds! {
     NameTaken, "name-taken", CONFLICT, "Name already taken", "choose another name";
     /// The task doesn't fit on the node.
     NoCapacity, "no-capacity", CONFLICT, "Not enough node capacity",
-        "use a rate of at most `max_rate`, or stop another task";
+        "lower the rate, or stop another task";
     /// The token belongs to an earlier start.
-    StaleStart, "stale-start", CONFLICT, "Start is over", "use the token and number of the current start";
+    StaleStart, "stale-start", CONFLICT, "Outdated start", "use the token and number of the current start";
     /// The object was changed since the caller read it.
     EtagMismatch, "etag-mismatch", PRECONDITION_FAILED, "Changed since it was read",
         "read it again and repeat the change with the new `ETag`";

@@ -150,7 +150,7 @@ impl Access {
     /// Returns a token that is known, not revoked and not expired.
     async fn live_token(&self, token: &str) -> Result<TokenView, ServiceError> {
         let found = self.tokens.token(&hash(token)).await?;
-        let view = found.ok_or_else(|| refuse("unknown token"))?;
+        let view = found.ok_or_else(|| refuse("the node doesn't know this token"))?;
         if view.revoked_at.is_some() {
             return Err(refuse("the token was revoked"));
         }

@@ -41,7 +41,7 @@ impl Access {
         request_id: String,
     ) -> Result<SignedIn, ServiceError> {
         if !token.starts_with(TOKEN_PREFIX) {
-            return Err(refuse("unknown token"));
+            return Err(refuse("the node doesn't know this token"));
         }
         let (now, token) = (self.node.now(), self.live_token(token).await?);
         let life = i64::try_from(self.node.config().auth.session_life.as_millis()).unwrap_or(i64::MAX);

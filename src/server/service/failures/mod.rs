@@ -281,8 +281,7 @@ fn not_recorded(task: &TaskView, index: ItemIndex) -> ServiceError {
         ));
     }
     ServiceError::ItemNotRecorded(format!(
-        "item {} of {} is settled and not failed; individual records exist only for failed items, for as \
-         long as retention.failures says",
+        "item {} of {} succeeded or was skipped; only failed items keep a record (for `retention.failures`)",
         index.0, task.id
     ))
 }

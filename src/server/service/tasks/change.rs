@@ -292,7 +292,10 @@ fn command(mut edit: TaskEdit) -> TaskCommand {
 
 fn no_capacity(task: &TaskView, rate: RateLimit, why: &str, free: &str, node: String) -> ServiceError {
     ServiceError::NoCapacity {
-        detail: format!("{} ({}) requests {rate}: {why}", task.id, task.tuning.rate),
+        detail: format!(
+            "{} can't change from {} to {rate}: {why}",
+            task.id, task.tuning.rate
+        ),
         max_rate: vec![(node, free.to_owned())],
     }
 }

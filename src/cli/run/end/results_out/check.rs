@@ -14,8 +14,8 @@ const ROW_BEGINNINGS: [&[u8]; 2] = [b"{\"index\":", b"index,key"];
 /// Suggestion for a target that can't be used.
 const FILE: &str = "name a separate file in an existing directory";
 const OWN_FILE: &str = "name a separate file in an existing directory, or - for standard output";
-const ALL_IN_ONE: &str = "omit --results-out, or name another file; then run the command without \
-    --only-failed to write all results into this file, including the repeated items";
+const ALL_IN_ONE: &str = "omit --results-out, then run the original command again, which writes all results \
+    into this file; or name another file";
 
 type Because = Cow<'static, str>;
 
@@ -70,7 +70,7 @@ fn lost(args: &RunArgs, path: &Path) -> Option<(Because, &'static str)> {
         return Some(("the run needs that file".into(), OWN_FILE));
     }
     if args.only_failed && there.len() > 0 && Some(path) == args.results.out.as_deref() {
-        let because = "the file exists, and the repeated items have their own results";
+        let because = "the file exists, and this run has only the results of the retried items";
         return Some((because.into(), ALL_IN_ONE));
     }
     let because = "the file exists and is not a results file";

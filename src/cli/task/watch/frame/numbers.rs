@@ -107,7 +107,7 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     let stall = live
         .and_then(|live| live.stall.as_deref())
         .filter(|_| !words::waits_for_items(task))
-        .map(|stall| format!("waiting: {}", cause(stall)));
+        .map(|stall| format!("waiting: {}", cause(stall).trim_start_matches("waiting for ")));
     let pieces = [
         (now.filter(|_| is_moving), Tone::Strong),
         (spark, Tone::Wait),
