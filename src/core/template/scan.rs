@@ -119,7 +119,7 @@ impl Cutter<'_> {
     /// Quotes the beginning of the rest.
     fn shown(&self) -> String {
         let shown: String = self.text[self.at..].chars().take(20).collect();
-        quoted(&shown)
+        quoted(&shown).to_string()
     }
 
     fn unclosed(&self) -> TemplateFault {

@@ -62,7 +62,7 @@ pub(super) const FIRES: Listing<Zoned> = Listing {
         Column::maybe("NAME", Keep::Wide, 8, |one| one.fire.name.as_deref()),
         Column::plain("FIRES", Keep::Rank(50), 3, |one| Some(one.fire.count.to_string())),
         Column::text("KIND", Keep::Rank(30), 6, |one| &one.fire.kind),
-        Column::time("AT", Keep::Rank(20), |one| Some(&one.fire.decided_at)).named("decided"),
+        Column::time("AT", Keep::Rank(20), |one: &Zoned| Some(&one.fire.decided_at)).named("decided"),
         Column::time("SETTLED", Keep::Wide, |one| one.fire.settled_at.as_deref()),
         Column::maybe("LAST", Keep::Wide, 20, |one| one.fire.last.as_deref()),
         Column::maybe("WHY", Keep::Rank(60), 10, |one| one.fire.text.as_deref()),
