@@ -105,10 +105,7 @@ impl Watch<'_> {
                     ProcessSignal::Tree => self.screen.must_say(&self.node.tree().render("")),
                     ProcessSignal::Stop if stopping != Stopping::No => return self.cut(id).await,
                     // To a job, SIGHUP means that its terminal was closed.
-                    ProcessSignal::Stop | ProcessSignal::Reload => {
-                        self.is_interrupted.store(true, Ordering::Relaxed);
-                        stopping = self.stop(id).await?;
-                    }
+                    ProcessSignal::Stop | ProcessSignal::Reload => stopping = self.interrupt(id).await?,
                 },
                 _ = looks.tick() => {}
             }
@@ -137,6 +134,12 @@ impl Watch<'_> {
             }
             stopping = self.hurry(id, stopping).await?;
         }
+    }
+
+    /// Stops the task because of a signal to this process.
+    async fn interrupt(&self, id: TaskId) -> Result<Stopping, Fault> {
+        self.is_interrupted.store(true, Ordering::Relaxed);
+        self.stop(id).await
     }
 
     /// Reports once that the disk kept the database from writing in time. Records whether it is full.

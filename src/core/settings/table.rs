@@ -231,7 +231,7 @@ live_settings! {
     ///
     /// Bounds the repeated calls after a crash; auto = max(10 × concurrency, 100,000, 5 × settled in the last second)
     unsaved_max: Auto<NonZeroU32> = "auto";
-    /// How long one slow call may block the window before its item is set aside
+    /// Time that one slow call may block the window before its item is set aside
     straggler_after: Duration = "1s" above "0s" to "365d";
     /// Retry wait above which an item is parked, so that it doesn't hold the window
     park_after: Duration = "2s" above "0s" to "365d";
@@ -251,7 +251,7 @@ live_settings! {
     ///
     /// A command of the node reads some 100,000 results a second
     reduce_timeout: Duration = "10m" above "0s" to "24h";
-    /// How long to keep retrying when it is unclear whether the item or the handler is at fault: a span or auto
+    /// Time to keep retrying when it is unclear whether the item or the handler is at fault: a span or auto
     ///
     /// auto = duration of the run so far, from 20s to 10m; 0s judges them at once, if you know that the items are at
     /// fault

@@ -207,8 +207,7 @@ impl WindowExecutor {
         tokio::spawn(async move { me.tell(Msg::LaneEnded(generation, no, running.await)) });
     }
 
-    /// Applies a new interval and number of lanes. The next checkpoint comes after the new interval at the latest,
-    /// however long the old one was.
+    /// Applies a new interval and number of lanes. The next checkpoint comes after the new interval at the latest.
     fn on_paced(&mut self, interval: Duration, lanes: usize) {
         if self.ended {
             return;
