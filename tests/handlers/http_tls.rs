@@ -171,7 +171,7 @@ async fn an_unknown_certificate_is_refused() {
     );
     assert!(
         [
-            "certificate rejected: ",
+            "certificate is refused: ",
             "`ca_file`",
             "--handler-ca-file",
             "--insecure-skip-verify"

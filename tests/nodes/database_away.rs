@@ -174,7 +174,7 @@ async fn a_watch_marks_its_numbers_as_old_while_the_database_is_away() {
     );
     watch.signal(rustix::process::Signal::INT);
     let done = watch.ended().await;
-    let old = done.stdout.lines().filter(|line| line.contains("(old: "));
+    let old = done.stdout.lines().filter(|line| line.contains("(stale: "));
     assert!(
         old.clone().count() > 0 && !old.clone().any(|line| line.contains("/s")),
         "{}",

@@ -153,7 +153,7 @@ async fn a_killed_supervisor_ends_the_node_and_the_next_one_goes_on_at_once() {
     let [line] = told.as_slice() else {
         panic!("one take-over: {told:?}")
     };
-    let announced = line.rsplit_once(": up to ").expect("says how many").1;
+    let announced = line.rsplit_once("; up to ").expect("says how many").1;
     let announced: u32 = announced
         .split(' ')
         .next()

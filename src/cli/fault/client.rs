@@ -523,8 +523,7 @@ mod tests {
         assert_eq!(fault.exit, Exit::NotFound);
         assert_eq!(
             fault.to_string(),
-            "error: not found\n  because --to: there is no node n9\n  try  `windrow node list` lists \
-                them"
+            "error: not found\n  because --to: there is no node n9\n  try  see `windrow node list`"
         );
     }
 

@@ -63,7 +63,7 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// Returns a sentence such as `no output has a member foo; there are email, id`.
+    /// Returns a sentence such as `no output has a member foo: its column stays empty; members: email, id`.
     pub(crate) fn of_all(&self) -> String {
         self.told("no output has")
     }
@@ -111,7 +111,7 @@ mod tests {
         let text = |columns| told(columns, &outputs).unwrap_or_default();
         assert_eq!(
             text("foo"),
-            "no output has a member foo: its column stays empty; there are email, score"
+            "no output has a member foo: its column stays empty; members: email, score"
         );
         assert!(
             text("scoer").ends_with("; did you mean score?"),

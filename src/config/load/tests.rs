@@ -283,14 +283,14 @@ fn keys_are_compared_with_one_another() {
 fn a_fault_among_keys_says_where_its_key_stands() {
     let fault = fault_of("[cluster]\nlease_renew = \"4s\"");
     assert!(
-        fault.starts_with("cluster.lease_renew (") && fault.contains("windrow.toml): it must be at most"),
+        fault.starts_with("cluster.lease_renew (") && fault.contains("windrow.toml): must be at most"),
         "{fault}"
     );
     let faults = faults_of("", &[("WINDROW_CLUSTER__LEASE_TTL", "8s")]);
     assert!(
         faults[0]
             .to_string()
-            .starts_with("cluster.lease_renew: it must be at most"),
+            .starts_with("cluster.lease_renew: must be at most"),
         "{}",
         faults[0]
     );

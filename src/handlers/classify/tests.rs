@@ -332,7 +332,7 @@ fn messages_quote_the_answer_and_say_what_to_try() {
     let page = "<html>\r\n<head><TITLE class='x'>502 Bad\n Gateway</TITLE></head><body><hr>nginx</body>";
     let said = message(reply(502, &[], page, "", 1));
     assert!(
-        said.contains("Bad Gateway (page title \"502 Bad Gateway\"): what"),
+        said.contains("Bad Gateway (page title \"502 Bad Gateway\"): the handler or a proxy"),
         "{said}"
     );
     let page = "<title>Whoa &amp; 500 &lt;&#39;&#x2019;&gt;&nbsp;&quot;&apos; R&D &later; &amp;lt; &#x110000;</title>";
@@ -349,7 +349,7 @@ fn messages_quote_the_answer_and_say_what_to_try() {
     );
     let said = message(reply(500, &[], &page, "", 1));
     assert!(
-        said.contains("`No route & way` (the first line of a page)"),
+        said.contains("(first line of a page \"No route & way\")"),
         "{said}"
     );
     let said = message(reply(500, &[], "<Error><Code>SlowDown</Code></Error>", "", 1));

@@ -138,12 +138,16 @@ async fn a_command_needs_the_configuration_and_a_program() {
         let task = place.task().await;
         refusal(place.provider.provide(&task).await)
     };
-    assert!(refused(config.clone(), "true").await.contains("starts none"));
+    assert!(
+        refused(config.clone(), "true")
+            .await
+            .contains("commands are disabled")
+    );
     config.command_handler.enabled = true;
     assert!(
         refused(config.clone(), "other")
             .await
-            .contains("no command other")
+            .contains("command other is not configured on this node")
     );
     assert!(refused(config.clone(), "gone").await.contains("/no/such/program"));
     let place = Place::new(config).await;

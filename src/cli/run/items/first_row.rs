@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(said("u.csv", None), None);
         assert_eq!(said("-", Some(Packing::Xz)), None);
         assert!(said("u.csv", Some(Packing::Gzip)).is_some_and(|said| said.contains("contains gzip data")));
-        assert!(said("u.gz", Some(Packing::Zstd)).is_some_and(|said| said.contains("is zstd")));
+        assert!(said("u.gz", Some(Packing::Zstd)).is_some_and(|said| said.contains("contains zstd data")));
         assert!(said("u.gz", None).is_some_and(|said| said.contains("is gzip by its name")));
     }
 

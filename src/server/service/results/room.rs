@@ -23,7 +23,7 @@ impl Room {
         let (needed, free) = self.needed.zip(self.free)?;
         (needed > free).then(|| {
             format!(
-                "the results of the remaining items need about {}, but only {} are free where results are \
+                "the results of the remaining items need about {}, but only {} is free where results are \
                  stored",
                 size(needed),
                 size(free)
@@ -81,7 +81,7 @@ mod tests {
             .shortage()
             .expect("it is short");
         assert!(
-            told.contains("about 3 GiB") && told.contains("are 1 GiB where"),
+            told.contains("about 3 GiB") && told.contains("only 1 GiB is free where"),
             "{told}"
         );
         for enough in [room(Some(5), Some(5)), room(None, Some(0)), room(Some(5), None)] {
