@@ -120,7 +120,7 @@ async fn failures_are_shown_by_code_and_by_item() {
         .refused(7, &counted);
     let ended = person.windrow("task set t1 --rate 5/s").await.expect(4).stderr;
     assert!(
-        ended.contains("it can't be changed while the task is finished"),
+        ended.contains("the task has ended (finished) and can't be changed any more"),
         "{ended}"
     );
     assert!(!ended.contains("tune"), "{ended}");

@@ -27,7 +27,9 @@ async fn the_last_items_fail_unconfirmed_and_exactly_those_are_done_again() {
     let groups = person.windrow("task failures t1").await.expect(0);
     assert!(groups.stdout.contains("2 (2 unconfirmed)"), "{}", groups.stdout);
     assert!(
-        groups.stderr.contains(", --unconfirmed the unconfirmed ones"),
+        groups
+            .stderr
+            .contains(", --unconfirmed those of which the handler may be at fault, not the item"),
         "{}",
         groups.stderr
     );

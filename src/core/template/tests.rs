@@ -137,8 +137,8 @@ fn what_could_mean_two_things_is_refused() {
             "in a declaration",
         ),
         (Place::Xml, "<a>&{id};</a>", "in a reference"),
-        (Place::Xml, "<a>{id}</a", "no XML"),
-        (Place::Text, "{/a~2}", "no JSON pointer"),
+        (Place::Xml, "<a>{id}</a", "not XML"),
+        (Place::Text, "{/a~2}", "not a JSON pointer"),
     ];
     for (place, template, why) in table {
         let said = filled(template, place).expect_err(template);

@@ -95,14 +95,14 @@ fn a_template_that_can_not_work_is_refused() {
     assert_eq!(fault(&["", "x"]), ProgramFault::NoProgram);
     assert_eq!(fault(&["{x}"]), ProgramFault::ProgramVaries("{x}".to_owned()));
     let wrong = [
-        ("{", "no placeholder"),
-        ("}", "no placeholder"),
-        ("a{b", "no placeholder"),
-        ("a}b", "no placeholder"),
-        ("{a{b}", "no placeholder"),
-        ("{{a}", "no placeholder"),
-        ("{a}}", "no placeholder"),
-        ("{/a~}", "no JSON pointer"),
+        ("{", "not part of a placeholder"),
+        ("}", "not part of a placeholder"),
+        ("a{b", "unclosed {"),
+        ("a}b", "not part of a placeholder"),
+        ("{a{b}", "unclosed {"),
+        ("{{a}", "not part of a placeholder"),
+        ("{a}}", "not part of a placeholder"),
+        ("{/a~}", "not a JSON pointer"),
         ("a\0", "a NUL character"),
         ("{secret.key}", "every user of the machine"),
     ];
