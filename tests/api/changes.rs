@@ -143,3 +143,23 @@ async fn nothing_is_shown_as_running_that_no_node_runs() {
         .expect(202);
     node.status(&halted, "stopped").await;
 }
+
+/// A lower rate may still be more than any node has: the change is stored, so it isn't refused.
+#[tokio::test]
+async fn a_rate_that_is_lowered_and_still_fits_no_node_is_changed_and_not_refused() {
+    let business = Business::start(|_| Act::ok()).await;
+    let node = Recipe::new()
+        .config("[node]\ncapacity_rate = \"100/s\"")
+        .start()
+        .await;
+    node.business("push", &business.url(), json!({})).await;
+    let big = json!({"rate": "900/s", "start": true});
+    let path = format!("/v1/tasks/{}", node.task("push", 5, big).await);
+    let lowered = node
+        .admin
+        .patch(&path, json!({"rate": "500/s"}))
+        .await
+        .expect(200);
+    assert_eq!(lowered["rate"], "500/s");
+    assert_eq!(node.admin.get(&path).await.expect(200)["rate"], "500/s");
+}

@@ -223,7 +223,7 @@ async fn a_reduce_that_fails_stops_its_task_and_leaves_the_old_generation() {
     let stopped = node.status(&task, "stopped").await;
     assert_eq!(stopped["stop_reason"], "reduce_failed");
     let said = stopped["status_text"].as_str().expect("why");
-    assert!(said.contains("no JSON"), "{said}");
+    assert!(said.contains("is not JSON"), "{said}");
     let current = node.admin.get("/v1/datasets/board/current").await.expect(200);
     assert_eq!(current["generation"], 1);
     let pending = node

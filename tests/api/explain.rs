@@ -322,7 +322,7 @@ async fn a_task_at_its_rate_without_a_rate_and_without_a_run_is_explained_too() 
     assert!(
         answer["why"]
             .as_str()
-            .is_some_and(|why| why.starts_with("the task is stopped")),
+            .is_some_and(|why| why.starts_with("stopped by command")),
         "{answer:#}"
     );
     assert_eq!(
@@ -356,7 +356,7 @@ async fn people_get_it_as_text_with_a_command_to_paste() {
     let text = answer.text();
     let mut lines = text.lines();
     let head = lines.next().expect("a line");
-    for word in ["target ", "actual ", "missing ", "(last "] {
+    for word in ["target ", "actual ", "below target ", "(last "] {
         assert!(head.contains(word), "{text}");
     }
     assert!(

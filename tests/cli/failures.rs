@@ -145,7 +145,11 @@ fn what_was_failed_is_done_again_with_its_keys_and_says_who_it_is() {
     );
     std::fs::remove_file(place.path("seen-4")).unwrap();
     let second = job(&["--only-failed"]).expect(8);
-    assert!(second.stderr.contains("t2: 2 items that"), "{}", second.stderr);
+    assert!(
+        second.stderr.contains("t2: retrying the 2 items that failed in"),
+        "{}",
+        second.stderr
+    );
     let left: Value = serde_json::from_str(second.stdout.trim()).unwrap();
     assert_eq!(
         (&left["index"], &left["data"]),
@@ -206,7 +210,11 @@ fn what_a_job_recovered_before_a_restart_is_not_taken_for_what_the_new_one_did()
     assert_eq!(net, json!({"recovered": 0, "still_failed": 3}));
     place.write("good", "");
     let again = job(&["--only-failed"]).expect(0);
-    assert!(again.stderr.contains("t4: 3 items that"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("t4: retrying the 3 items that failed in"),
+        "{}",
+        again.stderr
+    );
 }
 
 #[test]

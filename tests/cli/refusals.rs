@@ -356,7 +356,7 @@ fn other_items_under_the_same_name_are_another_job() {
     place.windrow(&csv_job("users.csv", &[])).expect(0);
     place.write("users.csv", "id\n1\n2\n3\n");
     let refused = place.windrow(&csv_job("users.csv", &[]));
-    refused.refused(7, &["t1 with 2 items", "--restart", "--name"]);
+    refused.refused(7, &["t1 with 2 other items", "--restart", "--name"]);
     place
         .windrow(&csv_job("users.csv", &["--name", "second"]))
         .expect(0);

@@ -232,8 +232,8 @@ fn no_file_is_lost_to_results() {
         2,
         &[
             "the file exists",
-            "their own results",
-            "the command without --only-failed",
+            "only the results of the retried items",
+            "omit --results-out, then run the original command again",
         ],
     );
     run(&["--results-out", "answers.csv"]).expect(8);

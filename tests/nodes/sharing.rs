@@ -46,7 +46,10 @@ async fn a_shard_whose_larger_part_finds_no_room_is_explained_whoever_is_asked()
         .patch(&path, json!({"shards": 3}))
         .await
         .problem(409, "conflict");
-    assert!(told.to_string().contains("each shard keeps its progress"), "{told:#}");
+    assert!(
+        told.to_string().contains("each shard keeps its progress"),
+        "{told:#}"
+    );
     n2.admin.patch(&path, json!({"shards": 2})).await.expect(200);
 
     // What the second shard leaves falls to the first one, whose node has 100/s.

@@ -52,7 +52,7 @@ impl Link<'_> {
     pub fn confirm_word(&self, question: &str, word: &str) -> Result<(), Fault> {
         match way(Danger::Final, self.remote.yes, self.is_ci(), is_terminal()) {
             Way::Go => Ok(()),
-            Way::Refuse => Err(nobody(Danger::Final, question)),
+            Way::Refuse => Err(nobody(question)),
             Way::Ask if ask(&format!("{question} Type {word} to continue:"))?.trim() == word => Ok(()),
             Way::Ask => {
                 Err(refused(format!("the answer wasn't {word}")).hint(format!("type {word}, or use --yes")))
@@ -102,7 +102,7 @@ impl Link<'_> {
 pub(crate) fn confirm(danger: Danger, yes: bool, shell: &Shell, question: &str) -> Result<(), Fault> {
     match way(danger, yes, is_ci(shell), is_terminal()) {
         Way::Go => Ok(()),
-        Way::Refuse => Err(nobody(danger, question)),
+        Way::Refuse => Err(nobody(question)),
         Way::Ask if is_yes(&ask(&format!("{question} [y/N]"))?) => Ok(()),
         Way::Ask => Err(refused("the answer was no").hint("answer y, or use --yes")),
     }
@@ -113,39 +113,16 @@ fn is_ci(shell: &Shell) -> bool {
 }
 
 fn refused(because: impl Into<String>) -> Fault {
-    Fault::new(Exit::Interrupted, "cancelled", because)
+    Fault::new(Exit::Interrupted, "not confirmed; nothing has changed", because)
 }
 
 fn is_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-fn nobody(danger: Danger, question: &str) -> Fault {
-    let needs = match danger {
-        Danger::Final => "can't be undone",
-        Danger::Ordinary => "must be confirmed",
-    };
-    let because = match doing(question) {
-        Some(doing) => format!("{doing} {needs}, and there is no terminal to ask on"),
-        None => format!("this {needs}, and there is no terminal to ask on"),
-    };
-    Fault::new(Exit::Usage, "confirmation required", because).hint("add --yes")
-}
-
-/// Turns a question such as `Delete t1?` into `deleting t1`.
-fn doing(question: &str) -> Option<String> {
-    let (asked, _) = question.split_once('?')?;
-    // Sentences before the question say what is lost.
-    let asked = asked.rsplit_once(". ").map_or(asked, |(_, asked)| asked);
-    let (verb, rest) = asked.split_once(' ')?;
-    let verb = verb.to_lowercase();
-    let stem = match verb.as_str() {
-        "stop" => "stopp",
-        "cancel" => "cancell",
-        "set" => "sett",
-        verb => verb.strip_suffix('e').unwrap_or(verb),
-    };
-    Some(format!("{stem}ing {rest}"))
+fn nobody(question: &str) -> Fault {
+    let what = format!("confirmation required: {question}");
+    Fault::new(Exit::Usage, what, "there is no terminal to ask on").hint("add --yes")
 }
 
 fn ask(question: &str) -> Result<String, Fault> {
@@ -167,17 +144,6 @@ fn is_yes(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_question_without_a_terminal_says_what_it_asked() {
-        for (question, expected) in [
-            ("Delete t1? It can't be undone.", "deleting t1"),
-            ("Cancel push/a?", "cancelling push/a"),
-            ("It has done 2 items. Delete one?", "deleting one"),
-        ] {
-            assert_eq!(doing(question).as_deref(), Some(expected));
-        }
-    }
 
     #[test]
     fn a_script_is_never_asked_and_ci_destroys_nothing_unasked() {

@@ -9,6 +9,8 @@ use std::sync::{Arc, OnceLock};
 use clap::{ArgAction, Args};
 use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::fs::FileType;
+use rustix::io::Errno;
 use serde_json::Value;
 use tracing::Level;
 
@@ -208,6 +210,16 @@ pub(crate) fn has_printed() -> bool {
     PRINTED.load(Ordering::Relaxed)
 }
 
+/// True if nobody reads standard output any more: the pipe or the terminal was closed.
+fn is_unread(error: &io::Error) -> bool {
+    let is_terminal = || {
+        let kind = rustix::fs::fstat(io::stdout()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+        kind == Ok(FileType::CharacterDevice)
+    };
+    let is_gone = error.raw_os_error() == Some(Errno::IO.raw_os_error());
+    error.kind() == io::ErrorKind::BrokenPipe || is_gone && is_terminal()
+}
+
 /// Prints an outcome to standard output as JSON.
 ///
 /// # Errors
@@ -216,8 +228,8 @@ pub(crate) fn print_json(outcome: &Value) -> Result<(), Fault> {
     print(&safe::json(outcome))
 }
 
-/// Prints an outcome to standard output, for people. A reader that closes the pipe early (`| head`) is no error: the
-/// work is done, and the exit code says so.
+/// Prints an outcome to standard output, for people. A reader that closes the pipe early (`| head`), or a closed
+/// terminal, is no error: the work is done, and the exit code says so.
 ///
 /// # Errors
 /// Fails if it can't be written for another reason, such as a full disk: the outcome would be lost, and scripts have
@@ -226,7 +238,7 @@ pub(crate) fn print(text: &str) -> Result<(), Fault> {
     let mut out = io::stdout().lock();
     PRINTED.store(true, Ordering::Relaxed);
     match writeln!(out, "{}", safe::visible(text.trim_end_matches('\n'))).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+        Err(error) if !is_unread(&error) => {
             Err(
                 Fault::new(Exit::Failed, "can't print the result", error.to_string())
                     .hint("check standard output; completed work is saved"),

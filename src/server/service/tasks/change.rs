@@ -116,8 +116,11 @@ impl Tasks {
             Err(_) if is_raise => Some(held),
             _ => None,
         };
-        if let Some(rate) = to_book {
-            self.book(&task, rate, false).await?;
+        // Neither refuses the change: one is stored, the other is undone. The next look at the line books again.
+        if let Some(rate) = to_book
+            && let Err(error) = self.book(&task, rate, false).await
+        {
+            tracing::info!(task = %task.id, %rate, %error, "rate not booked now");
         }
         match stored {
             Err(CommandError::Changed { .. }) if lays_over => Ok(None),
