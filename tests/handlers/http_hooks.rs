@@ -152,7 +152,7 @@ async fn each_status_means_what_the_protocol_says() {
     let HookReply::Refused(text) = reply(answer(422, "<h1>no</h1>")).await else {
         panic!("not refused")
     };
-    assert!(text.contains("422") && text.contains("`no`"), "{text}");
+    assert!(text.contains("422") && text.contains("\"no\""), "{text}");
     for status in [408, 425, 429, 500, 502, 503] {
         let HookReply::Failed(text) = reply(answer(status, "busy")).await else {
             panic!("{status}")

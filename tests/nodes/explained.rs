@@ -28,7 +28,7 @@ async fn a_time_without_the_database_is_explained_by_it_and_not_by_failures() {
     // Longer than a task may run ahead of what is saved, and than its node may believe that it is its own.
     tokio::time::sleep(Duration::from_secs(22)).await;
     cluster.postgres.restart();
-    let told = explained(&owner, &task, &["checkpoint", "trust"]).await;
+    let told = explained(&owner, &task, &["checkpoint", "lease"]).await;
     let text = told["causes"][0]["text"].as_str().unwrap();
     let lasted = text.strip_prefix("the database accepted no writes for ");
     let seconds: f64 = lasted
