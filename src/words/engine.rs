@@ -147,7 +147,7 @@ messages! { "engine";
     hook_unusable(why: Text) "its response can't be used: {why}" "应答无法使用：{why}";
     hook_given_up(kind: Text, attempts: Count, why: Text) "the hook {kind} failed after {attempts#attempt}: {why}" "钩子 {kind} 在 {attempts} 次尝试后失败：{why}";
     hook_no_number(name: Text, value: Text) "the business answered with a {name} that is not a number: {value}" "业务应答的 {name} 不是数字：{value}";
-    hook_no_object() "the business answered with params that are no JSON object" "业务应答的 params 不是 JSON 对象";
+    hook_no_object() "the business answered with params that are not a JSON object" "业务应答的 params 不是 JSON 对象";
     not_ready() "the business did not say in time that it is ready" "业务没有及时表示就绪";
     pool_drained(pool: Text, node: Text)
         "every node that serves its pool {pool} is drained; undrain one, for example {node}"

@@ -66,7 +66,7 @@ messages! { "task";
     only_at_rest(about: Text) "{about}; only while the task doesn't run" "{about}；仅在任务未运行时";
     no_attribute(name: Text) "there is no attribute {name}" "没有属性 {name}";
 
-    not_open(task: Text) "{task} takes no items: it was not made open" "{task} 不接收条目：创建时不是开放的";
+    not_open(task: Text) "{task} takes no items: it was not created open" "{task} 不接收条目：创建时不是开放的";
     sealed(task: Text) "{task} is sealed: it takes no more items" "{task} 已封存：不再接收条目";
     append_size(items: Count, bytes: Count, items_max: Count, bytes_max: Count)
         "{items#item} of {bytes#byte}; a request appends at most {items_max#item} and {bytes_max#byte}"

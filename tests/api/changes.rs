@@ -149,7 +149,7 @@ async fn nothing_is_shown_as_running_that_no_node_runs() {
 async fn a_rate_that_is_lowered_and_still_fits_no_node_is_changed_and_not_refused() {
     let business = Business::start(|_| Act::ok()).await;
     let node = Recipe::new()
-        .config("[node]\ncapacity_rate = \"100/s\"")
+        .config("[node]\ncapacity_rate = \"100/s\"\nunlimited_reserves = \"50/s\"")
         .start()
         .await;
     node.business("push", &business.url(), json!({})).await;

@@ -175,8 +175,9 @@ impl Lines<'_> {
     fn tell_silence(&mut self, task: &api::Task, why: &str) -> Result<(), Fault> {
         let silent = words::silent(task);
         let runs = task.live.as_ref().and_then(|live| joined(&live.nodes, ", "));
-        // A task that runs on no node waits for a takeover.
-        if silent == self.silent || (task.status == "running" && silent.is_empty() && runs.is_none()) {
+        // A task that runs on no node waits for a takeover, during which it may be `recovering` too.
+        let is_under_way = ["running", "recovering", "queued"].contains(&&*task.status);
+        if silent == self.silent || (is_under_way && silent.is_empty() && runs.is_none()) {
             return Ok(());
         }
         let is_new = silent.iter().any(|node| !self.silent.contains(node));
