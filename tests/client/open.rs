@@ -85,7 +85,7 @@ async fn a_fixed_task_is_neither_appended_to_nor_sealed() {
     let told = person
         .run(&["task", "append", &fixed, "--ndjson", "-"], "1\n")
         .await;
-    told.refused(4, &["it was not made open"]);
+    told.refused(4, &["it was not created open"]);
     let told = person.windrow(&format!("task seal {fixed} --yes")).await;
     told.refused(4, &["it was not created open"]);
     let told = person.windrow("task create push --open --total 3").await;
