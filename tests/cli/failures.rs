@@ -166,7 +166,11 @@ fn what_was_failed_is_done_again_with_its_keys_and_says_who_it_is() {
         assert!(half.stderr.contains(text), "{}", half.stderr);
     }
     let third = job(&["--only-failed"]).expect(0);
-    assert!(third.stderr.contains("t3: retrying the 1 item that failed in"), "{}", third.stderr);
+    assert!(
+        third.stderr.contains("t3: retrying the 1 item that failed in"),
+        "{}",
+        third.stderr
+    );
     assert!(
         job(&["--only-failed"])
             .expect(0)

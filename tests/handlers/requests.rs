@@ -515,7 +515,11 @@ async fn what_can_never_be_made_is_told_before_the_first_call() {
         ("POST http://user:pass@h/", vec![], "user or password"),
         ("POST ftp://h/", vec![], "neither http nor https"),
         ("POST http://h:99999/", vec![], "port"),
-        ("POST http://h/{secret.a}", vec![], "the secret \"a\" of {secret.a} is not set"),
+        (
+            "POST http://h/{secret.a}",
+            vec![],
+            "the secret \"a\" of {secret.a} is not set",
+        ),
         (
             "POST http://h/",
             vec![("a", "geheim")],

@@ -246,13 +246,13 @@ pub fn edges() -> &'static [Edge] {
 /// Fails if the verb is illegal in this status; the refusal names the commands that are legal.
 ///
 /// ```
-/// use windrow_core::task::lifecycle::{Decision, Standing, Status, Verb, Wish, decide};
+/// use windrow_core::task::lifecycle::{Decision, Desired, Standing, Status, Verb, decide};
 ///
-/// let running = Standing { wish: Wish::Run, status: Status::Running, owned: true };
-/// assert_eq!(decide(Verb::Stop, running), Ok(Decision { wish: Wish::Stop, status: Status::Stopping }));
+/// let running = Standing { desired: Desired::Run, status: Status::Running, owned: true };
+/// assert_eq!(decide(Verb::Stop, running), Ok(Decision { desired: Desired::Stop, status: Status::Stopping }));
 ///
-/// let waiting = Standing { wish: Wish::Run, status: Status::Queued, owned: false };
-/// assert_eq!(decide(Verb::Stop, waiting), Ok(Decision { wish: Wish::Stop, status: Status::Stopped }));
+/// let waiting = Standing { desired: Desired::Run, status: Status::Queued, owned: false };
+/// assert_eq!(decide(Verb::Stop, waiting), Ok(Decision { desired: Desired::Stop, status: Status::Stopped }));
 /// ```
 pub fn decide(verb: Verb, standing: Standing) -> Result<Decision, Refusal> {
     let edge = find(verb, standing.status).ok_or_else(|| refusal(verb, standing.status))?;
