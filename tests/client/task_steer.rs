@@ -172,7 +172,10 @@ async fn a_person_at_a_terminal_types_the_number_of_what_is_to_be_cancelled() {
         .at_terminal(&words, "Type t1 to continue:", "y\n")
         .await
         .expect(130);
-    assert!(no.stdout.contains("Cancel push/a? It can't be undone.") && no.stdout.contains("cancelled"));
+    assert!(
+        no.stdout.contains("Cancel push/a? It can't be undone.")
+            && no.stdout.contains("not confirmed; nothing has changed")
+    );
     assert_eq!(
         node.admin.get("/v1/tasks/t1").await.expect(200)["status"],
         "created"
