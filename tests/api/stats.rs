@@ -1,4 +1,4 @@
-//! What a task did recent, as the façade says it.
+//! Recent counts of a task, over the API.
 
 use std::time::{Duration, Instant};
 

@@ -177,7 +177,7 @@ impl Pilot {
 
     fn decide(&mut self, at: f64, in_flight: u32) -> Option<Wait> {
         if self.settings.knobs.rate && !self.is_circuit_shut {
-            if self.refusals.is_scout_through(at) {
+            if self.refusals.take_scout_through(at) {
                 self.flight.forget_round();
             }
             if let Some((until, why)) = self.refusals.scout_wait(at) {

@@ -132,7 +132,7 @@ impl Refusals {
     }
 
     /// Ends the scouting if a scout is out for longer than any refusal takes; returns true if it did.
-    pub(super) fn is_scout_through(&mut self, now: f64) -> bool {
+    pub(super) fn take_scout_through(&mut self, now: f64) -> bool {
         let through = self.scout.as_ref().and_then(|scout| scout.through(now));
         if let Some((call, sent)) = through {
             self.on_through(call, sent, now);
