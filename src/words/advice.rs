@@ -41,6 +41,11 @@ messages! { "advice";
         "lower the rate to the {rate} that the handler accepts, so that it rejects no calls"
         "把速率降到处理器能接受的 {rate}，让它不再拒绝调用";
     wait_for_handler() "wait until the handler accepts calls again" "等处理器重新接受调用";
+    ask_service()
+        "ask the service for more, or run it on more machines" "请服务方放宽限制，或为它增加机器";
+    service_takes_no_more()
+        "it refuses faster calls, or more at once make them slower: no setting helps"
+        "再快它就会拒绝，再多调用会变慢：改设置没有用";
     ask_for_more()
         "no setting makes the handler faster: have it allow more, then raise the rate again"
         "没有设置能加快处理器：先请对方放宽，再提高速率";

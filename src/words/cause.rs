@@ -23,6 +23,8 @@ messages! { "cause";
     handler_down() "handler down" "处理器不可用";
     results_unsaved() "results unwritten" "结果未写入";
     items() "waiting for items" "等待条目";
+    autopilot() "autopilot" "自动调速";
+    autopilot_holds() "the autopilot holds calls back" "自动调速推迟了调用";
     retries() "repeated attempts" "重复尝试";
     returned() "sent too late" "来不及发出";
     late() "node overloaded" "节点过载";

@@ -328,10 +328,7 @@ impl Ledger {
     }
 
     fn need_of(&self, rate: RateLimit) -> Load {
-        match rate {
-            RateLimit::Unlimited => self.unlimited_reserves,
-            RateLimit::Limited(rate) => Load::needed_by(rate),
-        }
+        rate.most().map_or(self.unlimited_reserves, Load::needed_by)
     }
 
     fn whole(&self) -> Load {

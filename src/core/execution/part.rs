@@ -6,7 +6,7 @@ use windrow_words::execution as say;
 
 use crate::pace::{burst_items, burst_items_min};
 use crate::settings::check::TuningFault;
-use crate::settings::{Auto, Burst, ErrorBudget, RateLimit};
+use crate::settings::{Auto, Burst, ErrorBudget};
 use crate::shards::{SHARDS_AUTO_MAX, Sharding, Share};
 use crate::task::{Canary, Tuning};
 
@@ -42,10 +42,10 @@ pub fn part_of(tuning: &Tuning, share: Share) -> Tuning {
 
 fn burst(tuning: &Tuning, share: Share) -> Burst {
     let batch = tuning.batch.get();
-    let items = match (tuning.burst, tuning.rate) {
-        (Burst::Span(_), RateLimit::Unlimited) => return tuning.burst,
+    let items = match (tuning.burst, tuning.rate.most()) {
+        (Burst::Span(_), None) => return tuning.burst,
         (Burst::Items(items), _) => share.of(u64::from(items.get())),
-        (Burst::Span(_), RateLimit::Limited(rate)) => {
+        (Burst::Span(_), Some(rate)) => {
             let least = burst_items_min(share.of_rate(rate), batch);
             share.of(burst_items(tuning.burst, rate, batch)).max(least)
         }
@@ -71,7 +71,7 @@ pub fn shared_faults(tuning: &Tuning, shards: u32) -> Vec<TuningFault> {
         });
         return faults;
     }
-    if let (Burst::Items(items), RateLimit::Limited(rate)) = (tuning.burst, tuning.rate) {
+    if let (Burst::Items(items), Some(rate)) = (tuning.burst, tuning.rate.most()) {
         let least = burst_items_min(share.of_rate(rate), batch);
         let part = share.of(u64::from(items.get()));
         if part < least {
@@ -116,7 +116,7 @@ pub fn sharding(shards: Auto<NonZeroU32>, tuning: &Tuning, canary: Option<Canary
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Rate;
+    use crate::settings::{Rate, RateLimit};
 
     fn tuning(rate: &str, burst: Burst, batch: u32) -> Tuning {
         let rate: Rate = rate.parse().expect("a rate");

@@ -94,6 +94,7 @@ fn stall_title(reason: StallReason) -> Message {
         StallReason::HandlerDown => say::handler_down(),
         StallReason::ResultsUnsaved => say::results_unsaved(),
         StallReason::Items => say::items(),
+        StallReason::Autopilot => say::autopilot(),
     }
 }
 

@@ -134,7 +134,7 @@ pub struct HeldBack {
 impl HeldBack {
     /// Returns the permits lost to the lack of room in a span that ends now, in millionths of an item.
     pub(super) fn lost(&self, span: Duration) -> u64 {
-        let (RateLimit::Limited(rate), RateLimit::Limited(wanted)) = (self.rate, self.wanted) else {
+        let (Some(rate), Some(wanted)) = (self.rate.most(), self.wanted.most()) else {
             return 0;
         };
         let missing = wanted
@@ -211,7 +211,7 @@ impl Facts {
     pub(super) fn rate(&self) -> Option<f64> {
         match self.tuning.rate {
             RateLimit::Limited(rate) => Some(rate.as_per_second()),
-            RateLimit::Unlimited => None,
+            RateLimit::Unlimited | RateLimit::Auto(_) => None,
         }
     }
 

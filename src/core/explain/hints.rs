@@ -57,6 +57,7 @@ pub(super) fn stall(reason: StallReason, facts: &Facts) -> Message {
         StallReason::Items => say::appended_sent(),
         StallReason::HandlerDown => facts.handler.text().unwrap_or_else(say::no_answer),
         StallReason::SingleFile => say::crashed_often(),
+        StallReason::Autopilot => say::autopilot_holds(),
         StallReason::Limit => facts.limit.as_ref().map_or_else(say::limit_used, shared),
     }
 }

@@ -295,7 +295,7 @@ impl Pace {
     /// Books what the task's rate would have given above a slow-down.
     #[inline]
     fn book_slow_down(&mut self, span: Duration) {
-        let (Some(_), Some(bucket), RateLimit::Limited(full)) = (self.slow, &self.bucket, self.limit) else {
+        let (Some(_), Some(bucket), Some(full)) = (self.slow, &self.bucket, self.limit.most()) else {
             return;
         };
         let due = span.as_nanos().saturating_mul(u128::from(full.items()));
@@ -310,11 +310,7 @@ impl Pace {
     fn rebuild(&mut self, now: Moment) {
         let old = self.bucket.take();
         let kept = old.map_or(0, |bucket| bucket.items());
-        let limit = match self.limit {
-            RateLimit::Unlimited => None,
-            RateLimit::Limited(rate) => Some(rate),
-        };
-        let rate = match (limit, self.slow.map(|slow| slow.rate)) {
+        let rate = match (self.limit.most(), self.slow.map(|slow| slow.rate)) {
             (Some(rate), Some(slow)) if slower(slow, rate) => Some(slow),
             (None, slow) => slow,
             (rate, _) => rate,

@@ -31,6 +31,8 @@ mod window;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::Moment;
 use flight::Flight;
 pub use knowledge::Knowledge;
@@ -41,7 +43,8 @@ use window::Window;
 
 crate::slugs! {
     /// Reason for which the autopilot holds a call back.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum Why {
         /// The limit in flight is still being raised for the first time.
         Starting = "starting",

@@ -1,9 +1,13 @@
 //! State of the autopilot for people, as numbers.
 
-use super::{Moment, Pilot, Why, moment};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Moment, Pilot, Why, seconds};
 
 /// Limits in force, and the measurements behind them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
     /// Calls in flight that are allowed.
     pub in_flight: u32,
@@ -27,19 +31,20 @@ pub struct Picture {
 }
 
 /// One call at a time until the service takes calls again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scouting {
-    /// Time of the refusal that began it.
-    pub since: Moment,
-    /// Time of the next scout.
-    pub next: Moment,
+    /// Time since the refusal that began it.
+    pub since: Duration,
+    /// Time until the next scout; zero if it is due or out.
+    pub next: Duration,
     /// True if the service named that time and is believed.
     pub is_told: bool,
 }
 
 impl Pilot {
     /// Returns the state for people.
-    pub fn picture(&self) -> Picture {
+    pub fn picture(&self, now: Moment) -> Picture {
+        let now = seconds(now);
         let latency = self.flight.latency();
         Picture {
             in_flight: self.in_flight_max(),
@@ -53,8 +58,8 @@ impl Pilot {
             slope: self.flight.slope(),
             slower: latency.slower().exp2(),
             scouting: self.refusals.scout().map(|scout| Scouting {
-                since: moment(scout.began),
-                next: moment(scout.next),
+                since: Duration::from_secs_f64((now - scout.began).max(0.0)),
+                next: Duration::from_secs_f64((scout.next - now).max(0.0)),
                 is_told: scout.is_told,
             }),
             why: self.hold.why,

@@ -91,15 +91,41 @@ pub enum RateLimit {
     Unlimited,
     /// At most this rate, measured at the dispatch gate, retries included.
     Limited(Rate),
+    /// The rate that the autopilot finds (`pilot`), at most this one if there is one.
+    Auto(Option<Rate>),
 }
 
 impl RateLimit {
     /// Returns true if it allows more items than `other`.
     pub fn is_faster_than(self, other: RateLimit) -> bool {
-        match (self, other) {
-            (RateLimit::Limited(one), RateLimit::Limited(other)) => one.is_faster_than(other),
-            (RateLimit::Unlimited, RateLimit::Limited(_)) => true,
-            (_, RateLimit::Unlimited) => false,
+        match (self.most(), other.most()) {
+            (Some(one), Some(other)) => one.is_faster_than(other),
+            (None, Some(_)) => true,
+            (_, None) => false,
+        }
+    }
+
+    /// Returns the rate that is never exceeded, if one is given.
+    pub fn most(self) -> Option<Rate> {
+        match self {
+            RateLimit::Unlimited => None,
+            RateLimit::Limited(rate) => Some(rate),
+            RateLimit::Auto(most) => most,
+        }
+    }
+
+    /// Returns true if the autopilot finds the rate.
+    pub fn is_auto(self) -> bool {
+        matches!(self, RateLimit::Auto(_))
+    }
+
+    /// Returns the same kind of limit with `change` applied to the rate that is never exceeded.
+    #[must_use]
+    pub fn map(self, change: impl FnOnce(Rate) -> Rate) -> RateLimit {
+        match self {
+            RateLimit::Unlimited => RateLimit::Unlimited,
+            RateLimit::Limited(rate) => RateLimit::Limited(change(rate)),
+            RateLimit::Auto(most) => RateLimit::Auto(most.map(change)),
         }
     }
 }

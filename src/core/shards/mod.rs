@@ -76,10 +76,7 @@ impl Share {
 
     /// Returns the share of a limit; unlimited stays unlimited.
     pub fn of_limit(self, limit: RateLimit) -> RateLimit {
-        match limit {
-            RateLimit::Unlimited => RateLimit::Unlimited,
-            RateLimit::Limited(rate) => RateLimit::Limited(self.of_rate(rate)),
-        }
+        limit.map(|rate| self.of_rate(rate))
     }
 }
 
@@ -155,6 +152,8 @@ impl Sharding {
     fn automatic(&self, nodes: Nodes) -> u32 {
         let by_rate = match (self.rate, nodes.capacity_micros) {
             (RateLimit::Unlimited, _) => nodes.count,
+            // One autopilot finds a service's limits; several would each find a part.
+            (RateLimit::Auto(_), _) => 1,
             (RateLimit::Limited(_), None | Some(0)) => 1,
             (RateLimit::Limited(rate), Some(capacity)) => {
                 let needed = u128::from(rate.micros_per_second()).div_ceil(capacity);

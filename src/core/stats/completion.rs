@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ids::ItemCount;
 use crate::items::counters::Counters;
-use crate::settings::RateLimit;
+use crate::settings::{Rate, RateLimit};
 
 /// Progress of a task: items with a final verdict, out of the items to be done. Items left out, at the head or by an
 /// early finish, are in neither.
@@ -53,10 +53,8 @@ pub fn eta(
     rate: RateLimit,
     settled_per_second: f64,
 ) -> Option<Duration> {
-    let pace = match rate {
-        RateLimit::Limited(rate) => settled_per_second.min(rate.as_per_second()),
-        RateLimit::Unlimited => settled_per_second,
-    };
+    let most = rate.most().map_or(f64::INFINITY, Rate::as_per_second);
+    let pace = settled_per_second.min(most);
     let pending = counters.pending(total);
     let left = pending + counters.in_flight + counters.parked;
     let moves = pace > 0.0 && left > 0 && (pending > 0 || counters.parked == 0);

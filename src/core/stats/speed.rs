@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::ids::Moment;
-use crate::settings::RateLimit;
+use crate::settings::{Rate, RateLimit};
 use crate::stats::permits::MICRO;
 
 /// Span of a measurement: long enough for slow tasks, short enough to follow a change.
@@ -116,16 +116,13 @@ fn belongs(last: &Stretch, next: &Stretch, piece: Duration) -> bool {
 
 /// Returns the span over which a rate is measured.
 fn over(rate: RateLimit) -> Duration {
-    match rate {
-        RateLimit::Limited(rate) => rate.time_of(ITEMS_MIN).clamp(SPEED_OVER, OVER_MAX),
-        RateLimit::Unlimited => SPEED_OVER,
-    }
+    let of = |rate: Rate| rate.time_of(ITEMS_MIN).clamp(SPEED_OVER, OVER_MAX);
+    rate.most().map_or(SPEED_OVER, of)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Rate;
 
     fn at(millis: u64) -> Moment {
         Moment(millis * 1_000_000)

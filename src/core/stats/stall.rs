@@ -45,6 +45,8 @@ crate::slugs! {
         ResultsUnsaved = "results_unsaved",
         /// The task is open, and every item added so far has been dispatched.
         Items = "items",
+        /// The autopilot holds calls back: the service refuses more, or more would make its calls slower.
+        Autopilot = "autopilot",
     }
 }
 

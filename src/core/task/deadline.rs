@@ -65,10 +65,7 @@ pub fn shortfall(plan: &Plan) -> Option<Shortfall> {
     let needs = rate.time_of(plan.items);
     let needed = least(plan.items, has);
     let is_lower = |rate: Rate| needed.is_some_and(|needed| needed.is_faster_than(rate));
-    let own = match plan.rate {
-        RateLimit::Limited(own) => is_lower(own),
-        RateLimit::Unlimited => false,
-    };
+    let own = plan.rate.most().is_some_and(is_lower);
     (needs > has).then(|| Shortfall {
         rate,
         is_limit,
@@ -83,10 +80,10 @@ pub fn shortfall(plan: &Plan) -> Option<Shortfall> {
 
 /// Returns the slower of the task's rate and the limit; `None` if neither is limited.
 fn binding(plan: &Plan) -> Option<(Rate, bool)> {
-    match (plan.rate, plan.limit) {
-        (RateLimit::Limited(own), Some(most)) if own.is_faster_than(most) => Some((most, true)),
-        (RateLimit::Limited(own), _) => Some((own, false)),
-        (RateLimit::Unlimited, most) => most.map(|most| (most, true)),
+    match (plan.rate.most(), plan.limit) {
+        (Some(own), Some(most)) if own.is_faster_than(most) => Some((most, true)),
+        (Some(own), _) => Some((own, false)),
+        (None, most) => most.map(|most| (most, true)),
     }
 }
 

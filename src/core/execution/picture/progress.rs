@@ -10,6 +10,7 @@ use crate::ids::{ItemCount, ItemIndex, Moment};
 use crate::items::counters::Counters;
 use crate::items::verdict::{HandlerState, LastError};
 use crate::items::waiting::Doing;
+use crate::pilot::Picture;
 use crate::settings::{Rate, RateLimit};
 use crate::stats::permits::Permits;
 use crate::stats::stall::StallReason;
@@ -17,7 +18,7 @@ use crate::stats::tally::Tally;
 use crate::task::Tuning;
 
 /// Snapshot of a run; its terms add up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// All terms except `pending`.
     pub counters: Counters,
@@ -35,6 +36,8 @@ pub struct Progress {
     pub concurrency: u32,
     /// Rate in force; `None` is unpaced.
     pub rate: Option<Rate>,
+    /// Limits that the autopilot has found, if it steers the run.
+    pub autopilot: Option<Picture>,
     /// Completions that a crash now would repeat.
     pub unsaved: u64,
     /// Items that wait for a retry or are being retried.
@@ -102,6 +105,7 @@ impl Execution {
             window: self.items.window.size(),
             concurrency: self.settings.limits.concurrency,
             rate: self.pace.rate(),
+            autopilot: None,
             unsaved: self.items.drafts.unsaved(),
             retrying: self.items.retrying_items.len() as u64,
             next_retry: self

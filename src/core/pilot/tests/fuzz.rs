@@ -72,7 +72,7 @@ impl Fuzz {
         if let Allowance::Full(why) | Allowance::Until(_, why) = answer {
             self.seen.insert(why.as_str());
         }
-        let picture = self.pilot.picture();
+        let picture = self.pilot.picture(self.now);
         assert!((1..=self.settings.most.max(1)).contains(&picture.in_flight));
         assert!(picture.rate.is_none_or(|rate| rate.is_finite() && rate > 0.0));
         assert!((0.0..=1.0).contains(&picture.refused_share) && picture.slower >= 1.0);
@@ -168,7 +168,7 @@ impl Fuzz {
         while let Allowance::Until(until, _) = self.ask() {
             self.now = until;
             waits += 1;
-            assert!(waits < 10, "frozen: {:?}", self.pilot.picture());
+            assert!(waits < 10, "frozen: {:?}", self.pilot.picture(self.now));
         }
     }
 }
@@ -209,7 +209,7 @@ fn refused_calls_are_no_samples_of_latency() {
         let call = pilot.on_departure(now, 1);
         pilot.on_refused(call, now.plus(Duration::from_millis(5)), None);
     }
-    assert_eq!(pilot.picture().latency, None);
+    assert_eq!(pilot.picture(start).latency, None);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn idle_time_is_no_evidence() {
             }
         }
     }
-    let rates = pilots.map(|pilot| pilot.picture().rate.expect("calls were refused"));
+    let rates = pilots.map(|pilot| pilot.picture(Moment(0)).rate.expect("calls were refused"));
     assert!((rates[0] / rates[1] - 1.0).abs() < 0.01, "{rates:?}");
 }
 
@@ -257,7 +257,7 @@ fn circuit_goes_on_with_half_and_keeps_the_rate() {
     let probe = pilot.on_departure(start.plus(Duration::from_secs(5)), 1);
     pilot.on_circuit_closed(start.plus(Duration::from_secs(6)), Duration::from_secs(6));
     pilot.on_refused(probe, start.plus(Duration::from_secs(6)), None);
-    let picture = pilot.picture();
+    let picture = pilot.picture(start);
     assert_eq!(
         (picture.in_flight, picture.rate, picture.scouting),
         (20, Some(9.0), None)
@@ -293,7 +293,7 @@ fn knowledge_fades_and_nonsense_is_dropped() {
     ] {
         (known.in_flight, known.rate) = (in_flight_, Some(rate));
         let pilot = Pilot::restore(settings(256, 1), &known, Duration::ZERO, now);
-        assert!((1..=256).contains(&pilot.in_flight_max()) && pilot.picture().rate.is_none());
+        assert!((1..=256).contains(&pilot.in_flight_max()) && pilot.picture(now).rate.is_none());
     }
 }
 

@@ -107,10 +107,7 @@ macro_rules! reads {
 
 reads! {
     Rate: RATE, rate;
-    RateLimit: RATE_LIMIT, |text| match text.trim() {
-        "unlimited" => Some(RateLimit::Unlimited),
-        limited => rate(limited).map(RateLimit::Limited),
-    };
+    RateLimit: RATE_LIMIT, rate_limit;
     Burst: BURST, burst;
     Auto<NonZeroU32>: AUTO, |text| match text.trim() {
         "auto" => Some(Auto::Auto),
@@ -166,7 +163,18 @@ impl fmt::Display for RateLimit {
         match self {
             RateLimit::Unlimited => f.write_str("unlimited"),
             RateLimit::Limited(rate) => rate.fmt(f),
+            RateLimit::Auto(None) => f.write_str("auto"),
+            RateLimit::Auto(Some(most)) => write!(f, "auto up to {most}"),
         }
+    }
+}
+
+fn rate_limit(text: &str) -> Option<RateLimit> {
+    match text.split_whitespace().collect::<Vec<_>>()[..] {
+        ["unlimited"] => Some(RateLimit::Unlimited),
+        ["auto"] => Some(RateLimit::Auto(None)),
+        ["auto", "up", "to", ref most @ ..] => rate(&most.join(" ")).map(|most| RateLimit::Auto(Some(most))),
+        _ => rate(text).map(RateLimit::Limited),
     }
 }
 

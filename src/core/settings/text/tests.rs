@@ -27,7 +27,7 @@ fn what_people_write_comes_back_as_they_wrote_it() {
     ] {
         assert_eq!(shown::<Rate>(text), text);
     }
-    for text in ["unlimited", "2000/s"] {
+    for text in ["unlimited", "2000/s", "auto", "auto up to 30/m"] {
         assert_eq!(shown::<RateLimit>(text), text);
     }
     for text in ["100ms", "50 items", "1500ms"] {
@@ -99,7 +99,15 @@ fn nonsense_is_refused_with_the_text_and_an_example() {
         "_1/s",
         "1_/s",
     ]);
-    is_refused::<RateLimit>(&["Unlimited", "none", "0"]);
+    is_refused::<RateLimit>(&[
+        "Unlimited",
+        "none",
+        "0",
+        "auto 5/s",
+        "auto up to",
+        "auto up to auto",
+        "autoup to 5/s",
+    ]);
     is_refused::<Burst>(&["0", "0 items", "items", "-5", "lots", "4294967296 items"]);
     is_refused::<Auto<NonZeroU32>>(&["0", "", "-1", "automatic", "4294967296", "1e3"]);
     is_refused::<Backoff>(&[
