@@ -179,6 +179,7 @@ fn exchanges(want: u32, fail_every: u64) -> u64 {
         shared: Shared::alone(range),
         first_contact: None,
         supply: None,
+        is_service: false,
     };
     let (mut core, mut fx, mut reports) = (
         Execution::new(start, now(0)),

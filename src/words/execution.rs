@@ -10,6 +10,9 @@ messages! { "execution";
     none_succeeds(last: Message)
         "the handler was reached repeatedly, but no item ever succeeded; last error {last}"
         "多次联系到处理器，但没有条目成功；最近的错误 {last}";
+    refused_too_long(patience: Span, said: Text)
+        "the handler has turned every call away for {patience}; last answer {said}; nothing is lost, start the task to continue"
+        "处理器已有 {patience} 拒绝每个调用；最近的回答 {said}；没有丢失，启动任务以继续";
     down_too_long(lasted: Span, last: Message)
         "the handler was down for {lasted}; last error {last}; nothing is lost, start the task to continue"
         "处理器已不可用 {lasted}；最近的错误 {last}；没有丢失，启动任务以继续";

@@ -239,6 +239,7 @@ pub(crate) fn play(case: Case) -> Story {
         shared: Shared::alone(range),
         first_contact: case.first_contact,
         supply: None,
+        is_service: false,
     };
     let mut play = Play {
         core: Execution::new(start, at(0)),

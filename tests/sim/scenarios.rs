@@ -82,6 +82,7 @@ impl Story {
             shared,
             first_contact: None,
             supply: None,
+            is_service: false,
         };
         let core = Execution::new(start, at(0));
         Story {
@@ -152,6 +153,15 @@ impl Story {
                 }
             }
         }
+    }
+
+    /// Reports a call of several items, sent now, that a busy handler turned away.
+    fn turn_batch_away(&mut self, after: Option<Duration>) {
+        self.reports.signals.push(Signal::BackPressure {
+            after,
+            departed: Moment(self.now),
+            failure: Failure::new("HTTP_429", "not now"),
+        });
     }
 
     fn fail_all(&mut self, advice: RetryAdvice) {
@@ -570,7 +580,7 @@ fn a_429_pauses_everything_uncharged_and_twice_as_long_when_it_comes_again() {
         );
         story.return_all();
         // Those that were out together count as one.
-        (0..3).for_each(|_| story.reports.signals.push(Signal::BackPressure { after: None }));
+        (0..3).for_each(|_| story.turn_batch_away(None));
         assert_eq!(story.exchange(8), 0);
         assert_eq!(
             story.fx.wait,
@@ -580,13 +590,13 @@ fn a_429_pauses_everything_uncharged_and_twice_as_long_when_it_comes_again() {
         assert_eq!(story.exchange(8), 0);
         story.pass(1);
     }
-    story.reports.answered.add(Moment(story.now));
-    story.reports.signals.push(Signal::BackPressure { after: None });
+    (0..64).for_each(|_| story.reports.answered.add(Moment(story.now)));
+    story.turn_batch_away(None);
     story.exchange(8);
     assert_eq!(
         story.fx.wait,
         Wait::Until(at(story.now + 1000 * MS).moment),
-        "an answer ends the row"
+        "answers end the row"
     );
 }
 
@@ -1540,7 +1550,7 @@ fn a_handler_that_names_no_time_or_a_past_one_is_not_called_again_at_once() {
         assert_eq!(story.exchange(8), 8);
         story.return_all();
         let after = Some(Duration::ZERO);
-        (0..3).for_each(|_| story.reports.signals.push(Signal::BackPressure { after }));
+        (0..3).for_each(|_| story.turn_batch_away(after));
         assert_eq!(story.exchange(8), 0);
         story.pass(seconds * 1000 - 1);
         assert_eq!(story.exchange(8), 0);
@@ -1549,7 +1559,7 @@ fn a_handler_that_names_no_time_or_a_past_one_is_not_called_again_at_once() {
     story.exchange(8);
     story.return_all();
     let after = Some(Duration::from_secs(100));
-    story.reports.signals.push(Signal::BackPressure { after });
+    story.turn_batch_away(after);
     assert_eq!(story.exchange(8), 0);
     story.pass(99_999);
     assert_eq!(story.exchange(8), 0, "a longer time is obeyed");

@@ -101,6 +101,7 @@ fn start(plan: &Plan, store: &mut Store, tuning: &Tuning, crashed: bool) -> Star
         shared: Shared::alone(range),
         first_contact: None,
         supply: None,
+        is_service: false,
         stalls: if plan.killer.is_some() {
             stalls
         } else {
@@ -481,7 +482,11 @@ impl World {
                 });
             } else {
                 reports.refused.push(Dispatch { run, attempt });
-                reports.signals.push(Signal::BackPressure { after });
+                reports.signals.push(Signal::BackPressure {
+                    after,
+                    departed: Moment(self.now),
+                    failure: Failure::new("HTTP_429", "not now"),
+                });
             }
         } else if hopeless || gives_up || fails {
             let advice = if gives_up {

@@ -374,6 +374,7 @@ fn begin(restored: Restored, total: u64, now: Now) -> Execution {
         shared: Shared::alone(range),
         first_contact: None,
         supply: None,
+        is_service: false,
     };
     Execution::new(start, now)
 }

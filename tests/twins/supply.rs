@@ -249,6 +249,7 @@ fn begin(restored: Restored, (end, is_sealed): (u64, bool), moment: Moment) -> E
             end: ItemIndex(end),
             is_sealed,
         }),
+        is_service: false,
     };
     Execution::new(start, Now { moment, wall })
 }

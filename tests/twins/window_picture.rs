@@ -114,6 +114,7 @@ impl World {
             shared: Shared::alone(range),
             first_contact: None,
             supply: None,
+            is_service: false,
         };
         let core = Execution::new(start, at(0));
         World {

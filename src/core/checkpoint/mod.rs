@@ -15,8 +15,10 @@
 //! ```
 
 mod bytes;
+mod extension;
 
 use bytes::{Reader, push_varint};
+pub use extension::Extension;
 
 use windrow_words::checkpoint as say;
 

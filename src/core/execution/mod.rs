@@ -9,7 +9,8 @@
 //! while it may be down; `grant` decides what is sent, `horizon` how far ahead of the store, `draft` owns the changes
 //! that no checkpoint holds yet, `control` executes commands, `picture` is the view for people, `solo` finds the item
 //! that crashes the node, `canary` holds back all but the first items, `part` shares the settings, `shared` tracks
-//! the other shards, `supply` the items that are added, `skips` those that people want skipped. Each component owns
+//! the other shards, `supply` the items that are added, `skips` those that people want skipped, `autopilot` holds calls
+//! back that the service would refuse. Each component owns
 //! its fields; `Execution::step` composes them. Invariants: `invariants`.
 
 /// Borrows the fields of an execution that the judge may read and change.
@@ -24,6 +25,7 @@ macro_rules! scope {
     };
 }
 
+mod autopilot;
 mod canary;
 mod control;
 mod cut_off;
@@ -43,6 +45,7 @@ mod solo;
 mod supply;
 mod types;
 
+pub use autopilot::{CallEnd, Ended, Found};
 pub use draft::{CheckpointDraft, SIDE_RECORDS_MAX};
 pub use horizon::{HORIZON_OF_CLAIM, Horizon};
 pub use part::{part_of, sharding, shared_faults};
@@ -66,6 +69,7 @@ pub struct Execution {
     items: items::Items,
     pace: Pace,
     judge: judge::Judge,
+    autopilot: autopilot::Autopilot,
     meters: picture::meters::Meters,
 
     handler_slots: Option<u32>,
@@ -96,6 +100,7 @@ impl Execution {
             phase: Phase::Running,
             pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),
             judge: judge::Judge::new(&start, tuning, now.moment),
+            autopilot: autopilot::Autopilot::new(&start),
             meters: picture::meters::Meters::new(start.restored.counters.settled(), low, now.moment),
             handler_slots: None,
             is_held: false,
@@ -115,6 +120,7 @@ impl Execution {
         if execution.careful {
             items.begin_solo(&execution.settings, now);
         }
+        execution.steer(now);
         execution
     }
 
@@ -153,8 +159,9 @@ impl Execution {
         self.on_time(now);
         if self.judge.errors.last().is_some() {
             self.judge.judge_patience(&scope!(self, now, fx));
-            self.obey_judge();
         }
+        self.judge.judge_refusals(&scope!(self, now, fx));
+        self.obey_judge();
         self.grant(want, now, fx);
         let low = self.items.window.watermark();
         self.meters.watch_head(low, self.items.high, now.moment);
@@ -174,6 +181,7 @@ impl Execution {
                 .limits
                 .on_latency(&self.settings.tuning, &self.pace, latencies);
             self.items.window.resize(self.settings.limits.window);
+            self.steer(now);
             self.meters.fade();
         }
     }
@@ -190,6 +198,7 @@ impl Execution {
         self.judge.look_for_marked();
         self.items.look_for_skipped();
         self.judge.circuit.on_lost(now.moment);
+        self.autopilot.on_lost(now.moment);
         self.items.counters.in_flight = 0;
         self.items.again.clear();
         self.items.cursor = self.items.window.watermark();

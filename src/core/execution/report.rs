@@ -9,17 +9,14 @@ use std::time::Duration;
 
 use super::Execution;
 use super::types::{Effects, Now, Phase, Reports, RunEnd};
-use crate::ids::{Attempt, ItemIndex};
+use crate::ids::{Attempt, ItemIndex, Moment};
 use crate::invariants::Invariant;
 use crate::items::run::IndexRun;
-use crate::items::verdict::{Dispatch, HandlerCommand, Outcome, Settled, Signal};
+use crate::items::verdict::{Dispatch, Failure, HandlerCommand, Outcome, Settled, Signal};
 use crate::items::waiting::{Doing, Place, RetryingItem};
 use crate::settings::FailedAttempts;
 use crate::shards::PauseReason;
 use crate::task::lifecycle::StopReason;
-
-/// Maximum `Retry-After` that is obeyed.
-pub(super) const RETRY_AFTER_LONGEST: Duration = Duration::from_secs(300);
 
 impl Execution {
     pub(super) fn on_reports(&mut self, reports: &mut Reports, now: Now, fx: &mut Effects) {
@@ -54,6 +51,7 @@ impl Execution {
         for signal in reports.signals.drain(..) {
             self.on_signal(signal, now);
         }
+        self.on_ends(&mut reports.ends, now);
         self.meters.on_latencies(&mut reports.latencies);
         fx.wake_lanes |= std::mem::take(&mut self.starved);
     }
@@ -154,23 +152,30 @@ impl Execution {
                 let text = format!("{}: {}", failure.code, failure.message);
                 self.stop(RunEnd::stopped(StopReason::HandlerGone, text));
             }
-            Signal::BackPressure { after } => self.back_off(after, now),
+            Signal::BackPressure {
+                after,
+                departed,
+                failure,
+            } => self.back_off(after, departed, &failure, now),
             Signal::Fenced => self.stop(RunEnd::Fenced),
             Signal::Command(command) => self.on_handler_command(command, now),
         }
     }
 
-    /// Pauses for as long as the handler asks, and at least for the run's own growing back-off: a time of zero, or
-    /// from a wrong clock, would repeat every call at once. Calls that were out together answer together, so only the
-    /// first one of a pause counts as one more in a row.
-    pub(super) fn back_off(&mut self, after: Option<Duration>, now: Now) {
-        let own = match self.pace.paused(now.moment) {
-            Some(_) => Duration::ZERO,
-            None => self.judge.next_pause(),
-        };
-        let span = after.unwrap_or_default().min(RETRY_AFTER_LONGEST).max(own);
-        if !span.is_zero() {
-            self.pause(span, PauseReason::BackPressure, now);
+    /// Pauses after a call that was turned away, unless the autopilot finds the rate: it sends fewer calls instead.
+    pub(super) fn back_off(
+        &mut self,
+        after: Option<Duration>,
+        departed: Moment,
+        failure: &Failure,
+        now: Now,
+    ) {
+        self.judge.on_turned_away(failure, now.wall);
+        if self.autopilot.finds_rate() {
+            return;
+        }
+        if let Some(until) = self.judge.pauses.on_turned_away(after, departed, now.moment) {
+            self.pause(until.since(now.moment), PauseReason::BackPressure, now);
         }
     }
 

@@ -76,6 +76,7 @@ impl Execution {
             .limits
             .on_latency(&self.settings.tuning, pace, latencies);
         self.items.window.resize(self.settings.limits.window);
+        self.steer(now);
     }
 
     /// Applies a pause or slow-down that another shard was asked for.

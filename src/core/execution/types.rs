@@ -18,6 +18,7 @@ use crate::task::lifecycle::{CutOff, StopReason};
 use crate::task::supply::Supply;
 use crate::task::{Canary, ShardRange, Tuning};
 
+use super::autopilot::{CallEnd, Found};
 use super::draft::CheckpointDraft;
 use super::horizon::Horizon;
 use super::shared::Shared;
@@ -63,6 +64,8 @@ pub struct Start {
     pub first_contact: Option<Duration>,
     /// Supply of a task that was created open; `None` if `range` is complete.
     pub supply: Option<Supply>,
+    /// True if the handler calls a service that more calls in flight may slow down.
+    pub is_service: bool,
 }
 
 /// Saved progress of a shard.
@@ -88,6 +91,8 @@ pub struct Restored {
     pub outage: Option<Outage>,
     /// Set if the handler succeeded in the task whose failures are repeated here.
     pub is_proven: bool,
+    /// Limits that an earlier run's autopilot found.
+    pub found: Option<Found>,
 }
 
 impl Restored {
@@ -121,6 +126,8 @@ pub struct Reports {
     pub unsent: u32,
     /// Calls that brought a verdict after the last of `calls`.
     pub answered: AnsweredCalls,
+    /// Ends of the calls that have tickets ([`Effects::ticket`]).
+    pub ends: Vec<CallEnd>,
     /// Signals about the handler, from its calls.
     pub signals: Vec<Signal>,
     /// Latencies of the calls.
@@ -139,6 +146,7 @@ impl Reports {
             && self.answered.calls == 0
             && self.unsent == 0
             && self.signals.is_empty()
+            && self.ends.is_empty()
     }
 
     /// Adds a settled run, joining it to the last one if they touch.
@@ -276,6 +284,9 @@ pub struct Effects {
     pub dispatch: Vec<Dispatch>,
     /// Maximum items per call for them.
     pub call_items: u32,
+    /// Ticket of the first call that is made of them, if an autopilot steers the run: the next calls have the numbers
+    /// that follow, and the end of each is due in [`Reports::ends`].
+    pub ticket: Option<u64>,
     /// Time to ask again, if nothing was granted.
     pub wait: Wait,
     /// Maximum items in flight, shared by all lanes.
@@ -299,6 +310,7 @@ impl Effects {
     #[inline]
     pub fn clear(&mut self) {
         self.dispatch.clear();
+        self.ticket = None;
         self.wait = Wait::Now;
         self.paced = false;
         self.held_by_limit = false;
@@ -314,6 +326,8 @@ impl Effects {
 pub struct Limits {
     /// Maximum items in flight.
     pub concurrency: u32,
+    /// Calls in flight that the autopilot allows now.
+    pub(super) steered: u32,
     /// Size of the window, in items.
     pub window: u32,
 }
@@ -324,13 +338,15 @@ impl Limits {
         let concurrency = tuning.concurrency_at_start();
         Limits {
             concurrency,
+            steered: u32::MAX,
             window: tuning.window_items(concurrency),
         }
     }
 
-    /// Updates the `auto` concurrency: rate × p95 × 1.5 by Little's law, never below 64, at most `max_concurrency`.
+    /// Updates the `auto` concurrency of a given rate: rate × p95 × 1.5 by Little's law, never below 64, at most
+    /// `max_concurrency`.
     pub(super) fn on_latency(&mut self, tuning: &Tuning, pace: &Pace, latencies: &Histogram) {
-        let known = latencies.count() >= LATENCY_CALLS_MIN;
+        let known = latencies.count() >= LATENCY_CALLS_MIN && !tuning.rate.is_auto();
         let (Auto::Auto, false, true, Some(rate)) = (tuning.concurrency, tuning.ordered, known, pace.rate())
         else {
             return;

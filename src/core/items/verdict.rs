@@ -299,6 +299,10 @@ pub enum Signal {
     BackPressure {
         /// Length of the pause it asked for, if given.
         after: Option<Duration>,
+        /// Time at which the call was sent that asked for it.
+        departed: Moment,
+        /// Answer of the handler.
+        failure: Failure,
     },
     /// The business has seen a newer epoch: this run ends at once, without a checkpoint.
     Fenced,

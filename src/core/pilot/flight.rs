@@ -17,6 +17,8 @@ const IN_VAIN: f64 = 0.3;
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
     limit: f64,
+    /// Limit that is kept although fewer calls are used: a given rate may need it at once.
+    least: f64,
     is_high: bool,
     is_starting: bool,
     coin: u64,
@@ -37,6 +39,7 @@ impl Flight {
     pub(super) fn new(settings: Settings) -> Flight {
         Flight {
             limit: f64::from(settings.start.clamp(1, settings.most.max(1))),
+            least: f64::from(settings.start.max(START_IN_FLIGHT)),
             is_high: false,
             is_starting: true,
             coin: settings.seed,
@@ -142,7 +145,7 @@ impl Flight {
         self.latency.add(seen.latency, seen.skew, seen.calls);
         if !seen.is_reached {
             let used = seen.in_flight.exp2();
-            self.limit = self.limit.min((2.0 * used).max(f64::from(START_IN_FLIGHT)));
+            self.limit = self.limit.min((2.0 * used).max(self.least));
             self.before = None;
             return;
         }

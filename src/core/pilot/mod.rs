@@ -110,6 +110,13 @@ pub struct Call {
     round: u32,
 }
 
+impl Call {
+    /// Returns the number of the call among those of its autopilot, from 1 on.
+    pub fn ticket(&self) -> u64 {
+        self.number
+    }
+}
+
 /// State of the autopilot of one run.
 #[derive(Clone, Debug)]
 pub struct Pilot {
@@ -297,6 +304,36 @@ impl Pilot {
         self.hold.active = seconds(now);
         self.flight.restart();
         self.refusals.skip(down.as_secs_f64());
+    }
+
+    /// Takes a call back that was never sent, or whose end says nothing about the service.
+    pub fn on_unsent(&mut self, call: Call) {
+        self.flight.on_refused(&call);
+        self.refusals.on_unsent(&call);
+    }
+
+    /// Every call that was out is lost: none of them is evidence.
+    pub fn on_lost(&mut self, now: Moment) {
+        self.first = self.next;
+        self.hold.active = seconds(now);
+        self.flight.forget_round();
+        self.refusals.skip(0.0);
+    }
+
+    /// Changes the maximum calls in flight.
+    pub fn set_most(&mut self, most: u32) {
+        self.settings.most = most;
+    }
+
+    /// Returns the calls that may be sent at once after [`Allowance::Go`], with `in_flight` calls out: one where calls
+    /// are spaced or counted, else all that fit.
+    pub fn at_once(&self, in_flight: u32) -> u32 {
+        let is_spaced =
+            self.refusals.is_scouting() || self.refusals.next_at().is_some() || self.window.is_told();
+        match is_spaced {
+            true => 1,
+            false => self.in_flight_max().saturating_sub(in_flight).max(1),
+        }
     }
 
     fn is_no_evidence(&self, call: &Call) -> bool {

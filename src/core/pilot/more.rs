@@ -59,6 +59,13 @@ impl More {
         self.step.at_limit += u32::from(call.at_limit);
     }
 
+    pub(super) fn on_unsent(&mut self, call: &Call) {
+        let step = &mut self.step;
+        step.sent = step.sent.saturating_sub(1);
+        step.by_rate = step.by_rate.saturating_sub(u32::from(call.by_rate.is_some()));
+        step.at_limit = step.at_limit.saturating_sub(u32::from(call.at_limit));
+    }
+
     pub(super) fn on_refused(&mut self) {
         self.owed = (self.owed + REFUSAL_COSTS).min(REFUSALS_COST_MAX);
         self.step.refused += 1;

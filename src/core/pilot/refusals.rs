@@ -153,6 +153,18 @@ impl Refusals {
         }
     }
 
+    /// Takes a call back that says nothing about the service.
+    pub(super) fn on_unsent(&mut self, call: &Call) {
+        if call.number < self.first {
+            return;
+        }
+        self.since.sent = self.since.sent.saturating_sub(1);
+        self.more.on_unsent(call);
+        if let Some(scout) = self.scout.as_mut().filter(|scout| scout.is_out(call.number)) {
+            scout.skip(0.0);
+        }
+    }
+
     /// Adds a call that wasn't refused; returns true if it was a scout, so that scouting ends.
     pub(super) fn on_accepted(&mut self, call: &Call, now: f64, is_failed: bool) -> bool {
         self.share -= self.share / SHARE_CALLS;

@@ -29,6 +29,11 @@ impl Window {
         }
     }
 
+    /// True if a window was ever described.
+    pub(super) fn is_told(&self) -> bool {
+        self.told.is_some()
+    }
+
     /// Returns the reset if the window is used up at `now`; `next` is the number of the next call.
     pub(super) fn used_until(&self, now: f64, next: u64) -> Option<f64> {
         let told = self.told.filter(|told| now < told.reset)?;

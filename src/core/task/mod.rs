@@ -29,10 +29,12 @@ pub const WINDOW_ITEMS_MAX: u32 = 1 << 20;
 pub const WINDOW_ITEMS_AUTO_MIN: u32 = 4096;
 
 impl Tuning {
-    /// Returns the initial concurrency: `auto` is 64 until a latency is known (`config.toml`); ordered is 1.
+    /// Returns the initial concurrency: `auto` is 64 until a latency is known (`config.toml`), or the maximum where the
+    /// autopilot finds it; ordered is 1.
     pub fn concurrency_at_start(&self) -> u32 {
         match self.concurrency {
             _ if self.ordered => 1,
+            Auto::Auto if self.rate.is_auto() => self.max_concurrency.get().max(self.batch.get()),
             Auto::Auto => 64
                 .max(2 * self.batch.get())
                 .min(self.max_concurrency.get().max(self.batch.get())),

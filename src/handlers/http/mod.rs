@@ -149,6 +149,10 @@ impl Handler for HttpHandler {
         })
     }
 
+    fn is_service(&self) -> bool {
+        true
+    }
+
     fn slots(&self) -> watch::Receiver<Option<u32>> {
         self.slots.subscribe()
     }

@@ -171,6 +171,10 @@ impl Handler for RequestHandler {
         })
     }
 
+    fn is_service(&self) -> bool {
+        true
+    }
+
     fn slots(&self) -> watch::Receiver<Option<u32>> {
         self.slots.subscribe()
     }

@@ -30,7 +30,7 @@ impl Execution {
     /// Appends the items to send to `fx.dispatch`, at most `want`, and sets the time to ask again.
     pub(in crate::execution) fn grant(&mut self, want: u32, now: Now, fx: &mut Effects) {
         fx.paced = self.pace.is_limited();
-        fx.concurrency = self.settings.limits.concurrency;
+        fx.concurrency = self.settings.items_in_flight_max();
         if self.end_if_over(fx) {
             return;
         }
@@ -54,6 +54,7 @@ impl Execution {
         } else {
             fx.wait = Wait::Completion;
         }
+        self.hand_out(fx);
         if fx.dispatch.is_empty() {
             waits::wake_by(fx, look);
             waits::wake_by(fx, self.judge.first_contact().filter(|until| *until > now.moment));
@@ -169,6 +170,8 @@ impl Execution {
             ),
             (unsaved_room, StallReason::Unsaved),
             (self.items.drafts.side_room(), StallReason::Checkpoint),
+            (self.careful_room(in_flight), StallReason::BackPressure),
+            (self.steered_room(now.moment), StallReason::Autopilot),
             (
                 if self.are_results_full { 0 } else { u32::MAX },
                 StallReason::ResultsUnsaved,
@@ -193,6 +196,22 @@ impl Execution {
                 .circuit
                 .room_for(items, self.batches.size(), now.moment),
             bound_by,
+        }
+    }
+
+    /// Returns the items that may be sent after a pause that was cut short: one call at a time.
+    fn careful_room(&self, in_flight: u32) -> u32 {
+        match self.judge.pauses.is_careful() {
+            true => self.batches.size().saturating_sub(in_flight),
+            false => u32::MAX,
+        }
+    }
+
+    /// Returns the items that the autopilot lets be sent now; it doesn't hold back the probes of a circuit.
+    pub(in crate::execution) fn steered_room(&mut self, now: Moment) -> u32 {
+        match self.judge.circuit.is_closed() {
+            true => self.autopilot.room(now).saturating_mul(self.batches.size()),
+            false => u32::MAX,
         }
     }
 
@@ -235,6 +254,7 @@ impl Execution {
         }
         self.meters.on_sent(granted, self.pace.lateness(granted));
         self.pace.take(granted);
+        self.autopilot.on_sent(self.batches.calls_of(granted), now);
         self.items.counters.in_flight += u64::from(granted);
         granted
     }

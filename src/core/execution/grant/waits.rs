@@ -26,9 +26,8 @@ impl Execution {
                 consider(self.pace.next_at(1).plus(self.settings.tuning.batch_linger));
             }
         }
-        if let Some(paused) = self.pace.paused(now.moment) {
-            consider(paused);
-        }
+        self.pace.paused(now.moment).into_iter().for_each(&mut consider);
+        self.autopilot.until().into_iter().for_each(&mut consider);
         if let Some(until) = self
             .batches
             .lingers_until(self.settings.tuning.batch_linger, &self.pace)

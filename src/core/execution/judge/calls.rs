@@ -51,7 +51,7 @@ impl Judge {
 
     /// Handles answers of the handler: they show whether earlier failures were an outage.
     fn on_verdicts(&mut self, cx: &mut Scope<'_>, answered: AnsweredCalls) {
-        self.pauses_in_a_row = 0;
+        self.pauses.on_answered(answered.calls, answered.departed);
         self.turned_away_with = None;
         self.contacted = true;
         self.refusals.on_answered();
@@ -255,7 +255,18 @@ impl Items {
 impl Settings {
     /// Returns the maximum calls in flight.
     pub(in crate::execution) fn calls_at_most(&self) -> u32 {
+        self.calls_in_flight_max().min(self.limits.steered).max(1)
+    }
+
+    /// Returns the maximum calls in flight by the settings alone.
+    pub(in crate::execution) fn calls_in_flight_max(&self) -> u32 {
         self.limits.concurrency.div_ceil(self.tuning.batch.get()).max(1)
+    }
+
+    /// Returns the maximum items in flight, as the autopilot allows it now.
+    pub(in crate::execution) fn items_in_flight_max(&self) -> u32 {
+        let steered = self.limits.steered.saturating_mul(self.tuning.batch.get());
+        self.limits.concurrency.min(steered)
     }
 
     /// True if a person has decided that the items are at fault.

@@ -14,25 +14,20 @@ pub(super) mod errors;
 mod exited;
 mod marked;
 mod patience;
+pub(super) mod pauses;
 mod refused;
 mod told;
 mod trial;
 pub(super) mod turned_away;
 
-use std::time::Duration;
-
 use super::types::{RunEnd, Start};
-use crate::ids::{ItemIndex, Moment};
+use crate::ids::{ItemIndex, Moment, WallMs};
 use crate::items::error_budget::Meter;
-use crate::items::retry::doubled;
 use crate::items::verdict::{Failure, Outage};
 use crate::items::waiting::Others;
 use crate::items::waiting::RetryingItem;
 use crate::task::Tuning;
 use circuit::Circuit;
-
-/// First and longest pause after a 429 without `Retry-After`; doubled each time in a row.
-const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 #[derive(Debug)]
 pub(super) struct Judge {
@@ -61,9 +56,9 @@ pub(super) struct Judge {
     /// Unclear attempts that are charged but not yet counted against the error budget.
     doubtful: u64,
     reached_probes: u32,
-    pauses_in_a_row: u32,
-    /// Message of the last call that was turned away since the last verdict.
-    turned_away_with: Option<String>,
+    pub(super) pauses: pauses::Pauses,
+    /// Last call that was turned away since the last verdict.
+    turned_away_with: Option<told::TurnedAwayWith>,
     alone: trial::Alone,
     marked: marked::Marked,
     /// Probe that was sent one window ahead.
@@ -92,7 +87,7 @@ impl Judge {
             began_down: start.restored.outage.is_some(),
             doubtful: 0,
             reached_probes: 0,
-            pauses_in_a_row: 0,
+            pauses: pauses::Pauses::default(),
             turned_away_with: None,
             alone: trial::Alone::default(),
             marked: marked::Marked::default(),
@@ -124,9 +119,18 @@ impl Judge {
         retrying.suspicion.on_recovered(&mut self.others);
     }
 
-    /// Keeps the message of a call that was turned away.
-    pub(super) fn on_turned_away(&mut self, failure: &Failure) {
-        self.turned_away_with = Some(format!("{}: {}", failure.code, failure.message));
+    /// Keeps the message of a call that was turned away, and the time of the first since the last verdict.
+    pub(super) fn on_turned_away(&mut self, failure: &Failure, now: WallMs) {
+        let said = format!("{}: {}", failure.code, failure.message);
+        let (since, is_outage) = match self.turned_away_with.take() {
+            Some(before) => (before.since, before.is_outage),
+            None => (now, false),
+        };
+        self.turned_away_with = Some(told::TurnedAwayWith {
+            said,
+            since,
+            is_outage,
+        });
     }
 
     /// Resets the contact, because nothing settled shows that the handler was ever reached.
@@ -145,17 +149,23 @@ impl Judge {
         self.first_contact.filter(|_| !self.contacted)
     }
 
-    /// Returns the pause after a call that was turned away without a time.
-    pub(super) fn next_pause(&mut self) -> Duration {
-        self.pauses_in_a_row += 1;
-        doubled(PAUSE, self.pauses_in_a_row - 1)
-    }
-
     /// Returns the outage to save for a take-over.
     #[inline]
     pub(super) fn saved_outage(&self) -> Option<Outage> {
         // A run that resumes with the last items would treat it as one that began before them.
-        self.circuit.outage().filter(|_| !self.alone.is_tail())
+        self.circuit
+            .outage()
+            .filter(|_| !self.alone.is_tail())
+            .or_else(|| self.refused_outage())
+    }
+
+    /// Returns the time in which every call is turned away as an outage, once it is a long one.
+    fn refused_outage(&self) -> Option<Outage> {
+        let with = self.turned_away_with.as_ref().filter(|with| with.is_outage)?;
+        Some(Outage {
+            since: with.since,
+            probes: 0,
+        })
     }
 
     /// True if an outage began or ended since the last draft.
@@ -175,7 +185,7 @@ impl Judge {
     fn is_stirred(&self) -> bool {
         !self.contacted
             || self.doubtful > 0
-            || self.pauses_in_a_row > 0
+            || self.pauses.is_stirred()
             || self.turned_away_with.is_some()
             || self.refusals.is_row()
             || self.alone.is_stirred()

@@ -1,5 +1,7 @@
 //! Limits on how long a run tolerates a handler that is down, or that never answers well.
 
+use std::time::Duration;
+
 use windrow_words::execution as say;
 
 use super::Judge;
@@ -8,7 +10,24 @@ use crate::execution::types::RunEnd;
 use crate::items::verdict::{Failure, FailureClass, Outage};
 use crate::task::lifecycle::StopReason;
 
+/// Time for which every call is turned away before that counts as an outage.
+const REFUSED_OUTAGE: Duration = Duration::from_secs(300);
+
 impl Judge {
+    /// Ends a run whose handler has turned every call away for longer than the task waits.
+    pub(in crate::execution) fn judge_refusals(&mut self, cx: &Scope<'_>) {
+        let patience = cx.settings.whole.outage_patience;
+        let Some(with) = &mut self.turned_away_with else {
+            return;
+        };
+        let lasts = cx.now.wall.since(with.since);
+        with.is_outage |= lasts >= REFUSED_OUTAGE.min(patience);
+        if lasts >= patience && cx.settings.shared.all_down {
+            let text = say::refused_too_long(patience, &with.said).to_string();
+            self.stop(RunEnd::stopped(StopReason::HandlerUnreachable, text));
+        }
+    }
+
     pub(in crate::execution) fn stop_without_success(&mut self, last: &Failure) {
         let last = say::said(last.code.clone(), last.message.clone());
         let text = say::none_succeeds(last).to_string();

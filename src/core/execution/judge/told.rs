@@ -7,13 +7,23 @@ use crate::execution::Execution;
 use crate::execution::items::Items;
 use crate::execution::settings::Settings;
 use crate::execution::types::Now;
-use crate::ids::ItemIndex;
+use crate::ids::{ItemIndex, WallMs};
 use crate::items::verdict::{HandlerState, Paused};
 
 /// Maximum number of held items that are named to people.
 const HELD_NAMED: usize = 3;
 /// Time after which tried items are shown: most of them are over by then.
 const TOLD_AFTER: Duration = Duration::from_secs(15);
+
+/// Last call that was turned away since the last verdict.
+#[derive(Clone, Debug)]
+pub(super) struct TurnedAwayWith {
+    pub(super) said: String,
+    /// Time of the first one.
+    pub(super) since: WallMs,
+    /// Set once that is so long ago that it is an outage, for other shards and for the run after this one.
+    pub(super) is_outage: bool,
+}
 
 impl Execution {
     /// Returns the state of the handler.
@@ -33,7 +43,7 @@ impl Execution {
             unjudged: self.judge.unjudged(&self.items, &self.settings),
             paused: self.pace.paused(now.moment).map(|until| Paused {
                 left: until.since(now.moment),
-                said: self.judge.turned_away_with.clone(),
+                said: self.judge.turned_away_with.as_ref().map(|with| with.said.clone()),
             }),
         }
     }

@@ -1,15 +1,15 @@
 //! Calls that were turned away (429): the handler is overloaded, or doesn't take this item.
 //!
 //! No item is charged. While few calls were answered, or if several in a row or a large share of the recent ones are
-//! turned away, a 429 is about all calls, and the task pauses. If the handler takes nearly all others, it is about
+//! turned away, of more than one item, a 429 is about all calls, and the task pauses. If the handler takes nearly all others, it is about
 //! that item (a limit of a recipient, for example): only the item waits, and if that happens again and again its
 //! attempts count.
 
 use crate::execution::items::Items;
 use std::time::Duration;
 
+use super::pauses::RETRY_AFTER_LONGEST;
 use crate::execution::Execution;
-use crate::execution::report::RETRY_AFTER_LONGEST;
 use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::retry::doubled;
@@ -41,6 +41,8 @@ pub(in crate::execution) struct TurnedAway {
     seen: u64,
     /// Recent calls: how many were answered, and how many turned away.
     recent: (u64, u64),
+    /// Item of the latest call that was turned away: one item alone says nothing about others.
+    last: Option<ItemIndex>,
 }
 
 /// Meaning of one more call that was turned away.
@@ -55,7 +57,14 @@ struct Turn {
 impl TurnedAway {
     /// Counts a turn of an item whose call was sent at `departed`, if nearly all others were answered since its last
     /// one, or if no others are left that could be.
-    fn count(&mut self, turns: &mut Turns, are_others_left: bool, others: Others, departed: Moment) -> Turn {
+    fn count(
+        &mut self,
+        index: ItemIndex,
+        turns: &mut Turns,
+        are_others_left: bool,
+        (others, departed): (Others, Moment),
+    ) -> Turn {
+        let is_another = self.last.replace(index).is_some_and(|last| last != index);
         let is_first = turns.all == 0;
         turns.all = turns.all.saturating_add(1);
         let answered = others.answered - turns.answered;
@@ -63,7 +72,8 @@ impl TurnedAway {
         let is_its_own = !is_first && answered > 0 && answered >= turned_away * ANSWERED_MIN;
         let counts = is_first || is_its_own || !are_others_left && turns.own > 1;
         // An item that is known to be the cause says nothing about others, however often it is called.
-        let is_of_item = is_its_own || !self.count_for_all(others, departed);
+        let is_for_all = self.count_for_all(others, departed) && (is_another || !are_others_left);
+        let is_of_item = is_its_own || !is_for_all;
         if counts {
             turns.own = turns.own.saturating_add(1);
             (turns.answered, turns.turned_away) = (others.answered, self.turned_away);
@@ -102,10 +112,10 @@ impl Execution {
         };
         let mut retrying = retrying.unwrap_or_else(|| RetryingItem::fresh(now.wall));
         let turns = &mut retrying.suspicion.turns;
-        let turn = self
-            .judge
-            .turned_away
-            .count(turns, others_left, self.judge.others, failed.departed);
+        let turn =
+            self.judge
+                .turned_away
+                .count(index, turns, others_left, (self.judge.others, failed.departed));
         let after = match failed.advice {
             RetryAdvice::Retry { after } => after,
             RetryAdvice::Fail => None,
@@ -125,11 +135,12 @@ impl Execution {
         self.meters.on_refused(1);
         // If calls are sent in order, all items after this one wait with it.
         let until = if turn.is_of_item && !self.settings.tuning.ordered {
-            now.moment
-                .plus(after.unwrap_or_default().min(RETRY_AFTER_LONGEST))
+            // One refusal may have met anybody, and the autopilot has learned from it.
+            let is_believed = retrying.suspicion.turns.own > 1 || !self.autopilot.finds_rate();
+            let after = after.filter(|_| is_believed).unwrap_or_default();
+            now.moment.plus(after.min(RETRY_AFTER_LONGEST))
         } else {
-            self.judge.on_turned_away(&failed.failure);
-            self.back_off(after, now);
+            self.back_off(after, failed.departed, &failed.failure, now);
             self.pace.paused(now.moment).unwrap_or(now.moment)
         };
         retrying.failure = Some(failed.failure);

@@ -103,9 +103,9 @@ impl Execution {
             watermark: self.items.window.watermark(),
             high_water: self.items.high,
             window: self.items.window.size(),
-            concurrency: self.settings.limits.concurrency,
+            concurrency: self.settings.items_in_flight_max(),
             rate: self.pace.rate(),
-            autopilot: None,
+            autopilot: self.autopilot.picture(now.moment),
             unsaved: self.items.drafts.unsaved(),
             retrying: self.items.retrying_items.len() as u64,
             next_retry: self

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use futures_util::stream::FuturesUnordered;
 
-use super::lane::{Fetched, Flight, Lane, Out, Round};
+use super::lane::{Fetched, Flight, Lane, Out, Round, Sent};
+use crate::actors::executor::call_end::{self, Tickets};
 use crate::actors::executor::calls::Calls;
 use crate::actors::executor::lane_reply::give_back;
 use crate::actors::executor::run_cell::RunCell;
@@ -31,6 +32,7 @@ pub(super) async fn start<'a>(
         let batch = round.fx.call_items;
         let dispatch = std::mem::take(&mut round.fx.dispatch);
         let paced = round.fx.paced;
+        let mut tickets = Tickets::of(round.fx.ticket);
         let mut departed = granted_at;
         let mut calls = Calls::new(&dispatch, batch);
         if !paced && lane.cell.rows.is_none() {
@@ -41,14 +43,17 @@ pub(super) async fn start<'a>(
             }
         }
         for call in calls {
+            let ticket = tickets.next();
             if paced {
                 departed = lane.cell.clock.now();
                 if departed.since(granted_at) > STALE_AFTER {
                     give_back(&call, &mut round.reports);
+                    call_end::unsent(ticket, departed, &mut round.reports);
                     continue;
                 }
             }
-            if let Some(out) = start_one(lane, round, call, departed, cx) {
+            let sent = Sent { departed, ticket };
+            if let Some(out) = start_one(lane, round, call, sent, cx) {
                 // Not `push`: it shares the queue, which would keep the lane from changing threads.
                 flight.extend([out]);
             }
@@ -71,6 +76,10 @@ fn start_plain<'a>(
     cx: &mut Context<'_>,
 ) -> Option<Flight<'a>> {
     let cell = &lane.cell;
+    let sent = Sent {
+        departed,
+        ticket: None,
+    };
     let mut call = cell.handler.process(Call {
         items: CallItems::One(neighbours),
         rows: CallRows::default(),
@@ -84,12 +93,12 @@ fn start_plain<'a>(
             None
         }
         Poll::Ready(reply) => {
-            round.take_in(cell, &CallItems::One(neighbours), reply, departed);
+            round.take_in(cell, &CallItems::One(neighbours), reply, sent);
             None
         }
         Poll::Pending => Some(Flight {
             items: Some(CallItems::One(neighbours)),
-            departed,
+            sent,
             call: Out::Handler(call),
         }),
     }
@@ -101,10 +110,10 @@ fn start_one<'a>(
     lane: &'a Lane,
     round: &mut Round,
     items: CallItems,
-    departed: Moment,
+    sent: Sent,
     cx: &mut Context<'_>,
 ) -> Option<Flight<'a>> {
-    let cell = &lane.cell;
+    let (cell, departed) = (&lane.cell, sent.departed);
     let timeout = Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed));
     let call = match rows_of(cell, &items, &mut round.rows) {
         Some(rows) => {
@@ -117,7 +126,7 @@ fn start_one<'a>(
             // First poll here: a handler that is ready at once never enters the queue.
             match call.as_mut().poll(cx) {
                 Poll::Ready(reply) => {
-                    round.take_in(cell, &items, reply, departed);
+                    round.take_in(cell, &items, reply, sent);
                     return None;
                 }
                 Poll::Pending => Out::Handler(call),
@@ -127,7 +136,7 @@ fn start_one<'a>(
     };
     Some(Flight {
         items: Some(items),
-        departed,
+        sent,
         call,
     })
 }

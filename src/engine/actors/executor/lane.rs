@@ -5,6 +5,7 @@
 //! cooperative budget 100,000 sleeping calls poll each other to death. The lane yields on its own.
 
 use std::future::Future;
+use std::num::NonZeroU64;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,6 +16,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
+use crate::actors::executor::call_end;
 use crate::actors::executor::departure::start;
 use crate::actors::executor::lane_reply::{ReplyTime, Reporter, give_back};
 use crate::actors::executor::run_cell::{Ask, Exchanged, RunCell, Superseded};
@@ -65,8 +67,15 @@ pub(crate) struct Lane {
 /// Call in flight, with its items and its send time.
 pub(super) struct Flight<'a> {
     pub(super) items: Option<CallItems>,
-    pub(super) departed: Moment,
+    pub(super) sent: Sent,
     pub(super) call: Out<'a>,
+}
+
+/// Send time of a call, and its ticket if an autopilot steers the run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) departed: Moment,
+    pub(super) ticket: Option<NonZeroU64>,
 }
 
 /// Future of a call in flight: almost always the handler's own, without another box around it.
@@ -81,7 +90,7 @@ pub(super) enum Fetched {
 }
 
 impl Future for Flight<'_> {
-    type Output = (CallItems, Moment, Fetched);
+    type Output = (CallItems, Sent, Fetched);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let polled = match &mut self.call {
@@ -92,7 +101,7 @@ impl Future for Flight<'_> {
             return Poll::Pending;
         };
         let items = self.items.take().unwrap_or_else(|| CallItems::Many(Vec::new()));
-        Poll::Ready((items, self.departed, answer))
+        Poll::Ready((items, self.sent, answer))
     }
 }
 
@@ -110,7 +119,12 @@ pub(super) struct Round {
 impl Round {
     /// Adds a reply to the reports. Plain success needs no wall-clock time; every other reply carries it.
     #[inline]
-    pub(super) fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, departed: Moment) {
+    pub(super) fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, sent: Sent) {
+        let departed = sent.departed;
+        if let Some(ticket) = sent.ticket {
+            let end = call_end::of(&reply, items, ticket, cell.clock.now());
+            self.reports.ends.push(end);
+        }
         let plain = ReplyTime {
             departed,
             ..ReplyTime::default()
@@ -246,14 +260,15 @@ async fn drain_ready<'a>(lane: &'a Lane, round: &mut Round, flight: &mut Futures
     .await;
 }
 
-fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, Moment, Fetched)) {
+fn land(lane: &Lane, round: &mut Round, (items, sent, answer): (CallItems, Sent, Fetched)) {
     let cell = &lane.cell;
     let now = cell.clock.now();
-    round.reports.latencies.record(now.since(departed), 1);
+    round.reports.latencies.record(now.since(sent.departed), 1);
     match answer {
-        Fetched::Reply(reply) => round.take_in(cell, &items, reply, departed),
+        Fetched::Reply(reply) => round.take_in(cell, &items, reply, sent),
         Fetched::NoRows(error) => {
             give_back(&items, &mut round.reports);
+            call_end::unsent(sent.ticket, now, &mut round.reports);
             // Otherwise the items would be granted and given back without pause while the source is unreadable.
             round
                 .reports

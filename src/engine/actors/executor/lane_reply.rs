@@ -208,7 +208,11 @@ impl Reporter {
             }),
             None => {
                 reports.refused.extend_from_slice(items.dispatches());
-                reports.signals.push(Signal::BackPressure { after });
+                reports.signals.push(Signal::BackPressure {
+                    after,
+                    departed: at.departed,
+                    failure,
+                });
             }
         }
     }

@@ -4,6 +4,7 @@
 //! It never sees an item. It ends by failing (a lane panicked) or by reporting the run's last draft. Its parent
 //! restarts it on the same `RunCell` once the old lanes are gone.
 
+mod call_end;
 mod calls;
 mod departure;
 pub mod lane;

@@ -237,18 +237,17 @@ async fn read_parked(node: &NodeContext, shard: &ClaimedShard) -> Result<Vec<Par
 
 /// Decodes the saved progress. Unreadable progress is an error, never an empty start.
 fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, String> {
-    let above = if shard.blob.is_empty() {
-        Vec::new()
-    } else {
-        let snapshot = checkpoint::decode(&shard.blob, shard.watermark).map_err(|error| error.to_string())?;
-        snapshot.words
+    let snapshot = match shard.blob.is_empty() {
+        true => checkpoint::Snapshot::default(),
+        false => checkpoint::decode(&shard.blob, shard.watermark).map_err(|error| error.to_string())?,
     };
     Ok(Restored {
         watermark: shard.watermark,
         high_water: shard.high_water,
         horizon: shard.horizon,
         counters: shard.counters,
-        above,
+        found: checkpoint::Extension::of(&snapshot.extension).found(),
+        above: snapshot.words,
         retrying: shard.retrying.clone(),
         parked,
         excluded: shard.finish_at,

@@ -150,6 +150,7 @@ impl Run {
         self.seq = self.seq.next();
         let lines = self.carried_lines(lines);
         let version = state.arguments.node.heartbeats.checkpoint_version();
+        let extension = checkpoint::Extension::new(self.cell.found());
         let checkpoint = ShardCheckpoint {
             shard: self.cell.shard,
             epoch: self.epoch,
@@ -159,7 +160,7 @@ impl Run {
             high_water: draft.high_water,
             horizon: draft.horizon,
             counters: draft.counters,
-            blob: checkpoint::encode_as(version, draft.watermark, &draft.above, &[]),
+            blob: checkpoint::encode_as(version, draft.watermark, &draft.above, &extension.bytes()),
             side: draft.side,
             finish_at: draft.finish_at,
             canary_passed: draft.canary_passed,

@@ -149,6 +149,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         },
         first_contact: node.times.first_contact,
         supply: control.supply,
+        is_service: handler.is_service(),
     };
     let wake = Arc::<Notify>::default();
     let limited = (&state.arguments.life, &*provision.limits);

@@ -287,6 +287,11 @@ pub trait Handler: Send + Sync {
         false
     }
 
+    /// True if it calls a service that more calls may slow down, so that the autopilot may lower their number.
+    fn is_service(&self) -> bool {
+        false
+    }
+
     /// Returns the thread that tends its connections or workers, so that its lane runs there too; `None` if it
     /// computes in this process, on any free work thread.
     fn thread(&self) -> Option<Handle> {

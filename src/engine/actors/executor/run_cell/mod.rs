@@ -24,7 +24,7 @@ use crate::actors::executor::results::Results;
 use crate::actors::runtime::lock;
 use crate::ports::clock::Clock;
 use crate::ports::handling::data_log::DataLogLine;
-use windrow_core::execution::{Effects, Event, Execution, Now, Progress, Reports};
+use windrow_core::execution::{Effects, Event, Execution, Found, Now, Progress, Reports};
 use windrow_core::handler::journal::Journal;
 use windrow_core::ids::{Generation, Moment, WallMs};
 use windrow_core::items::counters::Counters;
@@ -289,6 +289,12 @@ impl RunCell {
     pub(crate) fn progress(&self) -> Progress {
         let now = self.now();
         self.peek(|execution| execution.progress(now))
+    }
+
+    /// Returns the limits that the autopilot has found.
+    pub(crate) fn found(&self) -> Option<Found> {
+        let now = self.now();
+        self.peek(|execution| execution.found(now))
     }
 
     /// Writes new events of the handler to the data log.
