@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 
 use crate::schema::{HooksSettings, LimitsSettings, RequestSettings};
 use crate::settings::TuningSettings;
-use windrow_core::business::BusinessLimits;
 use windrow_core::business::Hooks;
 use windrow_core::business::request::RequestSpec;
+use windrow_core::business::{BusinessLimits, LimitsFrom};
 use windrow_core::settings::table::TuningPatch;
 
 /// Outcome of a test call.
@@ -71,6 +71,10 @@ pub struct Business {
     pub ca_pem: Option<String>,
     /// True if any TLS certificate is accepted.
     pub insecure_skip_verify: bool,
+    /// Source of the limits that the service describes: `auto` reads the headers of its answers, `off` doesn't. By
+    /// default `auto` for a `request` and `off` for a `url`.
+    #[schema(value_type = Option<String>)]
+    pub limits_from: Option<LimitsFrom>,
     /// Hooks called during the life of its tasks.
     #[schema(value_type = HooksSettings)]
     pub hooks: Hooks,
@@ -219,6 +223,10 @@ pub struct RegisterBusiness {
     /// Accept any TLS certificate. For test systems only.
     #[serde(default)]
     pub insecure_skip_verify: bool,
+    /// Source of the limits that the service describes: `auto` reads the headers of its answers, `off` doesn't. By
+    /// default `auto` for a `request` and `off` for a `url`.
+    #[schema(value_type = Option<String>, pattern = "^(auto|off)$")]
+    pub limits_from: Option<LimitsFrom>,
     /// Hooks called during the life of its tasks.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     #[schema(value_type = HooksSettings)]

@@ -158,6 +158,9 @@ pub struct BusinessPatch {
     pub ca_pem: Option<String>,
     /// Accept any TLS certificate. For test systems only.
     pub insecure_skip_verify: Option<bool>,
+    /// Source of the limits that the service describes: `auto` or `off`; null restores the default.
+    #[schema(pattern = "^(auto|off)$")]
+    pub limits_from: Option<String>,
     /// Hooks called during the life of its tasks.
     pub hooks: Option<HooksSettings>,
     /// Default settings of its tasks.

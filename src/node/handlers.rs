@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::runtimes::CallThreads;
 use windrow_config::{CommandHandler, Config};
+use windrow_core::business::LimitsFrom;
 use windrow_core::business::request::RequestSpec;
 use windrow_core::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::template::Secrets;
@@ -41,6 +42,8 @@ pub enum HandlerChoice<'a> {
         secrets: Vec<String>,
         /// Number of items per call.
         batch: NonZeroU32,
+        /// Source of the limits that the handler describes; `None` is the default.
+        limits_from: Option<LimitsFrom>,
     },
     /// HTTP request sent for each item.
     Request {
@@ -50,6 +53,8 @@ pub enum HandlerChoice<'a> {
         secrets: &'a Secrets,
         /// Number of items per call; must be 1.
         batch: NonZeroU32,
+        /// Source of the limits that the API describes; `None` is the default.
+        limits_from: Option<LimitsFrom>,
     },
     /// Command kept running as a worker.
     Worker {
@@ -116,22 +121,31 @@ pub fn factory(
             headers,
             secrets,
             batch,
+            limits_from,
         } => {
             let mut options = HttpOptions::of(&making.config.http_handler, *url);
             options.outbound = making.outbound();
             options.headers = headers.clone();
             options.secrets = secrets.clone();
             options.batch = batch.get();
+            options.limits_from = limits_from.unwrap_or(options.limits_from);
             let factory = HttpHandlerFactory::new(options, making.clock);
             factory.open(Arc::new(preview_context()))?;
             Arc::new(factory)
         }
-        HandlerChoice::Request { spec, secrets, batch } => {
+        HandlerChoice::Request {
+            spec,
+            secrets,
+            batch,
+            limits_from,
+        } => {
+            let usual = RequestOptions::new((*spec).clone());
             let options = RequestOptions {
                 secrets: (*secrets).clone(),
                 outbound: making.outbound(),
                 batch: batch.get(),
-                ..RequestOptions::new((*spec).clone())
+                limits_from: limits_from.unwrap_or(usual.limits_from),
+                ..usual
             };
             let factory = RequestHandlerFactory::sharing(options, making.clock, Arc::default());
             factory.open(Arc::new(preview_context()))?;

@@ -247,7 +247,7 @@ fn with_answers(reply: Reply, out: &mut Out) -> Reply {
             })
         }
         Reply::Items(replies) => replies,
-        failed @ Reply::Failed(_) => return failed,
+        other @ (Reply::Failed(_) | Reply::Told(_)) => return other,
     };
     for ((index, verdict), (_, attempt)) in replies.verdicts.iter_mut().zip(&out.items) {
         if *verdict != ItemVerdict::Settled(Outcome::Succeeded) {

@@ -265,6 +265,7 @@ pub(crate) fn verdict(reply: &Reply) -> ItemVerdict {
             assert_eq!(items.verdicts.len(), 1, "{items:?}");
             items.verdicts[0].1.clone()
         }
+        Reply::Told(told) => verdict(&told.reply),
         Reply::Failed(failure) => panic!("no verdict, but {failure:?}"),
     }
 }

@@ -76,14 +76,15 @@ async fn each_status_has_its_meaning_over_the_wire() {
 
 #[tokio::test]
 async fn back_pressure_carries_the_wait_that_was_asked_for() {
-    for (header, wait) in [
-        ("7", Some(7)),
-        ("86400", Some(300)),
-        ("1e9", None),
-        ("-1", None),
-        ("NaN", None),
+    for (header, pause, wait) in [
+        ("7", Some(7), Some(7)),
+        ("3600", Some(3600), Some(300)),
+        ("172800", Some(86_400), Some(300)),
+        ("1e9", None, None),
+        ("-1", None, None),
+        ("NaN", None, None),
     ] {
-        for status in [429, 503] {
+        for (status, wait) in [(429, pause), (503, wait)] {
             let act = Act::Answer(status, vec![("retry-after", header.into())], String::new());
             let Reply::Failed(failed) = reply_to_single(act).await else {
                 panic!("not failed")

@@ -20,6 +20,7 @@ mod http_proxy;
 mod http_replies;
 mod http_requests;
 mod http_tls;
+mod limits;
 mod requests;
 mod rust_handler;
 mod support_server;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 
 use windrow_config::Config;
+use windrow_core::business::LimitsFrom;
 
 /// Flags for the source of the items.
 #[derive(Debug, Args)]
@@ -82,6 +83,16 @@ pub struct HttpArgs {
     /// Accept any certificate of the URL; for test systems only
     #[arg(long)]
     pub insecure_skip_verify: bool,
+    /// Read the service's limits from its headers: auto or off [default: auto for --request, off for --url]
+    #[arg(long, value_name = "SOURCE", hide_short_help = true, value_parser = limits_from)]
+    pub limits_from: Option<LimitsFrom>,
+}
+
+/// Parses the value of `--limits-from`.
+pub(crate) fn limits_from(text: &str) -> Result<LimitsFrom, String> {
+    let all = [LimitsFrom::Auto, LimitsFrom::Off];
+    let found = all.into_iter().find(|from| from.as_str() == text);
+    found.ok_or_else(|| "must be auto or off".to_owned())
 }
 
 impl HttpArgs {

@@ -114,6 +114,29 @@ pub struct HttpHandlerSpec {
     pub ca_pem: Option<String>,
     /// Accepts any certificate. For test systems only.
     pub insecure_skip_verify: bool,
+    /// Source of the limits that the handler describes; `None` is [`LimitsFrom::Off`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits_from: Option<LimitsFrom>,
+}
+
+/// Source of the limits that a service describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitsFrom {
+    /// Headers of its answers, in each form that is known.
+    Auto,
+    /// Nothing but `Retry-After` of a failure.
+    Off,
+}
+
+impl LimitsFrom {
+    /// Returns the word in settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LimitsFrom::Auto => "auto",
+            LimitsFrom::Off => "off",
+        }
+    }
 }
 
 /// Hooks of a business; a hook that is `None` is not called.

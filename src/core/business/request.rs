@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+
+use super::LimitsFrom;
 use windrow_words::{Message, business as say};
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,9 @@ pub struct RequestHandlerSpec {
     pub ca_pem: Option<String>,
     /// Accepts any certificate. For test systems only.
     pub insecure_skip_verify: bool,
+    /// Source of the limits that the API describes; `None` is [`LimitsFrom::Auto`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits_from: Option<LimitsFrom>,
 }
 
 /// Shows no fields, because a request may contain secrets.

@@ -64,12 +64,33 @@ const PREFIXES: [(&str, bool); 5] = [
     ("anthropic-ratelimit-", true),
 ];
 
+/// Beginnings of all names that are read.
+const BEGINNINGS: [&str; 6] = [
+    "retry-after",
+    "ratelimit",
+    "rate-limit-",
+    "x-ratelimit-",
+    "x-rate-limit-",
+    "anthropic-ratelimit-",
+];
+
+/// Returns false, at the cost of a look at its first letter, for nearly all names that aren't read.
+pub fn may_matter(name: &str) -> bool {
+    let begins = |with: &str| {
+        let begin = name.as_bytes().get(..with.len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(with.as_bytes()))
+    };
+    let first = name.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    matches!(first, Some(b'r' | b'x' | b'a')) && BEGINNINGS.iter().any(|with| begins(with))
+}
+
 /// Reads the headers of an answer, of which `at` is the sender's time: its `Date`, or else ours. Names are compared
 /// without case.
 pub fn read<'a>(headers: impl IntoIterator<Item = (&'a str, &'a str)>, at: WallMs) -> Limits {
     let mut limits = Limits::default();
     let mut found: Vec<Window> = Vec::new();
-    for (name, value) in headers {
+    let ours = headers.into_iter().filter(|(name, _)| may_matter(name));
+    for (name, value) in ours {
         let (name, value) = (name.to_ascii_lowercase(), value.trim());
         if !limits.take(&name, value, at, &mut found) {
             limits.nonsense = limits.nonsense.saturating_add(1);
@@ -253,17 +274,26 @@ fn spans(value: &str) -> Option<Duration> {
     (!value.is_empty()).then_some(sum).and_then(span)
 }
 
-/// Reads the date of HTTP: `Sun, 06 Nov 1994 08:49:37 GMT`.
-fn http_date(value: &str) -> Option<WallMs> {
+/// Reads a date of HTTP in each of its three forms: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT`
+/// and `Sun Nov  6 08:49:37 1994`.
+pub fn http_date(value: &str) -> Option<WallMs> {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
-    let mut words = value.split_once(", ")?.1.split(' ');
-    let (day, month, year, time) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let words = value.split([' ', ',', '-']).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
+    let (day, month, year, time) = match words[..] {
+        [_, day, month, year, time, "GMT"] => (day, month, year, time),
+        [_, month, day, time, year] => (day, month, year, time),
+        _ => return None,
+    };
     let month = MONTHS.iter().position(|name| *name == month)? + 1;
-    let is_gmt = words.next() == Some("GMT") && words.next().is_none();
-    let text = format!("{year}-{month:02}-{day}T{time}Z");
-    is_gmt.then(|| WallMs::from_rfc3339(&text).ok()).flatten()
+    let century = match year.len() {
+        2 if year < "70" => "20",
+        2 => "19",
+        _ => "",
+    };
+    WallMs::from_rfc3339(&format!("{century}{year}-{month:02}-{day:0>2}T{time}Z")).ok()
 }
 
 /// Reads digits with at most one point: no sign, no exponent, no `inf`.

@@ -2,22 +2,22 @@
 //!
 //! Never performs I/O. Success needs a 2xx with an empty body, or with a body whose JSON says so.
 
+mod limits;
 mod pointer;
-mod retry_after;
-
-use std::time::Duration;
 
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use hyper::http::StatusCode;
 use serde::Deserialize;
 
 use super::wire::{self, BAD_REPLY, bad_reply, quote};
+use windrow_core::business::LimitsFrom;
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::verdict::{Failure, FailureClass};
+use windrow_core::pilot::headers::Limits;
 use windrow_engine::ports::handling::handler::{CallFailure, CallItems, Reply};
 
+pub use limits::{PAUSE_MAX, WAIT_MAX, limits, pause, wait};
 pub use pointer::{NotAPointer, Pointer};
-pub use retry_after::{RETRY_AFTER_MAX, retry_after};
 
 /// Response that arrived completely (or, if its body decides nothing, as far as it came).
 #[derive(Debug)]
@@ -39,7 +39,9 @@ pub struct Asked<'a> {
     pub single: Option<ItemIndex>,
     /// Location of the result in the body.
     pub pointer: &'a Pointer,
-    /// Current time, for dates in `Retry-After`.
+    /// Source of the limits that the handler describes.
+    pub limits_from: LimitsFrom,
+    /// Current time, for dates in headers of a response that has none of its own.
     pub now: WallMs,
 }
 
@@ -50,11 +52,18 @@ pub fn needs_body(status: StatusCode) -> bool {
 
 /// Interprets a response by its status, headers and body.
 pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
-    let after = || retry_after(&answer.headers, asked.now);
+    let limits = match asked.limits_from {
+        // A success waits for nothing.
+        LimitsFrom::Off if answer.status.is_success() => Limits::default(),
+        from => limits(&answer.headers, from, asked.now),
+    };
+    meaning(answer, asked, &limits).with_limits(limits)
+}
+
+fn meaning(answer: &Answer, asked: Asked<'_>, limits: &Limits) -> Reply {
     let failed = |failure| Reply::Failed(Box::new(failure));
     let tried_again = |class, hint| {
-        let failure = refusal(answer, hint);
-        let after = after();
+        let (failure, after) = (refusal(answer, hint), wait(limits));
         failed(CallFailure::Failed {
             class,
             failure,
@@ -64,13 +73,13 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
     let rejected = |hint| failed(CallFailure::Rejected(refusal(answer, hint)));
     match answer.status.as_u16() {
         200..=299 => on_success(answer, asked).unwrap_or_else(|why| failed(CallFailure::BadReply(why))),
-        429 => failed(overloaded(answer, after())),
+        429 => failed(overloaded(answer, limits)),
         502 | 503 => {
             let hint = "the handler or a proxy in front of it is unavailable; this may be temporary";
             tried_again(FailureClass::Unavailable, hint)
         }
         409 if is_stale_epoch(answer) => failed(CallFailure::Fenced),
-        400 | 422 => on_unprocessable(answer, asked).unwrap_or_else(failed),
+        400 | 422 => on_unprocessable(answer, asked, limits).unwrap_or_else(failed),
         410 => {
             let hint = "it is gone for good; to continue, give the task another URL";
             failed(CallFailure::Gone(refusal(answer, hint)))
@@ -98,8 +107,9 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
     }
 }
 
-fn overloaded(answer: &Answer, after: Option<Duration>) -> CallFailure {
+fn overloaded(answer: &Answer, limits: &Limits) -> CallFailure {
     let failure = refusal(answer, "the handler is overloaded; the whole task pauses");
+    let after = pause(limits);
     CallFailure::BackPressure { after, failure }
 }
 
@@ -135,7 +145,7 @@ fn read(answer: &Answer, asked: Asked<'_>) -> Result<Reply, Failure> {
 
 /// Handles 400 and 422: returns the result in the body if there is one, otherwise asks for another attempt (400) or
 /// none (422).
-fn on_unprocessable(answer: &Answer, asked: Asked<'_>) -> Result<Reply, CallFailure> {
+fn on_unprocessable(answer: &Answer, asked: Asked<'_>, limits: &Limits) -> Result<Reply, CallFailure> {
     if encoding(answer).is_none() && has_result(answer, asked) {
         return read(answer, asked).map_err(CallFailure::BadReply);
     }
@@ -143,7 +153,7 @@ fn on_unprocessable(answer: &Answer, asked: Asked<'_>) -> Result<Reply, CallFail
         let hint = "not retried; to change that, answer with a body that has `result`";
         return Err(CallFailure::Final(refusal(answer, hint)));
     }
-    let after = retry_after(&answer.headers, asked.now);
+    let after = wait(limits);
     Err(CallFailure::Failed {
         class: FailureClass::Faulty,
         failure: refusal(answer, "the attempt failed; see the handler's log"),

@@ -22,7 +22,7 @@ enum Meaning {
     Fenced,
 }
 
-fn meaning(reply: Reply) -> Meaning {
+fn meant(reply: Reply) -> Meaning {
     let code = |failure: Failure| {
         assert!(!failure.message.is_empty());
         failure.code.into_owned()
@@ -51,6 +51,7 @@ fn meaning(reply: Reply) -> Meaning {
                 panic!("an answer arrived")
             }
         },
+        Reply::Told(told) => meant(told.reply),
     }
 }
 
@@ -97,6 +98,7 @@ fn reply(status: u16, headers: &[(&'static str, &str)], body: &str, pointer: &st
             items: &items,
             single,
             pointer: &pointer,
+            limits_from: LimitsFrom::Off,
             now: WallMs(0),
         },
     )
@@ -253,7 +255,7 @@ fn every_row_of_the_status_table_has_its_meaning() {
     ];
     for (status, headers, body, expected) in table {
         let reply = reply(status, headers, body, "", 1);
-        assert_eq!(meaning(reply), expected, "{status} {headers:?} {body}");
+        assert_eq!(meant(reply), expected, "{status} {headers:?} {body}");
     }
 }
 
@@ -276,7 +278,7 @@ fn batched_answers_have_the_same_table() {
     ];
     for (status, body, expected) in table {
         assert_eq!(
-            meaning(reply(status, &[], body, "", 3)),
+            meant(reply(status, &[], body, "", 3)),
             expected,
             "{status} {body}"
         );
@@ -287,14 +289,14 @@ fn batched_answers_have_the_same_table() {
 fn the_result_is_found_in_an_envelope() {
     let body = r#"{"code":0,"data":{"result":"skip"}}"#;
     assert_eq!(
-        meaning(reply(200, &[], body, "/data", 1)),
+        meant(reply(200, &[], body, "/data", 1)),
         Meaning::Items(vec!["skip"])
     );
     assert_eq!(
-        meaning(reply(422, &[], body, "/data", 1)),
+        meant(reply(422, &[], body, "/data", 1)),
         Meaning::Items(vec!["skip"])
     );
-    assert_eq!(meaning(reply(200, &[], "", "/data", 1)), Meaning::AllOk);
+    assert_eq!(meant(reply(200, &[], "", "/data", 1)), Meaning::AllOk);
     for bad in [
         r#"{"code":0,"data":null}"#,
         r#"{"code":0}"#,
@@ -302,7 +304,7 @@ fn the_result_is_found_in_an_envelope() {
         "ok",
     ] {
         assert_eq!(
-            meaning(reply(200, &[], bad, "/data", 1)),
+            meant(reply(200, &[], bad, "/data", 1)),
             Meaning::Bad("BAD_REPLY".into()),
             "{bad}"
         );

@@ -37,6 +37,7 @@ use self::fault::Fault;
 use self::request::Requests;
 use super::classify::{Asked, Pointer, classify, needs_body};
 use super::deadline::Deadline;
+use windrow_core::business::LimitsFrom;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext,
@@ -104,6 +105,7 @@ impl HandlerFactory for HttpHandlerFactory {
             requests,
             client,
             pointer,
+            limits_from: self.options.limits_from,
             slots,
         }))
     }
@@ -116,6 +118,7 @@ struct HttpHandler {
     requests: Requests,
     client: CallbackClient,
     pointer: Pointer,
+    limits_from: LimitsFrom,
     slots: watch::Sender<Option<u32>>,
 }
 
@@ -134,6 +137,7 @@ impl HttpHandler {
             items: &call.items,
             single,
             pointer: &self.pointer,
+            limits_from: self.limits_from,
             now: self.clock.wall(),
         };
         Ok(classify(&answer, asked))

@@ -13,7 +13,7 @@ use crate::scrub::{SECRET_BYTES_MIN, Scrubber};
 use crate::sign::{KeyRing, Signer};
 use windrow_config::HttpHandler;
 use windrow_core::business::secrets::{BusinessSecrets, is_secret_header, origin};
-use windrow_core::business::{BusinessSpec, HandlerSpec};
+use windrow_core::business::{BusinessSpec, HandlerSpec, LimitsFrom};
 use windrow_core::ids::WallMs;
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
@@ -60,6 +60,8 @@ pub struct HttpOptions {
     pub ring: Option<Arc<KeyRing>>,
     /// Location of the result in a reply (RFC 6901); empty means the whole reply.
     pub response_pointer: String,
+    /// Source of the limits that the handler describes.
+    pub limits_from: LimitsFrom,
     /// Settings for making connections.
     pub outbound: Outbound,
     /// Maximum size of a reply, in bytes.
@@ -81,6 +83,7 @@ impl HttpOptions {
             secrets: Vec::new(),
             ring: None,
             response_pointer: String::new(),
+            limits_from: LimitsFrom::Off,
             outbound: Outbound::default(),
             reply_bytes_max: REPLY_BYTES_MAX_DEFAULT,
             node: "n1".into(),
@@ -123,6 +126,7 @@ impl HttpOptions {
         options.headers = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         options.secret_headers = secrets.headers.keys().cloned().collect();
         options.response_pointer = http.response_pointer.clone();
+        options.limits_from = http.limits_from.unwrap_or(options.limits_from);
         connect(
             &mut options.outbound,
             &http.proxy,

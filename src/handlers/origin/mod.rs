@@ -180,22 +180,22 @@ impl OriginHandler {
             },
             ..call
         };
-        match self.inner.process(call).await {
+        let reply = self.inner.process(call).await;
+        reply.map(|reply| match reply {
             Reply::Items(replies) => Reply::Items(Box::new(self.back(*replies, &mapping))),
             other => other,
-        }
+        })
     }
 
     /// Calls the handler only for the items below `end`, and skips the others.
     fn process_below<'a>(&'a self, call: Call, mapping: Mapping, end: ItemIndex) -> BoxFuture<'a, Reply> {
         Box::pin(async move {
-            let skipped = || ItemVerdict::Settled(Outcome::Skipped);
             let attempts = call.items.iter();
             let below = attempts
                 .zip(&mapping.places)
                 .filter(|(_, (_, origin))| *origin < end);
             let kept: Vec<Dispatch> = below.map(|((index, attempt), _)| one(index, attempt)).collect();
-            let mut replies = ItemReplies::default();
+            let mut reply = Reply::Items(Box::default());
             if !kept.is_empty() {
                 let call = Call {
                     items: CallItems::Many(kept.clone()),
@@ -204,29 +204,9 @@ impl OriginHandler {
                 let Some(part) = Mapping::of(&call) else {
                     return Reply::failed(FailureClass::Faulty, Failure::new(NO_ORIGIN, ""));
                 };
-                match self.forward(call, part).await {
-                    Reply::Items(inner) => replies = *inner,
-                    Reply::AllOk => {
-                        let ok = kept
-                            .iter()
-                            .map(|d| (d.run.first(), ItemVerdict::Settled(Outcome::Succeeded)));
-                        replies.verdicts = ok.collect();
-                    }
-                    Reply::Failed(failure) => {
-                        // Items with nothing to do must not be charged for the others.
-                        let Some(verdict) = verdict_of_each(&failure) else {
-                            return Reply::Failed(failure);
-                        };
-                        replies.verdicts = kept.iter().map(|d| (d.run.first(), verdict.clone())).collect();
-                    }
-                }
+                reply = self.forward(call, part).await;
             }
-            let mut said: HashMap<ItemIndex, ItemVerdict> = replies.verdicts.drain(..).collect();
-            let all = mapping.places.iter().map(|(position, _)| *position);
-            replies.verdicts = all
-                .map(|at| (at, said.remove(&at).unwrap_or_else(skipped)))
-                .collect();
-            Reply::Items(Box::new(replies))
+            completed(reply, &kept, &mapping)
         })
     }
 
@@ -261,6 +241,31 @@ impl OriginHandler {
         self.end.fetch_min(total.0, Ordering::AcqRel);
         false
     }
+}
+
+/// Completes the reply for the kept items of a call: the others are skipped.
+fn completed(reply: Reply, kept: &[Dispatch], mapping: &Mapping) -> Reply {
+    let each = |verdict: ItemVerdict| ItemReplies {
+        verdicts: kept.iter().map(|d| (d.run.first(), verdict.clone())).collect(),
+        ..ItemReplies::default()
+    };
+    let mut replies = match reply {
+        Reply::Items(inner) => *inner,
+        Reply::AllOk => each(ItemVerdict::Settled(Outcome::Succeeded)),
+        Reply::Failed(failure) => match verdict_of_each(&failure) {
+            Some(verdict) => each(verdict),
+            // Items with nothing to do must not be charged for the others.
+            None => return Reply::Failed(failure),
+        },
+        Reply::Told(told) => return completed(told.reply, kept, mapping).with_limits(told.limits),
+    };
+    let skipped = || ItemVerdict::Settled(Outcome::Skipped);
+    let mut said: HashMap<ItemIndex, ItemVerdict> = replies.verdicts.drain(..).collect();
+    let all = mapping.places.iter().map(|(position, _)| *position);
+    replies.verdicts = all
+        .map(|at| (at, said.remove(&at).unwrap_or_else(skipped)))
+        .collect();
+    Reply::Items(Box::new(replies))
 }
 
 /// Returns the meaning of a call's failure for each of its items; `None` if it means more than that.

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::*;
 use windrow_core::ids::{Attempt, Epoch, ItemCount, Moment, RunNo, ShardId, StoreId};
 use windrow_core::items::verdict::RetryAdvice;
+use windrow_core::pilot::headers::{Limits, Told as Window, Unit};
 use windrow_engine::ports::handling::handler::{LogLevel, Mode};
 use windrow_engine::ports::ownership::gate::Gate;
 use windrow_engine::ports::sources::source::RowChunk;
@@ -241,4 +242,46 @@ async fn what_is_skipped_is_not_charged_for_a_failed_call_of_the_others() {
         .map(|(_, verdict)| is_failed(verdict))
         .collect();
     assert_eq!(failed, [false, true, false]);
+}
+
+#[tokio::test]
+async fn limits_that_the_handler_describes_pass_through() {
+    let limits = Limits {
+        windows: vec![Window {
+            unit: Unit::Calls,
+            left: 3,
+            reset: None,
+        }],
+        ..Limits::default()
+    };
+    let own = limits.clone();
+    let (_, handler) = opened(None, move |call| {
+        let ok = |(index, _)| (index, ItemVerdict::Settled(Outcome::Succeeded));
+        let replies = ItemReplies {
+            verdicts: call.items.iter().map(ok).collect(),
+            commands: vec![HandlerCommand::Finish {
+                total: Some(ItemCount(100)),
+            }],
+            ..ItemReplies::default()
+        };
+        Reply::Items(Box::new(replies)).with_limits(own.clone())
+    });
+    // The second time, the item at 700 is beyond the end that the first reply named.
+    for first in [Outcome::Succeeded, Outcome::Skipped] {
+        let reply = handler.process(call()).await;
+        let Reply::Told(told) = reply else {
+            panic!("no limits: {reply:?}")
+        };
+        assert_eq!(told.limits, limits);
+        let Reply::Items(replies) = told.reply else {
+            panic!("no verdicts: {:?}", told.reply)
+        };
+        let settled = replies
+            .verdicts
+            .into_iter()
+            .map(|(index, verdict)| (index.0, verdict));
+        let expected = [(10, first), (11, Outcome::Succeeded), (12, Outcome::Succeeded)];
+        let expected = expected.map(|(index, outcome)| (index, ItemVerdict::Settled(outcome)));
+        assert!(settled.eq(expected));
+    }
 }

@@ -1,20 +1,21 @@
 //! Interpretation of responses of an API that knows nothing of Windrow: the status table of `docs/handlers.md`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use hyper::header::{CONTENT_ENCODING, LOCATION};
 use hyper::http::StatusCode;
 use serde_json::value::RawValue;
 
 use super::{RequestOptions, failed};
-use crate::classify::{Answer, Pointer, retry_after};
+use crate::classify::{Answer, Pointer, limits, pause, wait};
 use crate::http::fault::Fault;
 use crate::wire::{BAD_REPLY, DEPTH_MAX, is_deeper_than, output_of, quote_most, shown};
+use windrow_core::business::LimitsFrom;
 use windrow_core::business::request::{Meaning, Meanings};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::output::Output;
 use windrow_core::items::verdict::{Failure, FailureClass, Outcome, RetryAdvice};
+use windrow_core::pilot::headers::Limits;
 use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply, RunContext};
 
 /// Maximum number of characters quoted of a response that refuses.
@@ -26,6 +27,7 @@ pub(super) struct Reader {
     pointer: Pointer,
     has_pointer: bool,
     keeps_results: bool,
+    limits_from: LimitsFrom,
     /// True once the API has proven to be the right one: until then, 404 means that nothing is there, and 400 and the
     /// like may blame every item.
     has_succeeded: AtomicBool,
@@ -38,6 +40,7 @@ impl Reader {
             has_pointer: !options.spec.result.is_empty(),
             pointer,
             keeps_results: context.keeps_results,
+            limits_from: options.limits_from,
             has_succeeded: AtomicBool::new(context.is_proven),
         }
     }
@@ -55,8 +58,12 @@ impl Reader {
 
     /// Interprets a response for its item.
     pub(super) fn read(&self, answer: &Answer, index: ItemIndex, now: WallMs) -> Reply {
+        let limits = limits(&answer.headers, self.limits_from, now);
+        self.result(answer, index, &limits).with_limits(limits)
+    }
+
+    fn result(&self, answer: &Answer, index: ItemIndex, limits: &Limits) -> Reply {
         let refusal = Refusal { answer };
-        let after = retry_after(&answer.headers, now);
         match self.meaning(answer.status) {
             Some(Meaning::Ok) => self.on_success(refusal, index),
             Some(Meaning::Skip) => {
@@ -65,10 +72,10 @@ impl Reader {
             }
             Some(Meaning::Retry) => {
                 let failure = refusal.failure("this status is set to be retried");
-                let advice = RetryAdvice::Retry { after };
+                let advice = RetryAdvice::Retry { after: wait(limits) };
                 one(index, ItemVerdict::Failed { failure, advice })
             }
-            None => failed(self.refused(refusal, after)),
+            None => failed(self.refused(refusal, limits)),
         }
     }
 
@@ -121,16 +128,16 @@ impl Reader {
         })
     }
 
-    fn refused(&self, refusal: Refusal<'_>, after: Option<Duration>) -> CallFailure {
+    fn refused(&self, refusal: Refusal<'_>, limits: &Limits) -> CallFailure {
         let tried_again = |class, hint| CallFailure::Failed {
             class,
             failure: refusal.failure(hint),
-            after,
+            after: wait(limits),
         };
         let rejected = |hint: &str| CallFailure::Rejected(refusal.failure(hint));
         match refusal.answer.status.as_u16() {
             429 => CallFailure::BackPressure {
-                after,
+                after: pause(limits),
                 failure: refusal.failure("the API asks for fewer calls"),
             },
             502 | 503 => tried_again(

@@ -10,6 +10,7 @@ use crate::http::REPLY_BYTES_MAX_DEFAULT;
 use crate::http::options::{connect, uri};
 use crate::scrub::SECRET_BYTES_MIN;
 use windrow_config::HttpHandler;
+use windrow_core::business::LimitsFrom;
 use windrow_core::business::request::{RequestHandlerSpec, RequestSpec};
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::items::verdict::Failure;
@@ -28,6 +29,8 @@ pub struct RequestOptions {
     pub spec: RequestSpec,
     /// Secrets that the request contains.
     pub secrets: Secrets,
+    /// Source of the limits that the API describes.
+    pub limits_from: LimitsFrom,
     /// Settings for making connections.
     pub outbound: Outbound,
     /// Maximum size of a response, in bytes.
@@ -61,6 +64,7 @@ impl RequestOptions {
         RequestOptions {
             spec,
             secrets: Secrets::default(),
+            limits_from: LimitsFrom::Auto,
             outbound: Outbound::default(),
             reply_bytes_max: REPLY_BYTES_MAX_DEFAULT,
             node: "n1".into(),
@@ -74,10 +78,12 @@ impl RequestOptions {
         own: &RequestHandlerSpec,
         secrets: &BusinessSecrets,
     ) -> RequestOptions {
+        let usual = RequestOptions::new(own.request.clone());
         let mut options = RequestOptions {
             secrets: Secrets(secrets.request.clone()),
+            limits_from: own.limits_from.unwrap_or(usual.limits_from),
             outbound: Outbound::of(config),
-            ..RequestOptions::new(own.request.clone())
+            ..usual
         };
         connect(
             &mut options.outbound,

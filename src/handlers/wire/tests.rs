@@ -467,6 +467,7 @@ proptest::proptest! {
             }
             Ok(Reply::Items(replies)) => proptest::prop_assert_eq!(replies.verdicts.len(), 2),
             Ok(Reply::Failed(_)) => proptest::prop_assert!(false, "a reply is no failed call: {}", text),
+            Ok(Reply::Told(_)) => panic!("a body has no headers"),
             Err(failure) => proptest::prop_assert_eq!(failure.code, BAD_REPLY),
         }
     }

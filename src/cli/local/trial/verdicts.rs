@@ -58,6 +58,7 @@ pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<ItemRepor
             let failed = |index: &u64| whole(said(*index, String::new()), &failure);
             items.iter().map(failed).collect()
         }
+        Reply::Told(told) => read(items, told.reply, took),
     }
 }
 

@@ -127,6 +127,9 @@ pub(super) fn card(business: &Business, times: &Times) -> Card {
     card = card
         .maybe("result pointer", pointer.filter(|pointer| !pointer.is_empty()))
         .maybe("proxy", business.proxy.as_deref());
+    if let Some(from) = business.limits_from {
+        card = card.line("limits from", from.as_str());
+    }
     if business.require_signature {
         card = card.line("signature", "handler must reject invalid ones");
     }

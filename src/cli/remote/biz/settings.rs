@@ -11,8 +11,10 @@ use serde_json::{Map, Value, json};
 use super::request;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::input::flags::limits_from;
 use crate::remote::limit::Bound;
 use crate::run::handler::request::RequestArgs;
+use windrow_core::business::LimitsFrom;
 use windrow_core::business::secrets::{is_secret_header, unmarked};
 use windrow_core::settings::text::{parse_span, span_text};
 use windrow_core::settings::{Auto, Rate, RateLimit};
@@ -55,6 +57,9 @@ pub struct Settings {
     /// Accept any certificate; for test systems only
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", help_heading = "Handler")]
     pub insecure_skip_verify: Option<bool>,
+    /// Read the service's limits from its headers: auto or off [default: auto for --request, off for --url]
+    #[arg(long, value_name = "SOURCE", hide_short_help = true, value_parser = limits_from, help_heading = "Handler")]
+    pub limits_from: Option<LimitsFrom>,
     /// Event to send to the handler: validate, prepare, stopped or finished; prepare=URL sends it elsewhere
     #[arg(long = "hook", value_name = "HOOK", help_heading = "Handler")]
     pub hooks: Vec<String>,
@@ -111,6 +116,7 @@ impl Settings {
                 "insecure_skip_verify",
                 self.insecure_skip_verify.map(|is| json!(is)),
             ),
+            ("limits_from", self.limits_from.map(|from| json!(from))),
         ]);
         if let Some(file) = &self.handler_ca_file {
             body.insert("ca_pem".to_owned(), json!(read(file)?));
@@ -315,6 +321,7 @@ mod tests {
             body(&["--require-signature"]),
             Ok(json!({"require_signature": true}))
         );
+        assert_eq!(body(&["--limits-from", "off"]), Ok(json!({"limits_from": "off"})));
         assert_eq!(
             body(&["--require-signature", "false"]),
             Ok(json!({"require_signature": false}))

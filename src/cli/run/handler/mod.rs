@@ -62,6 +62,7 @@ pub(crate) fn wanted<'a>(
         headers,
         secrets,
         batch,
+        limits_from: http.limits_from,
     })
 }
 
@@ -80,10 +81,12 @@ pub(in crate::run) fn check_program(words: &[OsString]) -> Result<(), Fault> {
 /// Refuses HTTP flags without a URL: a user who gives a secret would believe that calls are signed.
 pub(in crate::run) fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
     let trusts = http.handler_ca_file.is_some() || http.insecure_skip_verify;
-    if http.headers.is_empty() && http.secret_file.is_none() && !trusts {
+    let is_bare = http.headers.is_empty() && http.secret_file.is_none() && http.limits_from.is_none();
+    if is_bare && !trusts {
         return Ok(());
     }
-    let because = "--header, --secret-file, --handler-ca-file and --insecure-skip-verify apply to URLs";
+    let because = "--header, --secret-file, --handler-ca-file, --insecure-skip-verify and --limits-from \
+                   apply to URLs";
     Err(Fault::new(Exit::Usage, "no URL", because).hint("use --url URL, or omit them"))
 }
 

@@ -38,6 +38,14 @@ fn waits_are_read_in_each_form() {
         ("retry-after", "6m0s", 360.0),
         ("retry-after", "1h2m3.5s", 3723.5),
         ("retry-after", "250ms", 0.25),
+        ("retry-after", " 7 ", 7.0),
+        ("retry-after", "301", 301.0),
+        ("retry-after", "Saturday, 28-Nov-26 12:00:05 GMT", 5.0),
+        ("retry-after", "Sat Nov 28 12:00:05 2026", 5.0),
+        ("retry-after", "Sun Nov  8 12:00:05 2026", 0.0),
+        ("retry-after", "Saturday, 28-Nov-76 12:00:05 GMT", 0.0),
+        ("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("retry-after", "Sat, 28 Nov 2037 12:00:00 GMT", 347_155_200.0),
     ] {
         let wait = Duration::from_secs_f64(seconds);
         assert_eq!(of(&[(name, value)]).retry_after, Some(wait), "{name}: {value}");
@@ -48,6 +56,13 @@ fn waits_are_read_in_each_form() {
         ("retry-after", "3"),
     ];
     assert_eq!(of(&both).retry_after, Some(Duration::from_millis(1400)));
+}
+
+#[test]
+fn a_wait_beyond_all_measure_is_read_as_a_long_one() {
+    let day = Duration::from_secs(86_400);
+    let wait = of(&[("retry-after", "99999999999999999999999")]).retry_after;
+    assert!(wait.is_some_and(|wait| wait > day), "{wait:?}");
 }
 
 #[test]
@@ -112,6 +127,9 @@ fn windows_are_read_with_their_units() {
 fn nonsense_is_counted_and_changes_nothing() {
     for (name, value) in [
         ("retry-after", "-1"),
+        ("retry-after", "+1"),
+        ("retry-after", "NaN"),
+        ("retry-after", "Sat Nov 28 12:00 2026"),
         ("retry-after", "1e9"),
         ("retry-after", "soon"),
         ("retry-after", ""),

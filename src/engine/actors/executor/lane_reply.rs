@@ -64,6 +64,7 @@ impl Reporter {
             }
             Reply::Items(replies) => self.items(items, *replies, at, reports),
             Reply::Failed(failure) => self.failed(items, *failure, at, reports),
+            Reply::Told(told) => self.report(items, told.reply, at, reports),
         }
     }
 

@@ -16,6 +16,7 @@ use windrow_core::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskI
 use windrow_core::items::output::Output;
 use windrow_core::items::trace::Traces;
 use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
+use windrow_core::pilot::headers::Limits;
 
 /// Purpose of a run's items: real work, a preview or a canary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,9 +260,48 @@ pub enum Reply {
     Items(Box<ItemReplies>),
     /// The call failed as a whole.
     Failed(Box<CallFailure>),
+    /// Any of these, with limits that the service described along with it.
+    Told(Box<Told>),
+}
+
+/// Reply together with limits that the service described in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Result of the call.
+    pub reply: Reply,
+    /// Limits, with one window at least.
+    pub limits: Limits,
 }
 
 impl Reply {
+    /// Adds limits that the service described; without a window the reply stays as it is, and allocates nothing.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Reply {
+        if limits.windows.is_empty() {
+            return self;
+        }
+        let told = Told { reply: self, limits };
+        Reply::Told(Box::new(told))
+    }
+
+    /// Replaces the result of the call and keeps the limits.
+    #[must_use]
+    pub fn map(self, change: impl FnOnce(Reply) -> Reply) -> Reply {
+        match self {
+            Reply::Told(told) => change(told.reply).with_limits(told.limits),
+            reply => change(reply),
+        }
+    }
+
+    /// Returns the result of the call without the limits.
+    #[must_use]
+    pub fn plain(self) -> Reply {
+        match self {
+            Reply::Told(told) => told.reply.plain(),
+            reply => reply,
+        }
+    }
+
     /// Returns a failure of the whole call.
     pub fn failed(class: FailureClass, failure: Failure) -> Reply {
         Reply::Failed(Box::new(CallFailure::Failed {

@@ -126,6 +126,7 @@ fn a_command_is_one_of_the_configuration_and_says_nothing_of_calls() {
         command(json!({"insecure_skip_verify": true})),
         ["/insecure_skip_verify"]
     );
+    assert_eq!(command(json!({"limits_from": "auto"})), ["/limits_from"]);
     assert_eq!(
         command(json!({"hooks": {"validate": {}}})),
         ["/hooks/validate/url"]

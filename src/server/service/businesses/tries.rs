@@ -246,6 +246,7 @@ fn rows(wanted: &Wanted) -> CallRows {
 }
 
 fn told(item_key: String, index: ItemIndex, reply: Reply, took: Duration) -> Tried {
+    let reply = reply.plain();
     let (mut output, mut logs) = (None, Vec::new());
     if let Reply::Items(replies) = &reply {
         logs.clone_from(&replies.logs);

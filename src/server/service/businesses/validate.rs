@@ -144,6 +144,7 @@ fn check_no_http(body: &BusinessBody, kind: &str, faults: &mut Vec<FieldFault>) 
         ("/proxy", body.proxy.is_some() && !connects),
         ("/ca_pem", body.ca_pem.is_some() && !connects),
         ("/insecure_skip_verify", body.insecure_skip_verify && !connects),
+        ("/limits_from", body.limits_from.is_some() && !connects),
     ] {
         if is_said {
             let what = format!("only applies to a `url`, and this business has a `{kind}`");

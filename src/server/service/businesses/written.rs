@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::service::ServiceError;
 use windrow_core::business::request::{RequestHandlerSpec, RequestSpec};
 use windrow_core::business::{
-    BusinessLimits, BusinessSpec, HandlerSpec, Hooks, HttpHandlerSpec, POOL_DEFAULT,
+    BusinessLimits, BusinessSpec, HandlerSpec, Hooks, HttpHandlerSpec, LimitsFrom, POOL_DEFAULT,
 };
 use windrow_core::settings::table::TuningPatch;
 use windrow_engine::ports::handling::hook::CheckLine;
@@ -62,6 +62,9 @@ pub struct BusinessBody {
     /// Disables certificate checks, see [`HttpHandlerSpec::insecure_skip_verify`].
     #[serde(default)]
     pub insecure_skip_verify: bool,
+    /// Source of the limits that the service describes, see [`HttpHandlerSpec::limits_from`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits_from: Option<LimitsFrom>,
     /// Hooks to call, see [`Hooks`].
     #[serde(default, deserialize_with = "windrow_core::settings::json::object")]
     pub hooks: Hooks,
@@ -101,6 +104,7 @@ impl BusinessBody {
                     proxy: own.proxy.clone(),
                     ca_pem: own.ca_pem.clone(),
                     insecure_skip_verify: own.insecure_skip_verify,
+                    limits_from: own.limits_from,
                     ..HttpHandlerSpec::default()
                 }
             }
@@ -121,6 +125,7 @@ impl BusinessBody {
             proxy: http.proxy,
             ca_pem: http.ca_pem,
             insecure_skip_verify: http.insecure_skip_verify,
+            limits_from: http.limits_from,
             hooks: spec.hooks.clone(),
             defaults: spec.defaults.clone(),
             limits: spec.limits.clone(),
@@ -151,6 +156,7 @@ impl BusinessBody {
             proxy: self.proxy.clone(),
             ca_pem: self.ca_pem.clone(),
             insecure_skip_verify: self.insecure_skip_verify,
+            limits_from: self.limits_from,
         }
     }
 
@@ -164,6 +170,7 @@ impl BusinessBody {
             proxy: self.proxy.clone(),
             ca_pem: self.ca_pem.clone(),
             insecure_skip_verify: self.insecure_skip_verify,
+            limits_from: self.limits_from,
         }
     }
 

@@ -253,6 +253,7 @@ pub(in crate::service) fn read(items: &[ItemIndex], reply: Reply, took: Duration
                 .map(|index| failed(*index, result, &failure, took))
                 .collect()
         }
+        Reply::Told(told) => read(items, told.reply, took),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::flags::HttpArgs;
 use crate::run::items::first_row;
+use windrow_core::business::LimitsFrom;
 use windrow_core::business::request::{Codes, Meanings, RequestSpec};
 use windrow_core::template::request::{RequestFault, RequestTemplate};
 use windrow_core::template::{Constants, Conversion, Secrets};
@@ -103,6 +104,7 @@ pub(crate) struct RequestWanted {
     pub(crate) spec: RequestSpec,
     /// Secrets for the placeholders of the request.
     pub(crate) secrets: Secrets,
+    limits_from: Option<LimitsFrom>,
     template: RequestTemplate,
 }
 
@@ -152,6 +154,7 @@ pub(crate) fn wanted(args: &RequestArgs, http: &HttpArgs) -> Result<Option<Reque
     Ok(Some(RequestWanted {
         spec,
         secrets,
+        limits_from: http.limits_from,
         template,
     }))
 }
@@ -167,7 +170,12 @@ impl RequestWanted {
             return Err(Fault::new(Exit::Usage, "can't use the request", because).hint("--batch 1"));
         }
         let (spec, secrets) = (&self.spec, &self.secrets);
-        Ok(HandlerChoice::Request { spec, secrets, batch })
+        Ok(HandlerChoice::Request {
+            spec,
+            secrets,
+            batch,
+            limits_from: self.limits_from,
+        })
     }
 
     /// Checks that the items have the columns in the request. For lines of JSON only the first is examined.
@@ -278,6 +286,7 @@ mod tests {
             secret_file: None,
             handler_ca_file: None,
             insecure_skip_verify: false,
+            limits_from: None,
         }
     }
 

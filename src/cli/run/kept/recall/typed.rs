@@ -7,7 +7,7 @@ use crate::run::args::RunArgs;
 use crate::run::handler::request::RequestArgs;
 
 /// Flags of a handler, which are printed with its words.
-const OF_HANDLER: [&str; 15] = [
+const OF_HANDLER: [&str; 16] = [
     "--url",
     "--request",
     "--json",
@@ -21,6 +21,7 @@ const OF_HANDLER: [&str; 15] = [
     "--header",
     "--secret-file",
     "--handler-ca-file",
+    "--limits-from",
     "--config",
     "--workers",
 ];
@@ -64,6 +65,7 @@ pub(super) fn over(kept: &mut RunArgs, given: &RunArgs) -> Result<(), Fault> {
     replace(&mut kept.http.secret_file, &given.http.secret_file);
     replace(&mut kept.http.handler_ca_file, &given.http.handler_ca_file);
     kept.http.insecure_skip_verify |= given.http.insecure_skip_verify;
+    replace(&mut kept.http.limits_from, &given.http.limits_from);
     let header = |text: &str| {
         text.split(':')
             .next()

@@ -102,6 +102,9 @@ impl Words {
         self.path("--secret-file", http.secret_file.as_deref())?;
         self.path("--handler-ca-file", http.handler_ca_file.as_deref())?;
         self.switch("--insecure-skip-verify", http.insecure_skip_verify);
+        if let Some(from) = http.limits_from {
+            self.flag("--limits-from", from.as_str());
+        }
         Some(())
     }
 
