@@ -9,6 +9,7 @@
 )]
 
 mod auditor;
+mod autopilot;
 mod blame;
 mod mixes;
 mod outage;

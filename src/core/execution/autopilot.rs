@@ -16,7 +16,7 @@ use crate::pilot::{Allowance, Call, Knobs, Knowledge, Picture, Pilot, START_IN_F
 use crate::settings::Auto;
 use crate::task::Tuning;
 
-/// Longest wait that a refusal may name, without a reset in its headers.
+/// Time until a window's reset where its headers don't name one.
 const RESET_DEFAULT: Duration = Duration::from_secs(1);
 
 /// End of a steered call.
@@ -188,9 +188,9 @@ impl Autopilot {
         let Some(steering) = &mut self.steering else {
             return;
         };
-        for _ in 0..calls {
-            let in_flight = steering.out.len() as u32 + 1;
-            let call = steering.pilot.on_departure(now, in_flight);
+        let together = steering.out.len() as u32 + calls;
+        for in_flight in steering.out.len() as u32 + 1..=together {
+            let call = steering.pilot.on_departure_among(now, in_flight, together);
             steering.granted.get_or_insert(call.ticket());
             steering.out.insert(call.ticket(), call);
         }
@@ -263,13 +263,8 @@ impl Autopilot {
 
 impl Steering {
     fn on_end(&mut self, call: Call, end: &CallEnd, items: &RetryingItems) {
-        for told in end
-            .windows
-            .iter()
-            .filter(|told| told.unit == headers::Unit::Calls)
-        {
-            let reset = end.at.plus(told.reset.unwrap_or(RESET_DEFAULT));
-            self.pilot.on_window(call, end.at, told.left, reset);
+        if let Some((left, reset)) = tightest(&end.windows) {
+            self.pilot.on_window(call, end.at, left, end.at.plus(reset));
         }
         match end.ended {
             Ended::Accepted => self.pilot.on_accepted(call, end.at),
@@ -281,6 +276,13 @@ impl Steering {
             Ended::Unsent => self.pilot.on_unsent(call),
         }
     }
+}
+
+/// Returns the calls left in the window with the fewest, and the time until its reset.
+fn tightest(windows: &[headers::Told]) -> Option<(u64, Duration)> {
+    let of_calls = windows.iter().filter(|told| told.unit == headers::Unit::Calls);
+    let windows = of_calls.map(|told| (told.left, told.reset.unwrap_or(RESET_DEFAULT)));
+    windows.min_by_key(|(left, reset)| (*left, std::cmp::Reverse(*reset)))
 }
 
 /// True if a refusal is about its item alone: it was refused again while nearly all others were taken.

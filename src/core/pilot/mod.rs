@@ -100,8 +100,9 @@ pub struct Call {
     /// Number of the call among those of its autopilot.
     number: u64,
     sent: f64,
-    /// Calls out at its departure, including it.
+    /// Calls out at its departure, including it, and with those that were sent together with it.
     in_flight: u32,
+    together: u32,
     /// True if the limit in flight was reached with it.
     at_limit: bool,
     /// Rate that held it back, if one did.
@@ -221,9 +222,15 @@ impl Pilot {
 
     /// Accounts for a call that is sent at `now`; `in_flight` includes it.
     pub fn on_departure(&mut self, now: Moment, in_flight: u32) -> Call {
+        self.on_departure_among(now, in_flight, in_flight)
+    }
+
+    /// Accounts for a call that is sent at `now` together with others, after which `together` are out: those are the
+    /// calls that slow it down.
+    pub fn on_departure_among(&mut self, now: Moment, in_flight: u32, together: u32) -> Call {
         let at = seconds(now);
         let most = self.in_flight_max();
-        let at_limit = in_flight >= most;
+        let at_limit = together >= most;
         let is_by_rate = self.hold.why.take() == Some(Why::RefusedAboveRate);
         let is_sample =
             !self.is_circuit_shut && !self.refusals.is_scouting() && self.settings.knobs.in_flight;
@@ -231,10 +238,11 @@ impl Pilot {
             number: self.next,
             sent: at,
             in_flight,
+            together,
             at_limit,
             by_rate: is_by_rate.then(|| self.refusals.spaced()),
             round: if is_sample {
-                self.flight.on_departure(at, in_flight, most)
+                self.flight.on_departure(at, together, most)
             } else {
                 0
             },

@@ -21,6 +21,8 @@ pub(super) struct Refusals {
     spaced: f64,
     scout: Option<Scout>,
     named: Named,
+    /// True if calls got through before the last wait that was named was over: such waits mean nothing.
+    doubts_named: bool,
     since: Since,
     /// Refusals that aren't forgiven yet, while none is asked for.
     level: f64,
@@ -70,6 +72,7 @@ impl Refusals {
             spaced: 0.0,
             scout: None,
             named: Named::default(),
+            doubts_named: false,
             since: Since {
                 at: now,
                 sent: 0,
@@ -219,6 +222,7 @@ impl Refusals {
         self.since.refused += 1;
         self.more.on_refused();
         self.named.on_refused(now, told);
+        let told = told.filter(|_| !self.doubts_named);
         let took = now - call.sent;
         if let Some(scout) = &mut self.scout {
             if scout.is_out(call.number) {
@@ -256,8 +260,9 @@ impl Refusals {
             .map_or((now - self.since.at) / taken, |found| 1.0 / found.rate);
         let is_first = self.rate.is_none();
         let wait = per_call.max((self.block / 4.0).min(BLOCK_CALLS * per_call));
-        // Most services that name a wait mean it; a short one is worth more than a refused scout.
-        let wait = told.map_or(wait, |told| wait.max(TOLD_CALLS * per_call).min(told));
+        // Most services that name a wait mean it; a bucket takes calls again long before, and half of a short wait is
+        // worth more than a refused scout.
+        let wait = told.map_or(wait, |told| wait.max(TOLD_CALLS * per_call).min(told / 2.0));
         self.scout = Some(Scout::new(now, wait, now - call.sent, is_first));
     }
 
@@ -273,6 +278,7 @@ impl Refusals {
             // A quota that was used up before the first call says nothing of the rate.
             None => (taken > 0).then(|| Found::first(mean, taken)),
         };
+        self.doubts_named = self.named.is_false(sent).unwrap_or(self.doubts_named);
         // A block before the first estimate is a quota that was used up before; it says nothing of those to come.
         if self.rate.is_some() {
             self.block = (sent - scout.began).max(self.block / 2.0);

@@ -95,7 +95,7 @@ impl Round {
         if call.round == self.number {
             self.sent -= 1;
             self.reached -= u32::from(call.at_limit);
-            self.in_flight -= f64::from(call.in_flight);
+            self.in_flight -= f64::from(call.together);
             self.out_since -= call.sent - self.began;
         }
     }

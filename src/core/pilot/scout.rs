@@ -28,6 +28,11 @@ pub(super) struct Named {
 }
 
 impl Named {
+    /// Returns whether a call that got through at `now` proves the instant false; `None` if none was named.
+    pub(super) fn is_false(&self, now: f64) -> Option<bool> {
+        self.first.map(|(_, instant)| now < instant)
+    }
+
     pub(super) fn on_refused(&mut self, now: f64, wait: Option<f64>) {
         let Some(wait) = wait else { return };
         let named = now + wait;

@@ -26,11 +26,15 @@ impl Tickets {
 
 /// Returns the end of a call that was answered with `reply`.
 pub(super) fn of(reply: &Reply, items: &CallItems, ticket: NonZeroU64, at: Moment) -> CallEnd {
+    let (reply, windows) = match reply {
+        Reply::Told(told) => (&told.reply, told.limits.windows.clone()),
+        reply => (reply, Vec::new()),
+    };
     CallEnd {
         ticket: ticket.get(),
         at,
         ended: ended(reply, items),
-        windows: Vec::new(),
+        windows,
     }
 }
 
