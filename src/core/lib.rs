@@ -2,7 +2,7 @@
 //!
 //! Vocabulary: `ids`, `invariants`, `settings`, `task`, `business`, `shards`, `dataset`, and from `items` the runs,
 //! verdicts and counts. Mechanisms, each standalone and property-tested against a naive implementation: `items`
-//! (window, waits, retries, error budget), `pace`, `pilot`, `capacity`, `limit`, `checkpoint`,
+//! (window, waits, retries, error budget), `pace`, `pilot`, `capacity`, `limit`, `meter`, `checkpoint`,
 //! `template`. `execution` composes them into a run, `life` covers a task over all of its runs. For observers: `stats`,
 //! `handler`, `explain`.
 
@@ -20,6 +20,7 @@ pub mod invariants;
 pub mod items;
 pub mod life;
 pub mod limit;
+pub mod meter;
 pub mod pace;
 pub mod pilot;
 pub mod schedule;

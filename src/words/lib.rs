@@ -21,6 +21,7 @@ pub mod explain;
 pub mod handler;
 pub mod life;
 pub mod list;
+pub mod meter;
 pub mod request;
 pub mod schedule;
 pub mod settings;
@@ -46,6 +47,7 @@ pub fn catalog() -> impl Iterator<Item = &'static Form> {
         handler::FORMS,
         life::FORMS,
         list::FORMS,
+        meter::FORMS,
         request::FORMS,
         schedule::FORMS,
         settings::FORMS,

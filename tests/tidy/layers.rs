@@ -100,7 +100,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ),
     ("csv", &["src/sources", "src/core/text"]),
     ("chrono", &["src/core/schedule", "src/core/ids.rs", "src/cli"]),
-    ("chrono_tz", &["src/core/schedule"]),
+    ("chrono_tz", &["src/core/schedule", "src/core/meter/limit.rs"]),
     ("croner", &["src/core/schedule"]),
     ("unicode_security", &["src/core/text"]),
     ("clap", &["src/cli"]),

@@ -1,0 +1,23 @@
+//! Meters: what calls use, counted in units, and limits in these units.
+//!
+//! A *meter* counts one unit: tokens, euros, calls. An [`expr`] says what a call costs in it, before the call (the
+//! estimate) and after it (the actual); [`class`] says which of the two counts, by the call's end; [`estimate`] learns
+//! from past calls what an estimate is worth. A [`limit`] is a pace, kept by a bucket that may owe ([`owing`]), or a
+//! total, kept with the store ([`total`]). Each stands alone; money and amounts are whole numbers of 10⁻⁹ units
+//! ([`amount`]) and never floats.
+
+pub mod amount;
+pub mod class;
+pub mod estimate;
+pub mod expr;
+pub mod limit;
+pub mod owing;
+#[cfg(test)]
+mod tests;
+pub mod total;
+pub mod unit;
+
+/// Code of an item whose cost can't be computed.
+pub const COST_VALUE: &str = "COST_VALUE";
+/// Code of an item that costs more than a limit ever allows.
+pub const COST_TOO_LARGE: &str = "COST_TOO_LARGE";

@@ -1,0 +1,5 @@
+//! Property tests of the mechanisms, each beside a naive twin.
+
+mod expr;
+mod owing;
+mod total;
