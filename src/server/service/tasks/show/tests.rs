@@ -91,6 +91,7 @@ fn live(no: u32, succeeded: u64) -> LiveShard {
         concurrency: 4,
         latency_p95: Some(Duration::from_millis(u64::from(no))),
         stall: None,
+        autopilot: None,
         handler: HandlerState::default(),
     }
 }
