@@ -11,7 +11,23 @@ use windrow_core::handler::failed_calls::FailedCalls;
 use windrow_core::ids::{Moment, TaskId};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::FailureClass;
+use windrow_core::pilot::Picture;
 use windrow_core::stats::histogram::Histogram;
+
+fn found() -> Picture {
+    Picture {
+        in_flight: 8,
+        refused_above: None,
+        rate: Some(38.2),
+        refused_share: 0.01,
+        latency: Some((0.12, 0.1)),
+        slope: Some(0.9),
+        slower: 1.2,
+        scouting: None,
+        why: None,
+        held_for: None,
+    }
+}
 
 fn board_of(tasks: i64) -> Board {
     let sample = |task| TaskSample {
@@ -29,6 +45,7 @@ fn board_of(tasks: i64) -> Board {
         window_used: 2,
         stalled: [Duration::from_millis(1500); StallReason::ALL.len()],
         latency_p95: Some(Duration::from_millis(20)),
+        autopilot: Some(found()),
         began: Counters::default(),
         head_age: Duration::from_secs(2),
         budget_left_ppm: Some(500_000),
