@@ -409,6 +409,29 @@ mod tests {
     }
 
     #[test]
+    fn an_automatic_rate_says_what_was_found_and_what_holds() {
+        let found = pilot::Picture {
+            in_flight: 8,
+            rate: Some(9.8),
+            refused_share: 0.012,
+            why: Some(pilot::Why::RefusedAboveRate),
+            ..pilot::Picture::default()
+        };
+        let line = Picture {
+            rate: RateLimit::Auto(None),
+            autopilot: Some(found),
+            stall: Some(StallReason::Autopilot),
+            ..picture(Counters::default())
+        }
+        .line();
+        assert!(
+            line.contains("10.0/s (auto), 8 in flight, 1 % refused  ETA 10s"),
+            "{line}"
+        );
+        assert!(line.ends_with("held by autopilot: refused above 9.8/s"), "{line}");
+    }
+
+    #[test]
     fn nothing_is_promised_while_nothing_moves() {
         let mut still = picture(Counters::default());
         still.speed = speed(0.0);

@@ -694,15 +694,11 @@ fn a_task_without_a_rate_has_no_target_but_something_that_bounds_it() {
 fn found(why: Option<Why>) -> Picture {
     Picture {
         in_flight: 8,
-        refused_above: None,
         rate: Some(38.2),
         refused_share: 0.01,
-        latency: Some((0.12, 0.1)),
         slope: Some(0.9),
-        slower: 1.2,
-        scouting: None,
         why,
-        held_for: None,
+        ..Picture::default()
     }
 }
 

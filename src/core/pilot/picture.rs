@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Moment, Pilot, Why, seconds};
 
 /// Limits in force, and the measurements behind them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
     /// Calls in flight that are allowed.
     pub in_flight: u32,
@@ -125,15 +125,13 @@ mod tests {
     fn limits_of_runs_add_up_and_the_worse_counts_of_the_rest() {
         let one = Picture {
             in_flight: 8,
-            refused_above: None,
             rate: Some(5.0),
             refused_share: 0.01,
             latency: Some((0.2, 0.1)),
             slope: Some(0.5),
             slower: 2.0,
-            scouting: None,
             why: Some(Why::Slower),
-            held_for: None,
+            ..Picture::default()
         };
         let other = Picture {
             in_flight: 4,
@@ -168,13 +166,8 @@ mod tests {
             in_flight: 20,
             refused_above: Some(20),
             rate: Some(5.0),
-            refused_share: 0.0,
-            latency: None,
             slope: Some(0.2),
-            slower: 1.0,
-            scouting: None,
-            why: None,
-            held_for: None,
+            ..Picture::default()
         };
         let unrefused = Picture {
             refused_above: None,

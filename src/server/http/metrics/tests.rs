@@ -14,21 +14,6 @@ use windrow_core::items::verdict::FailureClass;
 use windrow_core::pilot::Picture;
 use windrow_core::stats::histogram::Histogram;
 
-fn found() -> Picture {
-    Picture {
-        in_flight: 8,
-        refused_above: None,
-        rate: Some(38.2),
-        refused_share: 0.01,
-        latency: Some((0.12, 0.1)),
-        slope: Some(0.9),
-        slower: 1.2,
-        scouting: None,
-        why: None,
-        held_for: None,
-    }
-}
-
 fn board_of(tasks: i64) -> Board {
     let sample = |task| TaskSample {
         task: TaskId(task),
@@ -45,7 +30,11 @@ fn board_of(tasks: i64) -> Board {
         window_used: 2,
         stalled: [Duration::from_millis(1500); StallReason::ALL.len()],
         latency_p95: Some(Duration::from_millis(20)),
-        autopilot: Some(found()),
+        autopilot: Some(Picture {
+            rate: Some(38.2),
+            slope: Some(0.9),
+            ..Picture::default()
+        }),
         began: Counters::default(),
         head_age: Duration::from_secs(2),
         budget_left_ppm: Some(500_000),
