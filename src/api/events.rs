@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::message::Message;
-use crate::task::{HandlerDown, LastError, TaskCounts, TaskPace};
+use crate::task::{HandlerDown, LastError, TaskAutopilot, TaskCounts, TaskPace};
 
 /// `status` event: a task changed its status.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -77,6 +77,9 @@ pub struct StatsEvent {
     pub stall: Option<String>,
     /// 95th percentile of the call duration, in seconds.
     pub latency_p95_seconds: Option<f64>,
+    /// Limits that the autopilot has found; null without one.
+    #[serde(default)]
+    pub autopilot: Option<TaskAutopilot>,
     #[serde(flatten)]
     pub handler: HandlerState,
     /// Only in the stream of one task: `store_unavailable` while the node can't reach its database and the numbers

@@ -44,8 +44,10 @@ messages! { "advice";
     ask_service()
         "ask the service for more, or run it on more machines" "请服务方放宽限制，或为它增加机器";
     service_takes_no_more()
-        "it refuses faster calls, or more at once make them slower: no setting helps"
-        "再快它就会拒绝，再多调用会变慢：改设置没有用";
+        "it refuses faster calls, or more at once make them slower; a fixed `rate` or `concurrency` overrules the autopilot"
+        "再快它就会拒绝，再多调用会变慢；写明 `rate` 或 `concurrency` 则不再自动调速";
+    wait_for_autopilot() "wait a few seconds" "请等几秒";
+    autopilot_raises() "the autopilot is still raising the calls in flight" "自动调速还在增加在途调用";
     ask_for_more()
         "no setting makes the handler faster: have it allow more, then raise the rate again"
         "没有设置能加快处理器：先请对方放宽，再提高速率";

@@ -3,7 +3,7 @@
 use std::time::Duration as Span;
 
 use crate::message::messages;
-use crate::{Count, Message, Text};
+use crate::{Count, Message, Rate, Share, Text};
 
 messages! { "cause";
     window_full() "window full" "窗口已满";
@@ -23,8 +23,24 @@ messages! { "cause";
     handler_down() "handler down" "处理器不可用";
     results_unsaved() "results unwritten" "结果未写入";
     items() "waiting for items" "等待条目";
-    autopilot() "autopilot" "自动调速";
-    autopilot_holds() "the autopilot holds calls back" "自动调速推迟了调用";
+    autopilot() "held by autopilot" "自动调速";
+    autopilot_holds() "calls wait for what the service takes" "调用在等服务方接受";
+    calls_slower(calls: Count) "calls get slower beyond {calls} in flight" "在途超过 {calls} 个，调用就变慢";
+    calls_slower_by(calls: Count, slower: Share)
+        "calls get slower beyond {calls} in flight (10 % more in flight made calls {slower} slower)"
+        "在途超过 {calls} 个，调用就变慢（在途多 10 %，调用慢 {slower}）";
+    refused_above_rate(rate: Rate) "refused above {rate}" "高于 {rate} 会被拒绝";
+    refused_in_flight(calls: Count) "refused above {calls} in flight" "在途超过 {calls} 个会被拒绝";
+    scouting(since: Span, next: Span)
+        "one call at a time until the service takes calls again (since {since}, next in {next})"
+        "每次只试一个调用，直到服务方重新接受（已 {since}，{next} 后再试）";
+    scout_out(since: Span)
+        "one call at a time until the service takes calls again (since {since})"
+        "每次只试一个调用，直到服务方重新接受（已 {since}）";
+    service_window(rest: Span)
+        "the service says its window is used up for another {rest}" "服务方称其额度已用完，还要 {rest} 恢复";
+    service_window_used() "the service says its window is used up" "服务方称其额度已用完";
+    autopilot_starts(calls: Count) "starting with {calls} in flight" "刚开始，在途 {calls} 个";
     retries() "repeated attempts" "重复尝试";
     returned() "sent too late" "来不及发出";
     late() "node overloaded" "节点过载";

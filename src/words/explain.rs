@@ -33,6 +33,13 @@ messages! { "explain";
     at_full_speed()
         "no rate limit, and nothing to wait for: handler and node are at full speed"
         "没有速率限制，也无需等待：处理器和节点已达全速";
+    autopilot_rate() "the autopilot finds the rate" "速率由自动调速找出";
+    found(rate: Rate, calls: Count)
+        "found by the autopilot: {rate}, {calls#call} in flight" "自动调速找到：{rate}，在途 {calls} 个";
+    found_in_flight(calls: Count)
+        "found by the autopilot: {calls#call} in flight, no bound on the rate" "自动调速找到：在途 {calls} 个，速率没有上限";
+    refused(share: Share) "{share} of the calls were refused" "{share} 的调用被拒绝";
+    at_ceiling(rate: Text) "at the ceiling of {rate}" "已到上限 {rate}";
     waited(share: Share, title: Message, detail: Message)
         "{share} of the run was spent waiting: {title} ({detail})" "运行时间的 {share} 在等待：{title}（{detail}）";
     slots_carry(slots: Count, latency: Span, most: Rate)

@@ -28,6 +28,9 @@ pub struct Explanation {
     pub next: Option<TaskNext>,
     /// Time span covered, in seconds. Shorter than requested if the task or its rate is more recent.
     pub span_seconds: f64,
+    /// Configured rate, such as `500/s`, `auto` or `unlimited`.
+    #[serde(default)]
+    pub rate: String,
     /// Rate allowed, in items per second; null while no rate limits the task.
     pub target_rate: Option<f64>,
     /// Attempts sent per second within the span.

@@ -28,6 +28,50 @@ pub struct TaskLive {
     pub latency_p95_seconds: Option<f64>,
     /// Reason why nothing is dispatched, if so.
     pub stall: Option<String>,
+    /// Limits that the autopilot has found; null without one.
+    #[serde(default)]
+    pub autopilot: Option<TaskAutopilot>,
+}
+
+/// Limits that the autopilot has found, and the measurements behind them. Of several runs, limits add up, and of the
+/// rest the worse counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TaskAutopilot {
+    /// Calls in flight that are allowed.
+    pub in_flight: u32,
+    /// Calls in flight above which the service refuses, if it refused some for that.
+    pub refused_above: Option<u32>,
+    /// Calls per second that are allowed; null if the service refused none.
+    pub rate: Option<f64>,
+    /// Share of the last few hundred calls that were refused, from 0 to 1.
+    pub refused_share: f64,
+    /// Smoothed duration of a call, in seconds.
+    pub latency_seconds: Option<f64>,
+    /// Smoothed duration of a call at its best, in seconds.
+    pub best_latency_seconds: Option<f64>,
+    /// Growth of the call duration with calls in flight: 1 % more of them makes calls this many percent slower. 0 is
+    /// room, 1 is a queue, 2 is harm.
+    pub slope: Option<f64>,
+    /// Factor by which calls are slower than at their best; 1 if they aren't.
+    pub slower: f64,
+    /// Set while one call at a time is sent until the service takes calls again.
+    pub scouting: Option<TaskScouting>,
+    /// Reason for which calls are held back: `starting`, `slower`, `refused_above_rate`, `refused_in_flight`,
+    /// `scouting` or `window_used`; null if none is.
+    pub why: Option<String>,
+    /// Seconds until that ends, if it ends by itself.
+    pub held_for_seconds: Option<f64>,
+}
+
+/// One call at a time until the service takes calls again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TaskScouting {
+    /// Seconds since the refusal that began it.
+    pub since_seconds: f64,
+    /// Seconds until the next call; 0 if it is due or in flight.
+    pub next_seconds: f64,
+    /// True if the service named that time and is believed.
+    pub named: bool,
 }
 
 /// Items in flight when a stop didn't wait for them.

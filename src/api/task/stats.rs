@@ -40,6 +40,13 @@ pub struct TaskSeries {
     /// Attempts per second allowed at the end of the point; null if no rate limits them or nothing was running any
     /// more.
     pub target: Vec<Option<f64>>,
+    /// Attempts per second above which the service refuses, as the autopilot found it; null if it refused none, and
+    /// without autopilot.
+    #[serde(default)]
+    pub found_rate: Vec<Option<f64>>,
+    /// Share of the last few hundred calls that the service refused, from 0 to 1; null without autopilot.
+    #[serde(default)]
+    pub refused_share: Vec<Option<f64>>,
     /// Median call duration, in seconds; null if no call ended. All percentiles are accurate to within 5 % and never
     /// exceed the longest call.
     pub p50: Vec<Option<f64>>,

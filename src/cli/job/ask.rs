@@ -105,6 +105,7 @@ impl Live {
             live: Some(JobLive {
                 latency_p95_seconds: live.and_then(|live| live.latency_p95_seconds),
                 stall: live.and_then(|live| live.stall.clone()),
+                autopilot: live.and_then(|live| live.autopilot.clone()),
                 handler: handler.map(|handler| handler + &who),
             }),
             ..Job::default()

@@ -37,6 +37,7 @@ pub(crate) struct Job {
 pub(crate) struct JobLive {
     pub(crate) latency_p95_seconds: Option<f64>,
     pub(crate) stall: Option<String>,
+    pub(crate) autopilot: Option<api::TaskAutopilot>,
     pub(crate) handler: Option<String>,
 }
 

@@ -8,6 +8,7 @@ use crate::fault::Fault;
 use crate::job::json::Job;
 use crate::link::{Form, Look, View};
 use crate::output::body::shown;
+use crate::output::found;
 use crate::output::judgement::with_recovered;
 use crate::output::screen;
 use crate::output::table::times::Times;
@@ -215,6 +216,7 @@ fn card(job: &Job, times: &Times) -> Card {
         )
         .maybe("failures", redone(job))
         .maybe("rate", rate_and_period(job))
+        .maybe("autopilot", live.autopilot.as_ref().map(found::whole))
         .maybe("limited by", live.stall.map(|stall| stall.replace('_', " ")))
         .maybe("ETA", eta(job))
         .line("settings", settings.join(", "))

@@ -5,6 +5,7 @@ pub(crate) mod browser;
 pub(crate) mod difference;
 pub(crate) mod failure;
 pub(crate) mod fold;
+pub(crate) mod found;
 pub(crate) mod judgement;
 pub(crate) mod members;
 pub(crate) mod safe;

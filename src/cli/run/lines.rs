@@ -141,6 +141,7 @@ mod tests {
             rate: RateLimit::Unlimited,
             speed: None,
             latency_p95: None,
+            autopilot: None,
             stall: None,
             next_retry: None,
             trouble: code.map(|code| format!("a long story of {code}")),

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use console::measure_text_width;
 
+use crate::output::found;
 use crate::output::table::{Tone, human};
 use windrow_core::execution::Progress;
-use windrow_core::explain::rate_text;
+use windrow_core::explain::{held_by_autopilot, rate_text};
 use windrow_core::handler::text::{self, Subject};
 use windrow_core::ids::{ItemCount, WallMs};
 use windrow_core::items::counters::Counters;
+use windrow_core::pilot;
 use windrow_core::settings::RateLimit;
 use windrow_core::stats::completion::{self, Completion};
 use windrow_core::stats::speed::Speed;
@@ -17,6 +19,7 @@ use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_server::service::tasks::show::TaskPicture;
+use windrow_words::list;
 
 /// Snapshot of a run at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +42,8 @@ pub(crate) struct Picture {
     pub speed: Option<Speed>,
     /// 95th percentile of call durations.
     pub latency_p95: Option<Duration>,
+    /// Limits that the autopilot has found, if it steers the run.
+    pub autopilot: Option<pilot::Picture>,
     /// Reason why nothing is dispatched, if so.
     pub stall: Option<StallReason>,
     /// Time until the next retry of an item that waits for one.
@@ -72,6 +77,7 @@ impl Picture {
             rate: task.tuning.rate,
             speed: of_run.and_then(|live| live.speed).filter(|_| runs),
             latency_p95: of_run.and_then(|live| live.latency_p95),
+            autopilot: of_run.and_then(|live| live.autopilot),
             stall: live.iter().find_map(|progress| progress.stall),
             next_retry: live.iter().filter_map(|progress| progress.next_retry).min(),
             trouble: full.or_else(|| seen.handler.text().map(|text| text.to_string())),
@@ -124,6 +130,10 @@ impl Picture {
             RateLimit::Unlimited => actual,
             RateLimit::Limited(rate) => format!("{actual} of {rate}"),
         };
+        if let Some(found) = self.autopilot.filter(|_| self.rate.is_auto()) {
+            let found = found::brief(found.in_flight, found.refused_share, found.scouting.is_some());
+            text += &format!(", {found}");
+        }
         if let Some(eta) = self.eta() {
             text += &format!(
                 "  ETA {}",
@@ -163,6 +173,12 @@ impl Picture {
             return format!("{handler}{}", self.who);
         }
         match (self.status, self.waits_for()) {
+            (Status::Running, Some(StallReason::Autopilot)) => {
+                let held = self.autopilot.as_ref().map(held_by_autopilot);
+                let title = windrow_words::cause::autopilot();
+                held.map_or(title.clone(), |held| list::titled(title, held))
+                    .to_string()
+            }
             (Status::Running, Some(stall)) => {
                 let is_told = |span: &Duration| stall == StallReason::RetryWait && span.as_secs() > 0;
                 let next = self.next_retry.filter(is_told);
@@ -306,6 +322,7 @@ mod tests {
             rate: RateLimit::Unlimited,
             speed: speed(10.0),
             latency_p95: Some(Duration::from_micros(1500)),
+            autopilot: None,
             stall: None,
             next_retry: None,
             trouble: None,
@@ -389,6 +406,29 @@ mod tests {
         };
         assert!(at(9.9).ends_with("pending 100"), "{}", at(9.9));
         assert!(at(5.0).ends_with("waiting: handler concurrency"), "{}", at(5.0));
+    }
+
+    #[test]
+    fn an_automatic_rate_says_what_was_found_and_what_holds() {
+        let found = pilot::Picture {
+            in_flight: 8,
+            rate: Some(9.8),
+            refused_share: 0.012,
+            why: Some(pilot::Why::RefusedAboveRate),
+            ..pilot::Picture::default()
+        };
+        let line = Picture {
+            rate: RateLimit::Auto(None),
+            autopilot: Some(found),
+            stall: Some(StallReason::Autopilot),
+            ..picture(Counters::default())
+        }
+        .line();
+        assert!(
+            line.contains("10.0/s (auto), 8 in flight, 1 % refused  ETA 10s"),
+            "{line}"
+        );
+        assert!(line.ends_with("held by autopilot: refused above 9.8/s"), "{line}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use windrow_words::{Message, cause as say};
 use super::past::{Stood, Unheard};
 use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId};
+use crate::pilot::Picture;
 use crate::settings::RateLimit;
 use crate::stats::permits::{MICRO, Permits};
 use crate::stats::stall::StallReason;
@@ -170,7 +171,7 @@ pub struct Standing {
 }
 
 /// State of the runs of a task, taken together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// Items with the handler.
     pub in_flight: u64,
@@ -191,6 +192,9 @@ pub struct Live {
     pub age: Duration,
     /// Time spent stalled since they began, in the order of [`StallReason::ALL`].
     pub stalled: [Duration; StallReason::ALL.len()],
+    /// Limits that the autopilot has found; `None` without one, and from an earlier version.
+    #[serde(default)]
+    pub autopilot: Option<Picture>,
 }
 
 /// Item at the watermark.

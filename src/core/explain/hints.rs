@@ -2,6 +2,7 @@
 
 use windrow_words::{Message, cause as say};
 
+use super::autopilot;
 use super::causes::CauseKind;
 use super::facts::{Facts, Head, SharedLimit};
 use crate::stats::stall::StallReason;
@@ -57,7 +58,10 @@ pub(super) fn stall(reason: StallReason, facts: &Facts) -> Message {
         StallReason::Items => say::appended_sent(),
         StallReason::HandlerDown => facts.handler.text().unwrap_or_else(say::no_answer),
         StallReason::SingleFile => say::crashed_often(),
-        StallReason::Autopilot => say::autopilot_holds(),
+        StallReason::Autopilot => live
+            .autopilot
+            .as_ref()
+            .map_or_else(say::autopilot_holds, autopilot::held),
         StallReason::Limit => facts.limit.as_ref().map_or_else(say::limit_used, shared),
     }
 }

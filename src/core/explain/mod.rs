@@ -5,6 +5,7 @@
 //! (items per second, slots by Little's law, predictions) are estimates.
 
 mod advice;
+mod autopilot;
 mod causes;
 mod facts;
 mod hints;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use windrow_words::Message;
 
+pub use autopilot::held as held_by_autopilot;
 pub use causes::{Cause, CauseKind};
 pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Silent, Spell, Standing, Takeover};
 pub use past::{Past, Ran, RecordedRun, Stay, Stood, Unheard};

@@ -4,6 +4,7 @@ use super::*;
 use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId, WallMs};
 use crate::items::verdict::{FailureClass, HandlerState, LastError, Outage};
+use crate::pilot::{Picture, Scouting, Why};
 use crate::settings::{Auto, RateLimit};
 use crate::stats::permits::{MICRO, Permits};
 use crate::task::Tuning;
@@ -687,6 +688,113 @@ fn a_task_without_a_rate_has_no_target_but_something_that_bounds_it() {
         why(&explanation)
     );
     assert_eq!(change(&explanation), r#"{"concurrency":200}"#);
+}
+
+/// Limits found at a service that refuses some calls.
+fn found(why: Option<Why>) -> Picture {
+    Picture {
+        in_flight: 8,
+        rate: Some(38.2),
+        refused_share: 0.01,
+        slope: Some(0.9),
+        why,
+        ..Picture::default()
+    }
+}
+
+/// A minute that the autopilot held back for most of the time.
+fn held_back(change: &str, autopilot: Picture) -> Facts {
+    let mut facts = lost(2_292, StallReason::Autopilot, change);
+    let mut live = Live {
+        age: Duration::from_secs(100),
+        autopilot: Some(autopilot),
+        ..Live::default()
+    };
+    live.stalled[StallReason::Autopilot as usize] = Duration::from_secs(95);
+    facts.live = Some(live);
+    facts
+}
+
+#[test]
+fn a_rate_above_what_the_service_takes_is_held_by_the_autopilot() {
+    let explanation = explained(&held_back("{}", found(Some(Why::RefusedAboveRate))));
+    assert_eq!(explanation.causes[0].kind.slug(), "autopilot");
+    assert_eq!(why(&explanation), "held by autopilot: refused above 38.2/s");
+    assert_eq!(advised(&explanation), "advice.ask_service");
+    assert!(
+        explanation.advice[0].change.is_none(),
+        "only the service can help"
+    );
+    let starting = explained(&held_back("{}", found(Some(Why::Starting))));
+    assert_eq!(why(&starting), "held by autopilot: starting with 8 in flight");
+    assert_eq!(advised(&starting), "advice.wait_for_autopilot");
+}
+
+#[test]
+fn an_automatic_rate_is_explained_by_what_was_found() {
+    let explanation = explained(&held_back(r#"{"rate":"auto"}"#, found(Some(Why::Slower))));
+    assert_eq!((explanation.target, explanation.causes.len()), (None, 0));
+    assert_eq!(
+        why(&explanation),
+        "found by the autopilot: 38.2/s, 8 calls in flight; 1 % of the calls were refused; \
+         95 % of the run was spent waiting: held by autopilot (calls get slower beyond 8 in flight \
+         (10 % more in flight made calls 9 % slower))"
+    );
+    assert_eq!(advised(&explanation), "advice.ask_service");
+    let at_ceiling = held_back(r#"{"rate":"auto up to 38/s"}"#, found(None));
+    assert!(why(&explained(&at_ceiling)).contains("at the ceiling of 38/s"));
+    let unknown = Facts {
+        live: Some(Live::default()),
+        ..at_ceiling
+    };
+    assert_eq!(why(&explained(&unknown)), "the autopilot finds the rate");
+}
+
+#[test]
+fn each_reason_of_the_autopilot_has_its_text() {
+    let text = |picture: Picture| held_by_autopilot(&picture).to_string();
+    let found = |why| found(Some(why));
+    let seconds = Duration::from_secs;
+    assert_eq!(
+        text(Picture {
+            slope: None,
+            ..found(Why::Slower)
+        }),
+        "calls get slower beyond 8 in flight"
+    );
+    assert_eq!(
+        text(Picture {
+            refused_above: Some(20),
+            ..found(Why::RefusedInFlight)
+        }),
+        "refused above 20 in flight"
+    );
+    let scouting = |next| Scouting {
+        since: seconds(12),
+        next: seconds(next),
+        is_told: false,
+    };
+    assert_eq!(
+        text(Picture {
+            scouting: Some(scouting(3)),
+            ..found(Why::Scouting)
+        }),
+        "one call at a time until the service takes calls again (since 12s, next in 3s)"
+    );
+    assert_eq!(
+        text(Picture {
+            scouting: Some(scouting(0)),
+            ..found(Why::Scouting)
+        }),
+        "one call at a time until the service takes calls again (since 12s)"
+    );
+    assert_eq!(
+        text(Picture {
+            held_for: Some(seconds(40)),
+            ..found(Why::WindowUsed)
+        }),
+        "the service says its window is used up for another 40s"
+    );
 }
 
 #[test]

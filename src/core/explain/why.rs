@@ -5,6 +5,7 @@ use std::time::Duration;
 use windrow_words::{Message, explain as say, list};
 
 use super::Explanation;
+use super::autopilot;
 use super::causes::{Cause, CauseKind};
 use super::facts::Facts;
 use super::hints::{self, held_by};
@@ -84,12 +85,21 @@ fn standing(facts: &Facts) -> Message {
 }
 
 fn unpaced(facts: &Facts, explanation: &Explanation) -> Vec<Message> {
+    let is_auto = facts.tuning.rate.is_auto();
+    let mut why = if is_auto {
+        autopilot::found(facts)
+    } else {
+        vec![say::no_rate()]
+    };
     let Some((reason, share)) = explanation.waits.first() else {
-        return vec![say::at_full_speed()];
+        return if is_auto { why } else { vec![say::at_full_speed()] };
     };
     let title = CauseKind::Stall(*reason).title();
-    let waited = say::waited(f64::from(*share) / 1e6, title, hints::stall(*reason, facts));
-    let mut why = vec![say::no_rate(), waited];
+    why.push(say::waited(
+        f64::from(*share) / 1e6,
+        title,
+        hints::stall(*reason, facts),
+    ));
     if let (StallReason::Concurrency, Some(p50)) = (reason, facts.latency.p50) {
         let slots = facts.live.as_ref().map_or(0, |live| live.concurrency);
         let most = slots as f64 / p50.as_secs_f64().max(f64::MIN_POSITIVE);

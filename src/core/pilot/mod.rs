@@ -42,8 +42,8 @@ use refusals::Refusals;
 use window::Window;
 
 crate::slugs! {
-    /// Reason for which the autopilot holds a call back.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    /// Reason for which the autopilot holds a call back, in the order of their weight.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Why {
         /// The limit in flight is still being raised for the first time.

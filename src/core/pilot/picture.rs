@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Moment, Pilot, Why, seconds};
 
 /// Limits in force, and the measurements behind them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
     /// Calls in flight that are allowed.
     pub in_flight: u32,
@@ -28,6 +28,9 @@ pub struct Picture {
     pub scouting: Option<Scouting>,
     /// Reason for which the last call was held back; `None` if none was since the last departure.
     pub why: Option<Why>,
+    /// Time until that hold ends, if it does so without an answer.
+    #[serde(default)]
+    pub held_for: Option<Duration>,
 }
 
 /// One call at a time until the service takes calls again.
@@ -39,6 +42,51 @@ pub struct Scouting {
     pub next: Duration,
     /// True if the service named that time and is believed.
     pub is_told: bool,
+}
+
+impl Picture {
+    /// Merges the state of another run of the same task: limits add up, and of the rest the worse counts.
+    #[must_use]
+    pub fn join(self, other: Picture) -> Picture {
+        let slower = if self.slower < other.slower { other } else { self };
+        Picture {
+            in_flight: self.in_flight.saturating_add(other.in_flight),
+            refused_above: sum(self.refused_above, other.refused_above, u32::saturating_add),
+            rate: sum(self.rate, other.rate, |one, other| one + other),
+            refused_share: self.refused_share.max(other.refused_share),
+            latency: slower.latency,
+            slope: sum(self.slope, other.slope, f64::max),
+            slower: slower.slower,
+            scouting: sum(self.scouting, other.scouting, |one, other| {
+                if one.next < other.next { other } else { one }
+            }),
+            why: self.why.max(other.why),
+            held_for: self.held_for.max(other.held_for),
+        }
+    }
+
+    /// Returns the reason that holds calls back, now or else most of the time.
+    pub fn bound(&self) -> Option<Why> {
+        let usual = || match self {
+            Picture {
+                scouting: Some(_), ..
+            } => Some(Why::Scouting),
+            Picture {
+                refused_above: Some(above),
+                ..
+            } if *above <= self.in_flight => Some(Why::RefusedInFlight),
+            Picture { rate: Some(_), .. } => Some(Why::RefusedAboveRate),
+            Picture {
+                slope: Some(slope), ..
+            } if *slope > 0.0 => Some(Why::Slower),
+            _ => None,
+        };
+        self.why.or_else(usual)
+    }
+}
+
+fn sum<T>(one: Option<T>, other: Option<T>, with: impl Fn(T, T) -> T) -> Option<T> {
+    one.into_iter().chain(other).reduce(with)
 }
 
 impl Pilot {
@@ -63,6 +111,86 @@ impl Pilot {
                 is_told: scout.is_told,
             }),
             why: self.hold.why,
+            held_for: (self.hold.why.is_some() && self.hold.until > now)
+                .then(|| Duration::from_secs_f64(self.hold.until - now)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_runs_add_up_and_the_worse_counts_of_the_rest() {
+        let one = Picture {
+            in_flight: 8,
+            rate: Some(5.0),
+            refused_share: 0.01,
+            latency: Some((0.2, 0.1)),
+            slope: Some(0.5),
+            slower: 2.0,
+            why: Some(Why::Slower),
+            ..Picture::default()
+        };
+        let other = Picture {
+            in_flight: 4,
+            rate: Some(2.0),
+            refused_share: 0.02,
+            latency: Some((0.1, 0.1)),
+            slope: None,
+            slower: 1.0,
+            why: Some(Why::RefusedAboveRate),
+            held_for: Some(Duration::from_secs(1)),
+            ..one
+        };
+        let both = one.join(other);
+        assert_eq!(
+            (both.in_flight, both.rate, both.refused_share),
+            (12, Some(7.0), 0.02)
+        );
+        assert_eq!(
+            (both.latency, both.slope, both.slower),
+            (one.latency, Some(0.5), 2.0)
+        );
+        assert_eq!(
+            (both.why, both.held_for),
+            (Some(Why::RefusedAboveRate), Some(Duration::from_secs(1)))
+        );
+        assert_eq!(other.join(one), both);
+    }
+
+    #[test]
+    fn a_limit_that_was_found_is_the_bound_while_nothing_is_held() {
+        let calm = Picture {
+            in_flight: 20,
+            refused_above: Some(20),
+            rate: Some(5.0),
+            slope: Some(0.2),
+            ..Picture::default()
+        };
+        let unrefused = Picture {
+            refused_above: None,
+            rate: None,
+            ..calm
+        };
+        assert_eq!(calm.bound(), Some(Why::RefusedInFlight));
+        assert_eq!(
+            Picture {
+                refused_above: None,
+                ..calm
+            }
+            .bound(),
+            Some(Why::RefusedAboveRate)
+        );
+        assert_eq!(unrefused.bound(), Some(Why::Slower));
+        assert_eq!(
+            Picture {
+                slope: None,
+                ..unrefused
+            }
+            .bound(),
+            None
+        );
     }
 }

@@ -6,7 +6,7 @@ import { paused } from './live.js';
 /** Selectable spans: length in seconds, seconds per point, and polling interval in milliseconds. */
 export const SPANS = { '5m': [300, 1, 1000], '15m': [900, 1, 1000], '1h': [3600, 10, 5000], '6h': [21_600, 10, 10_000] };
 
-const LISTS = ['time', 'rate', 'sent', 'target', 'p50', 'p95', 'p99', 'errors', 'in_flight'];
+const LISTS = ['time', 'rate', 'sent', 'target', 'found_rate', 'refused_share', 'p50', 'p95', 'p99', 'errors', 'in_flight'];
 const NONE = Object.fromEntries(LISTS.map((name) => [name, []]));
 
 /** Appends new points and drops those before `from`. */
@@ -23,7 +23,7 @@ export function joined(old, fresh, from) {
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const most = (values) => Math.max(...values);
 const last = (values) => values.at(-1);
-const PUT = { time: last, rate: mean, sent: mean, errors: mean, target: last, in_flight: last, p50: mean, p95: most, p99: most };
+const PUT = { time: last, rate: mean, sent: mean, errors: mean, target: last, found_rate: last, refused_share: most, in_flight: last, p50: mean, p95: most, p99: most };
 
 /** Merges neighbours until at most `points` are left: rates by mean, call times by maximum. */
 export function thinned(series, points) {

@@ -46,8 +46,8 @@ function measure(list) {
   for (const numbers of list) {
     const old = next.get(numbers.id);
     if (!old) continue;
-    const { window, concurrency, high_water, latency_p95_seconds, stall, ...rest } = numbers;
-    const live = { ...old.live, window, concurrency, high_water, latency_p95_seconds, stall };
+    const { window, concurrency, high_water, latency_p95_seconds, stall, autopilot, ...rest } = numbers;
+    const live = { ...old.live, window, concurrency, high_water, latency_p95_seconds, stall, autopilot };
     const task = { ...old, ...rest, live };
     next.set(numbers.id, task);
     remember(task);

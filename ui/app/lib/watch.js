@@ -5,7 +5,7 @@ import { listen } from './live.js';
 import { useResource } from './resource.js';
 
 /** Numbers that belong to `task.live`. */
-const LIVE = ['window', 'concurrency', 'high_water', 'latency_p95_seconds', 'stall'];
+const LIVE = ['window', 'concurrency', 'high_water', 'latency_p95_seconds', 'stall', 'autopilot'];
 
 function merged(task, numbers) {
   const live = { ...task.live };

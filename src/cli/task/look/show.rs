@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{joined, labels, shown};
+use crate::output::found;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Tone, human};
 use crate::shell::Shell;
@@ -86,6 +87,7 @@ pub(crate) fn card(task: &Task, times: &Times) -> Card {
         .maybe("canary", canary(task))
         .maybe("skipped", skips(task))
         .maybe("pace", words::rate(task, times).map(|rate| pace(task, &rate)))
+        .maybe("autopilot", autopilot(task))
         .maybe("nodes", nodes(task))
         .line("window", window(task))
         .line("settings", settings(task))
@@ -224,6 +226,11 @@ fn pace(task: &Task, rate: &str) -> String {
             .map(|stall| format!("limited by {}", stall.replace('_', " "))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
+}
+
+fn autopilot(task: &Task) -> Option<String> {
+    let live = task.live.as_ref()?;
+    live.autopilot.as_ref().map(found::whole)
 }
 
 /// Formats the nodes that run the task, and those that can't be reached.

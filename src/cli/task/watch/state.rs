@@ -258,6 +258,7 @@ impl State {
             concurrency: told.concurrency,
             latency_p95_seconds: told.latency_p95_seconds,
             stall: told.stall,
+            autopilot: told.autopilot,
             ..api::TaskLive::default()
         });
         self.is_stale = told.stale.is_some();

@@ -9,6 +9,7 @@ use crate::explain::LATE;
 use crate::explain::causes::CauseKind;
 use crate::explain::facts::Facts;
 use crate::explain::text::round_up;
+use crate::pilot::Why;
 use crate::settings::{Rate, RateLimit};
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::{DORMANT, KEY_MISSING, Status, StopReason};
@@ -73,6 +74,17 @@ pub(super) fn retries(case: &Case<'_>) -> Advice {
 pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
     if reason == StallReason::RetryWait && case.facts.handler.state.judged_in.is_some() {
         return case.cant(say::decide_sooner(), say::only_failing_left());
+    }
+    let is_starting = || {
+        case.facts
+            .live
+            .as_ref()?
+            .autopilot?
+            .bound()
+            .map(|why| why == Why::Starting)
+    };
+    if reason == StallReason::Autopilot && is_starting() == Some(true) {
+        return case.cant(say::wait_for_autopilot(), say::autopilot_raises());
     }
     let limit = case.facts.limit.as_ref().and_then(|limit| limit.name.as_ref());
     let (text, hindrance) = match (reason, limit) {

@@ -42,6 +42,10 @@ pub struct Gauges {
     pub target_micros: Option<u64>,
     /// Reason why nothing was dispatched, if so.
     pub stall: Option<StallReason>,
+    /// Rate above which the service refuses calls, as the autopilot found it. Unit: millionths of a call per second.
+    pub found_micros: Option<u64>,
+    /// Share of the last calls that the service refused, where the autopilot counts them. Unit: millionths.
+    pub refused_ppm: Option<u64>,
 }
 
 impl Gauges {
@@ -52,9 +56,10 @@ impl Gauges {
         self.window += other.window;
         self.window_used += other.window_used;
         self.watermark = self.watermark.min(other.watermark);
-        if let Some(more) = other.target_micros {
-            self.target_micros = Some(self.target_micros.unwrap_or(0).saturating_add(more));
-        }
+        let sum = |one: Option<u64>, other| one.into_iter().chain(other).reduce(u64::saturating_add);
+        self.target_micros = sum(self.target_micros, other.target_micros);
+        self.found_micros = sum(self.found_micros, other.found_micros);
+        self.refused_ppm = self.refused_ppm.max(other.refused_ppm);
         self.stall = self.stall.or(other.stall);
     }
 }
@@ -145,6 +150,10 @@ impl Point {
             .chain(&[0; OCTAVES])
             .for_each(|number| packer.put(*number));
         pack_calls(&self.calls, &mut packer);
+        // Behind all that an earlier version reads.
+        for number in [gauges.found_micros, gauges.refused_ppm] {
+            packer.put(number.map_or(0, |number| number.saturating_add(1)));
+        }
         packer.finish()
     }
 
@@ -167,7 +176,9 @@ impl Point {
         let nanos = u128::from(next()) | u128::from(next()) << 64;
         permits.lost.iter_mut().for_each(|lost| *lost = next());
         let octaves: [u64; OCTAVES] = std::array::from_fn(|_| next());
-        point.calls = unpack_calls(octaves, nanos, next);
+        point.calls = unpack_calls(octaves, nanos, &mut next);
+        let gauges = &mut point.gauges;
+        (gauges.found_micros, gauges.refused_ppm) = (next().checked_sub(1), next().checked_sub(1));
         point
     }
 }
@@ -320,7 +331,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_packed_comes_back(numbers in proptest::collection::vec(any::<u64>(), 94), sparse in any::<bool>()) {
+        fn whatever_is_packed_comes_back(numbers in proptest::collection::vec(any::<u64>(), 96), sparse in any::<bool>()) {
             let mut numbers = numbers.into_iter().map(|n| if sparse && n % 3 > 0 { 0 } else { n / 4 });
             let mut next = || numbers.next().unwrap_or_default();
             let mut point = Point::default();
@@ -334,6 +345,8 @@ mod tests {
             point.gauges.stall = StallReason::ALL.get((next() % 20) as usize).copied();
             (point.gauges.in_flight, point.gauges.concurrency, point.gauges.watermark) = (next(), next(), next());
             (point.gauges.window, point.gauges.window_used) = (next(), next());
+            point.gauges.found_micros = Some(next()).filter(|n| n % 2 == 0);
+            point.gauges.refused_ppm = Some(next()).filter(|n| n % 2 == 0);
             let counts = (0..60).map(|at| (at * 13, next().max(1)));
             point.calls = Histogram::of(counts.collect(), u128::from(next()) << 40, next());
             prop_assert_eq!(Point::unpack(&point.pack()), point);

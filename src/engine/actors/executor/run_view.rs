@@ -142,6 +142,11 @@ impl RunSample {
                     watermark: progress.watermark.0,
                     target_micros: progress.rate.map(|rate| rate.micros_per_second()),
                     stall: progress.stall,
+                    found_micros: progress
+                        .autopilot
+                        .and_then(|found| found.rate)
+                        .map(|rate| (rate * 1e6) as u64),
+                    refused_ppm: progress.autopilot.map(|found| (found.refused_share * 1e6) as u64),
                 },
             }
         })

@@ -18,6 +18,7 @@ use windrow_core::explain::{HeldBack, Live, Spell, Stay};
 use windrow_core::ids::{ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::HandlerState;
+use windrow_core::pilot::Picture;
 use windrow_core::settings::RateLimit;
 use windrow_core::stats::series::Point;
 use windrow_core::stats::stall::StallReason;
@@ -174,6 +175,9 @@ pub struct LiveShard {
     pub latency_p95: Option<Duration>,
     /// Reason why nothing is sent, if so.
     pub stall: Option<StallReason>,
+    /// Limits that the autopilot has found; `None` without one, and from an earlier version.
+    #[serde(default)]
+    pub autopilot: Option<Picture>,
     /// State of the handler; unknown from an earlier version.
     #[serde(default)]
     pub handler: HandlerState,

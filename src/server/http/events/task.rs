@@ -83,6 +83,9 @@ pub(super) fn numbers(picture: &TaskPicture) -> Value {
         latency_p95_seconds: live
             .and_then(|live| live.latency_p95)
             .map(|p95| p95.as_secs_f64()),
+        autopilot: live
+            .and_then(|live| live.autopilot.as_ref())
+            .map(api::TaskAutopilot::of),
         handler: state(picture),
         stale: None,
     };
@@ -98,6 +101,7 @@ fn stale(mut numbers: Value) -> Value {
         "concurrency",
         "stall",
         "latency_p95_seconds",
+        "autopilot",
         "actual_rate",
         "eta_seconds",
     ];

@@ -8,6 +8,7 @@ use super::ends::Ends;
 use crate::service::stats::RunView;
 use windrow_core::ids::{ItemCount, Moment, RunNo, ShardId, TaskId};
 use windrow_core::items::counters::Counters;
+use windrow_core::pilot::Picture;
 use windrow_core::stats::completion::Completion;
 use windrow_core::stats::histogram::Histogram;
 use windrow_core::stats::stall::StallReason;
@@ -36,6 +37,7 @@ pub(super) struct TaskSample {
     /// Stall times in the order of [`StallReason::ALL`].
     pub(super) stalled: [Duration; StallReason::ALL.len()],
     pub(super) latency_p95: Option<Duration>,
+    pub(super) autopilot: Option<Picture>,
     /// Counters at the start of the current runs.
     pub(super) began: Counters,
     pub(super) head_age: Duration,
@@ -61,6 +63,7 @@ pub(super) fn samples<'a>(runs: impl Iterator<Item = &'a RunView>) -> Vec<TaskSa
             window_used: 0,
             stalled: [Duration::ZERO; StallReason::ALL.len()],
             latency_p95: None,
+            autopilot: None,
             began: Counters::default(),
             head_age: Duration::ZERO,
             budget_left_ppm: None,
@@ -100,6 +103,8 @@ impl TaskSample {
             *sum += time;
         }
         self.latency_p95 = self.latency_p95.max(run.latency_p95);
+        let found = self.autopilot.into_iter().chain(run.autopilot);
+        self.autopilot = found.reduce(Picture::join);
     }
 }
 
@@ -262,6 +267,7 @@ mod tests {
             window_used: 0,
             stalled: [Duration::ZERO; StallReason::ALL.len()],
             latency_p95: None,
+            autopilot: None,
             began: Counters {
                 succeeded,
                 ..Counters::default()

@@ -58,6 +58,18 @@ families! {
     CHECKPOINT_AGE, "windrow_checkpoint_age_seconds", Gauge, "Age of the oldest completion that isn't saved";
     HANDLER_DURATION_P95, "windrow_handler_duration_p95_seconds", Gauge,
         "95th percentile of call durations";
+    AUTOPILOT_CONCURRENCY, "windrow_autopilot_concurrency", Gauge,
+        "Calls in flight that the autopilot allows";
+    AUTOPILOT_RATE, "windrow_autopilot_rate", Gauge,
+        "Calls per second that the autopilot allows, since the service refused some";
+    AUTOPILOT_SLOPE, "windrow_autopilot_slope", Gauge,
+        "Growth of call durations with calls in flight: 0 is room, 1 is a queue, 2 is harm";
+    AUTOPILOT_SLOWER, "windrow_autopilot_slower", Gauge,
+        "Factor by which calls are slower than at their best";
+    AUTOPILOT_REFUSED_SHARE, "windrow_autopilot_refused_share", Gauge,
+        "Share of the last few hundred calls that the service refused";
+    AUTOPILOT_SCOUTING, "windrow_autopilot_scouting", Gauge,
+        "1 while one call at a time is sent until the service takes calls again";
     HANDLER_DOWN, "windrow_handler_down", Gauge,
         "1 if the handler of a task that runs here is down";
     TASK_RUNNING, "windrow_task_running", Gauge, "1 if the task runs here";

@@ -228,7 +228,7 @@ fn write_tasks(page: &mut Page, board: &Board, under_way: &[TaskView]) {
 type Value = fn(&TaskSample) -> Option<f64>;
 
 /// Gauges of running tasks.
-const GAUGES: [(Family, Value); 8] = [
+const GAUGES: [(Family, Value); 14] = [
     (f::TASK_TARGET_RATE, |task| task.target_rate),
     (f::WINDOW_SIZE, |task| Some(task.window as f64)),
     (f::WINDOW_USED, |task| Some(task.window_used as f64)),
@@ -240,6 +240,18 @@ const GAUGES: [(Family, Value); 8] = [
     (f::CHECKPOINT_AGE, |task| Some(task.unsaved_for.as_secs_f64())),
     (f::HANDLER_DURATION_P95, |task| {
         task.latency_p95.map(|p95| p95.as_secs_f64())
+    }),
+    (f::AUTOPILOT_CONCURRENCY, |task| {
+        Some(f64::from(task.autopilot?.in_flight))
+    }),
+    (f::AUTOPILOT_RATE, |task| task.autopilot?.rate),
+    (f::AUTOPILOT_SLOPE, |task| task.autopilot?.slope),
+    (f::AUTOPILOT_SLOWER, |task| Some(task.autopilot?.slower)),
+    (f::AUTOPILOT_REFUSED_SHARE, |task| {
+        Some(task.autopilot?.refused_share)
+    }),
+    (f::AUTOPILOT_SCOUTING, |task| {
+        Some(f64::from(u8::from(task.autopilot?.scouting.is_some())))
     }),
 ];
 

@@ -11,6 +11,7 @@ use windrow_core::handler::failed_calls::FailedCalls;
 use windrow_core::ids::{Moment, TaskId};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::FailureClass;
+use windrow_core::pilot::Picture;
 use windrow_core::stats::histogram::Histogram;
 
 fn board_of(tasks: i64) -> Board {
@@ -29,6 +30,11 @@ fn board_of(tasks: i64) -> Board {
         window_used: 2,
         stalled: [Duration::from_millis(1500); StallReason::ALL.len()],
         latency_p95: Some(Duration::from_millis(20)),
+        autopilot: Some(Picture {
+            rate: Some(38.2),
+            slope: Some(0.9),
+            ..Picture::default()
+        }),
         began: Counters::default(),
         head_age: Duration::from_secs(2),
         budget_left_ppm: Some(500_000),

@@ -8,6 +8,7 @@ use windrow_core::explain::{Facts, Head, Latency, Live, Ran, SharedLimit, Silent
 use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::limit::key::LimitKey;
+use windrow_core::pilot::Picture;
 use windrow_core::stats::series::Point;
 use windrow_core::stats::tally::FailedAttempts;
 use windrow_core::task::lifecycle::ShardState;
@@ -154,6 +155,11 @@ pub(super) fn both(one: Live, other: Live) -> Live {
         parked: one.parked + other.parked,
         age: one.age + other.age,
         stalled,
+        autopilot: one
+            .autopilot
+            .into_iter()
+            .chain(other.autopilot)
+            .reduce(Picture::join),
     }
 }
 
@@ -181,6 +187,7 @@ pub(super) fn live(run: &RunView) -> Live {
         parked: progress.counters.parked,
         age: run.age,
         stalled: progress.stalled,
+        autopilot: progress.autopilot,
     }
 }
 

@@ -170,6 +170,7 @@ fn live_shard((shard, progress): (ShardId, Progress)) -> LiveShard {
         concurrency: progress.concurrency,
         latency_p95: progress.latency_p95,
         stall: progress.stall,
+        autopilot: progress.autopilot,
         handler: progress.handler,
     }
 }

@@ -19,16 +19,46 @@ function Figure({ title, children, end }) {
   return html`<div><h3 class="row"><span class="grow">${title}</span>${end}</h3>${children}</div>`;
 }
 
-/** Attempts sent per second against the target rate. There is no target while nothing runs; the legend then shows the task's rate. */
+/** Limits that the autopilot has found, in a line. */
+function Autopilot({ found }) {
+  if (!found) return null;
+  const { scouting } = found;
+  const parts = [
+    t('{n} in flight', { n: count(found.in_flight) }),
+    found.rate != null && t('up to {rate}/s', { rate: rate(found.rate) }),
+    found.refused_above != null && t('refused above {n} in flight', { n: count(found.refused_above) }),
+    t('{share} refused', { share: share(found.refused_share) }),
+    found.latency_seconds != null && t('calls {now}, {best} at best', { now: length(found.latency_seconds), best: length(found.best_latency_seconds) }),
+    scouting && t('one call at a time for {span}, next in {next}', { span: length(scouting.since_seconds), next: length(scouting.next_seconds) }),
+  ];
+  return html`<p class="legend"><span><b>${t('Autopilot')}</b></span>${parts.filter(Boolean).map((part) => html`<span key=${part}>${part}</span>`)}</p>`;
+}
+
+/** Rate found and refused attempts per second, where an autopilot steers the task. */
+function useFound(series) {
+  const lists = useData(series, ['sent', 'found_rate', 'refused_share']);
+  const isSteered = series.refused_share.some((value) => value != null);
+  const refused = useMemo(() => lists[1].map((sent, at) => (lists[3][at] == null ? null : sent * lists[3][at])), [lists]);
+  if (!isSteered) return { data: [], lines: [] };
+  return {
+    data: [lists[2], refused],
+    lines: [{ name: t('rate found'), color: 'warn', dashed: true, write: each }, { name: t('refused'), color: 'bad', write: each }],
+  };
+}
+
+/** Attempts sent per second against the target rate, and what the autopilot found. There is no target while nothing runs; the legend then shows the task's rate. */
 export function ThroughputPlot({ task, series, span, marks }) {
   const data = useData(series, ['sent', 'target']);
+  const found = useFound(series);
   const isUnlimited = target(task) == null;
   const lines = [
     { name: t('sent'), color: 'run', fill: true, write: each },
     { name: t('target'), color: 'soft', dashed: true, write: (value) => (value == null && isUnlimited ? t('unlimited') : each(value)), idle: isUnlimited ? t('unlimited') : each(target(task)) },
+    ...found.lines,
   ];
   return html`<${Figure} title=${t('Throughput against target')}>
-    <${Plot} label=${t('Throughput against target')} lines=${lines} data=${data} span=${span} marks=${marks} sync=${task.id} write=${rate} least=${target(task) ?? 1} /><//>`;
+    <${Plot} label=${t('Throughput against target')} lines=${lines} data=${[...data, ...found.data]} span=${span} marks=${marks} sync=${task.id} write=${rate} least=${target(task) ?? 1} />
+    <${Autopilot} found=${task.live?.autopilot} /><//>`;
 }
 
 function Spread({ latency }) {

@@ -6,6 +6,7 @@ use console::measure_text_width;
 
 use super::super::state::State;
 use super::flow::{Piece, Sheet, flow, piece};
+use crate::output::found;
 use crate::output::table::times::{TimeStyle, Times};
 use crate::output::table::{Tone, human};
 use crate::task::words;
@@ -107,9 +108,17 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     let stall = live
         .and_then(|live| live.stall.as_deref())
         .filter(|_| !words::waits_for_items(task))
-        .map(|stall| format!("waiting: {}", cause(stall).trim_start_matches("waiting for ")));
+        .map(|stall| match stall == StallReason::Autopilot.as_str() {
+            true => cause(stall),
+            false => format!("waiting: {}", cause(stall).trim_start_matches("waiting for ")),
+        });
+    let found = live
+        .and_then(|live| live.autopilot.as_ref())
+        .filter(|_| task.settings.tuning.rate.is_auto())
+        .map(found::brief_of);
     let pieces = [
         (now.filter(|_| is_moving), Tone::Strong),
+        (found.filter(|_| is_moving), Tone::Plain),
         (spark, Tone::Wait),
         (took, Tone::Plain),
         (errors.filter(|_| is_moving), errors_tone),

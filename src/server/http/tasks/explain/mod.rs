@@ -124,6 +124,7 @@ pub(crate) fn show_explanation(task: &TaskView, explained: &Explained, recoverie
         since: rfc3339(task.since),
         next: next(task, recoveries),
         span_seconds: (explanation.covered.as_secs_f64() * 1e3).round() / 1e3,
+        rate: task.tuning.rate.to_string(),
         target_rate: explanation.target.map(rate),
         actual_rate: rate(explanation.actual),
         missing_rate: explanation.missing().map(rate),

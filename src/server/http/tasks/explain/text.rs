@@ -140,7 +140,10 @@ fn head(body: &api::Explanation) -> String {
                 rate(missing)
             )
         }
-        _ => format!("no rate limit   actual {actual}   {span}"),
+        _ => match body.rate.as_str() {
+            auto if auto.starts_with("auto") => format!("rate {auto}   actual {actual}   {span}"),
+            _ => format!("no rate limit   actual {actual}   {span}"),
+        },
     }
 }
 
@@ -233,6 +236,23 @@ mod tests {
             places(&shards),
             ["held back: t3.0 on n2 has 75/s instead of 150/s: it needs 150/s"]
         );
+    }
+
+    #[test]
+    fn an_automatic_rate_is_no_missing_one() {
+        let head = |rate: &str| {
+            head(&api::Explanation {
+                rate: rate.to_owned(),
+                actual_rate: 38.2,
+                span_seconds: 60.0,
+                ..api::Explanation::default()
+            })
+        };
+        assert_eq!(
+            head("auto up to 500/s"),
+            "rate auto up to 500/s   actual 38.2/s   (last 60 s)"
+        );
+        assert_eq!(head("unlimited"), "no rate limit   actual 38.2/s   (last 60 s)");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! JSON form of a task and its parts.
 
+pub(crate) mod autopilot;
 pub(crate) mod cut_off;
 pub(crate) mod handler;
 pub(crate) mod history;

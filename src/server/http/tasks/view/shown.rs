@@ -109,6 +109,9 @@ fn live_json(live: Option<&Live>, silent: &[Unreachable]) -> Option<api::TaskLiv
             .and_then(|live| live.latency_p95)
             .map(|p95| p95.as_secs_f64()),
         stall: live.and_then(|live| live.stall).map(str::to_owned),
+        autopilot: live
+            .and_then(|live| live.autopilot.as_ref())
+            .map(api::TaskAutopilot::of),
     })
 }
 

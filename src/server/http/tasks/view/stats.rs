@@ -119,9 +119,9 @@ impl Of<&[Piece]> for api::TaskSeries {
             series.seconds.push(rounded(seconds));
             series.rate.push(per_second(point.settled() as f64));
             series.sent.push(per_second(point.permits.sent() as f64 / 1e6));
-            series
-                .target
-                .push(gauges.target_micros.map(|micros| micros as f64 / 1e6));
+            series.target.push(millionths(gauges.target_micros));
+            series.found_rate.push(millionths(gauges.found_micros));
+            series.refused_share.push(millionths(gauges.refused_ppm));
             series.p50.push(percentile(&point.calls, 50));
             series.p95.push(percentile(&point.calls, 95));
             series.p99.push(percentile(&point.calls, 99));
@@ -143,6 +143,10 @@ impl Of<&[Piece]> for api::TaskSeries {
             .retain(|_, lost| lost.iter().any(|lost| *lost > 0.0));
         series
     }
+}
+
+fn millionths(number: Option<u64>) -> Option<f64> {
+    number.map(|number| number as f64 / 1e6)
 }
 
 /// Returns unused permits by reason, in millionths.

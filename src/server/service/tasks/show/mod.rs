@@ -11,6 +11,7 @@ use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::HandlerState;
+use windrow_core::pilot::Picture;
 use windrow_core::stats::completion::{self, Completion};
 use windrow_core::stats::speed::Speed;
 use windrow_core::task::lifecycle::{ShardState, Status};
@@ -55,6 +56,8 @@ pub struct Live {
     pub latency_p95: Option<Duration>,
     /// Reason why nothing is dispatched, if it isn't.
     pub stall: Option<&'static str>,
+    /// Limits that the autopilot has found, of all runs.
+    pub autopilot: Option<Picture>,
     /// Nodes that run the task and could be reached.
     pub nodes: Vec<String>,
 }
@@ -159,6 +162,7 @@ fn together(lives: Lives, saved_to: Option<ItemIndex>, is_whole: bool, now: Wall
         concurrency: live().map(|live| u64::from(live.concurrency)).sum(),
         latency_p95: live().filter_map(|live| live.latency_p95).max(),
         stall: live().find_map(|live| live.stall).map(|stall| stall.as_str()),
+        autopilot: live().filter_map(|live| live.autopilot).reduce(Picture::join),
         nodes,
     }
 }

@@ -91,6 +91,10 @@ fn live(no: u32, succeeded: u64) -> LiveShard {
         concurrency: 4,
         latency_p95: Some(Duration::from_millis(u64::from(no))),
         stall: None,
+        autopilot: Some(Picture {
+            in_flight: no + 1,
+            ..Picture::default()
+        }),
         handler: HandlerState::default(),
     }
 }
@@ -171,6 +175,7 @@ fn shards_of_several_nodes_and_saved_ones_add_up() {
         (seen.window, seen.concurrency, seen.speed),
         (128, 8, Some(speed(12.0)))
     );
+    assert_eq!(seen.autopilot.map(|found| found.in_flight), Some(3));
     assert_eq!(
         (seen.nodes.as_slice(), seen.latency_p95),
         (
