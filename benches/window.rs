@@ -180,6 +180,7 @@ fn exchanges(want: u32, fail_every: u64) -> u64 {
         first_contact: None,
         supply: None,
         is_service: false,
+        metering: windrow_core::meter::metering::Metering::default(),
     };
     let (mut core, mut fx, mut reports) = (
         Execution::new(start, now(0)),

@@ -41,6 +41,8 @@ messages! { "advice";
         "lower the rate to the {rate} that the handler accepts, so that it rejects no calls"
         "把速率降到处理器能接受的 {rate}，让它不再拒绝调用";
     wait_for_handler() "wait until the handler accepts calls again" "等处理器重新接受调用";
+    raise_usage() "raise the limit in units, if the service and the money allow it" "若服务方与预算允许，请提高单位限额";
+    usage_is_set() "the task may use no more than its limits say" "任务的用量不得超过其限额";
     ask_service()
         "ask the service for more, or run it on more machines" "请服务方放宽限制，或为它增加机器";
     service_takes_no_more()

@@ -24,6 +24,8 @@ messages! { "cause";
     results_unsaved() "results unwritten" "结果未写入";
     items() "waiting for items" "等待条目";
     autopilot() "held by autopilot" "自动调速";
+    usage() "limit in units" "单位限额";
+    usage_holds() "a limit in units allows no more calls now" "单位限额暂不允许更多调用";
     autopilot_holds() "calls wait for what the service takes" "调用在等服务方接受";
     calls_slower(calls: Count) "calls get slower beyond {calls} in flight" "在途超过 {calls} 个，调用就变慢";
     calls_slower_by(calls: Count, slower: Share)

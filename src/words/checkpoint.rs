@@ -21,5 +21,6 @@ messages! { "checkpoint";
     long_number() "a number in the checkpoint has too many bytes" "检查点中的数字字节过多";
     bitmap_end() "the checkpoint's bitmap doesn't end at its span" "检查点的位图没有止于其跨度";
     runs_end() "the checkpoint's runs don't end at its span" "检查点的区段没有止于其跨度";
+    wrong_extension() "its extension can't be read" "其扩展部分无法读取";
     bytes_left(bytes: Count) "the checkpoint has {bytes#byte} too many" "检查点多出 {bytes} 字节";
 }

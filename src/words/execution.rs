@@ -10,6 +10,12 @@ messages! { "execution";
     none_succeeds(last: Message)
         "the handler was reached repeatedly, but no item ever succeeded; last error {last}"
         "多次联系到处理器，但没有条目成功；最近的错误 {last}";
+    limit_reached(limit: Text)
+        "the limit of {limit} is used up; nothing is lost: raise it and start the task to continue"
+        "{limit} 的限额已用完；没有丢失：提高限额并启动任务以继续";
+    cost_unknown(unit: Text)
+        "no answer says what a call costs in {unit}; say where with cost_from, then start the task to continue"
+        "没有应答说明一次调用的 {unit} 费用；请用 cost_from 指明，再启动任务以继续";
     refused_too_long(patience: Span, said: Text)
         "the handler has turned every call away for {patience}; last answer {said}; nothing is lost, start the task to continue"
         "处理器已有 {patience} 拒绝每个调用；最近的回答 {said}；没有丢失，启动任务以继续";

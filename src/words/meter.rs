@@ -55,6 +55,22 @@ messages! { "meter";
     name_form(example: Text) "the name of a meter and `=` come first, as in {example}" "须先写计量名称和 `=`，如 {example}";
     built_in(unit: Text) "{unit} are counted by themselves" "{unit} 自动计数";
 
+    many_limits(most: Count) "a task has at most {most#limit}" "一个任务最多 {most} 个限额";
+    many_units(most: Count) "a task counts at most {most#unit} beside calls and items" "一个任务最多计 {most} 种单位（calls 和 items 除外）";
+    named_here(name: Text) "{name} is a named limit; it belongs to the task's limits" "{name} 是命名限额，应写在任务的 limits 中";
+    no_allowances(limit: Text)
+        "{limit}: allowances of a calendar period aren't supported yet; use a pace up to a minute, or a total"
+        "{limit}：尚不支持按日历周期的额度；请用不超过一分钟的速率，或总额";
+    no_cost(unit: Text)
+        "nothing says what a call costs in {unit}: add a cost, a cost_from or a price of it"
+        "没有说明一次调用的 {unit} 费用：请添加 cost、cost_from 或 price";
+    priced_twice(unit: Text) "{unit} has a price and a cost of its own; keep one of them" "{unit} 既有价格又有自己的费用；请只保留其一";
+    price_of_nothing(unit: Text, of: Text)
+        "the price of {unit} is made of {of}, which nothing counts: add a cost or a cost_from of {of}"
+        "{unit} 的价格由 {of} 构成，但没有对它计数：请添加 {of} 的 cost 或 cost_from";
+    given_twice(unit: Text) "{unit} is given twice" "{unit} 给了两次";
+    limited_twice(limit: Text) "{limit}: another limit of the same kind has this unit" "{limit}：该单位已有同类限额";
+
     value_missing(reference: Text) "the cost can't be computed: {reference} is missing" "无法计算费用：缺少 {reference}";
     value_no_number(reference: Text, value: Text) "the cost can't be computed: {reference} is {value}, not a number" "无法计算费用：{reference} 为 {value}，不是数";
     value_by_zero() "the cost can't be computed: a division by 0" "无法计算费用：除以 0";

@@ -6,13 +6,15 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use windrow_core::execution::{
-    CallEnd, Effects, Ended, Event, Execution, Now, Phase, Reports, Restored, RunEnd, Shared, Start, Wait,
+    CallEnd, Effects, Event, Execution, Now, Phase, Reports, Restored, RunEnd, Shared, Start, Usage, Wait,
 };
 use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
     Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, RetryAdvice, Settled,
 };
+use windrow_core::meter::class::End;
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::lifecycle::StopReason;
 use windrow_core::task::{ShardRange, Tuning};
@@ -111,6 +113,7 @@ impl World {
             first_contact: None,
             supply: None,
             is_service: true,
+            metering: Metering::default(),
         };
         World {
             core: Execution::new(start, at(0)),
@@ -162,16 +165,19 @@ impl World {
     fn give_back(&mut self, index: ItemIndex, attempt: Attempt, ticket: u64) {
         let run = IndexRun::one(index);
         self.reports.returned.push(Dispatch { run, attempt });
-        self.end(ticket, Ended::Unsent);
+        self.end(ticket, End::NeverSent, None);
     }
 
-    fn end(&mut self, ticket: u64, ended: Ended) {
-        if self.fx.ticket.is_some() || ticket > 0 {
+    fn end(&mut self, ticket: u64, end: End, refused: Option<(ItemIndex, Option<Duration>)>) {
+        if ticket > 0 {
             self.reports.ends.push(CallEnd {
                 ticket,
                 at: Moment(self.now),
-                ended,
+                end,
+                item: refused.map(|(item, _)| item),
+                after: refused.and_then(|(_, after)| after),
                 windows: Vec::new(),
+                used: Usage::new(),
             });
         }
     }
@@ -245,14 +251,13 @@ impl World {
                     attempt,
                     outcome: Outcome::Succeeded,
                 });
-                self.end(ticket, Ended::Accepted);
+                self.end(ticket, End::Succeeded, None);
             }
             Answer::Refused(after) => {
                 self.refused.push(departed.0);
                 let failed = failed(index, attempt, departed, FailureClass::Answered, after);
                 self.reports.turned_away.push(failed);
-                let item = Some(index);
-                self.end(ticket, Ended::Refused { item, after });
+                self.end(ticket, End::TooMany, Some((index, after)));
             }
             Answer::Unavailable => {
                 let failed = failed(index, attempt, departed, FailureClass::Unavailable, None);
@@ -266,7 +271,7 @@ impl World {
                     after: None,
                 });
                 self.reports.failed.push(failed);
-                self.end(ticket, Ended::Failed);
+                self.end(ticket, End::Unavailable, None);
             }
         }
     }

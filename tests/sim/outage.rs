@@ -240,6 +240,7 @@ pub(crate) fn play(case: Case) -> Story {
         first_contact: case.first_contact,
         supply: None,
         is_service: false,
+        metering: windrow_core::meter::metering::Metering::default(),
     };
     let mut play = Play {
         core: Execution::new(start, at(0)),

@@ -83,6 +83,7 @@ impl Story {
             first_contact: None,
             supply: None,
             is_service: false,
+            metering: windrow_core::meter::metering::Metering::default(),
         };
         let core = Execution::new(start, at(0));
         Story {

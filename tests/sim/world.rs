@@ -102,6 +102,7 @@ fn start(plan: &Plan, store: &mut Store, tuning: &Tuning, crashed: bool) -> Star
         first_contact: None,
         supply: None,
         is_service: false,
+        metering: windrow_core::meter::metering::Metering::default(),
         stalls: if plan.killer.is_some() {
             stalls
         } else {

@@ -375,6 +375,7 @@ fn begin(restored: Restored, total: u64, now: Now) -> Execution {
         first_contact: None,
         supply: None,
         is_service: false,
+        metering: windrow_core::meter::metering::Metering::default(),
     };
     Execution::new(start, now)
 }

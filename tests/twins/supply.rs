@@ -250,6 +250,7 @@ fn begin(restored: Restored, (end, is_sealed): (u64, bool), moment: Moment) -> E
             is_sealed,
         }),
         is_service: false,
+        metering: windrow_core::meter::metering::Metering::default(),
     };
     Execution::new(start, Now { moment, wall })
 }

@@ -2,16 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::execution::Found;
+use super::Corrupt;
+use crate::execution::{Found, MetersSaved};
 use crate::ids::WallMs;
 use crate::pilot::Knowledge;
 
 /// Members of the extension.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Extension {
     /// Limits that the autopilot found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     autopilot: Option<Saved>,
+    /// Use of meters.
+    #[serde(default, skip_serializing_if = "MetersSaved::is_empty")]
+    pub meters: MetersSaved,
 }
 
 /// Limits with the time at which they were found, in milliseconds since 1970.
@@ -24,27 +28,34 @@ struct Saved {
 
 impl Extension {
     /// Creates an extension.
-    pub fn new(found: Option<Found>) -> Extension {
+    pub fn new(found: Option<Found>, meters: MetersSaved) -> Extension {
         let saved = |found: Found| Saved {
             at: found.at.0,
             knowledge: found.knowledge,
         };
         Extension {
             autopilot: found.map(saved),
+            meters,
         }
     }
 
     /// Returns the bytes of the section; none if there is nothing to say.
     pub fn bytes(&self) -> Vec<u8> {
-        match self.autopilot {
-            Some(_) => serde_json::to_vec(self).unwrap_or_default(),
-            None => Vec::new(),
+        match self.autopilot.is_none() && self.meters.is_empty() {
+            true => Vec::new(),
+            false => serde_json::to_vec(self).unwrap_or_default(),
         }
     }
 
-    /// Reads the section. One that can't be read says nothing: all of it can be found anew.
-    pub fn of(bytes: &[u8]) -> Extension {
-        serde_json::from_slice(bytes).unwrap_or_default()
+    /// Reads the section.
+    ///
+    /// # Errors
+    /// Fails if it is there and can't be read: what was spent must not be forgotten.
+    pub fn of(bytes: &[u8]) -> Result<Extension, Corrupt> {
+        match bytes {
+            [] => Ok(Extension::default()),
+            bytes => serde_json::from_slice(bytes).map_err(|_| Corrupt::Extension),
+        }
     }
 
     /// Returns the limits that the autopilot found.
@@ -59,6 +70,8 @@ impl Extension {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::execution::MeterSaved;
+    use crate::meter::amount::Amount;
 
     #[test]
     fn limits_read_back_and_what_is_unknown_is_left_out() {
@@ -73,16 +86,20 @@ mod tests {
             knowledge,
             at: WallMs(1_800_000_000_000),
         });
-        assert_eq!(Extension::of(&Extension::new(found).bytes()).found(), found);
-        assert_eq!(Extension::new(None).bytes(), [0; 0]);
-        for bytes in [
-            &b""[..],
-            b"{}",
-            b"{\"later\":1}",
-            b"\xff",
-            b"{\"autopilot\":{\"at\":\"x\"}}",
-        ] {
-            assert_eq!(Extension::of(bytes).found(), None, "{bytes:?}");
+        let meters = MetersSaved(vec![MeterSaved {
+            unit: "eur".to_owned(),
+            spent: Amount::ONE,
+            ..MeterSaved::default()
+        }]);
+        let extension = Extension::new(found, meters);
+        assert_eq!(extension.found(), found);
+        assert_eq!(Extension::of(&extension.bytes()), Ok(extension));
+        assert_eq!(Extension::new(None, MetersSaved::default()).bytes(), [0; 0]);
+        for bytes in [&b""[..], b"{}", b"{\"later\":1}"] {
+            assert_eq!(Extension::of(bytes), Ok(Extension::default()), "{bytes:?}");
+        }
+        for bytes in [&b"\xff"[..], b"{\"autopilot\":{\"at\":\"x\"}}", b"{\"meters\":7}"] {
+            assert_eq!(Extension::of(bytes), Err(Corrupt::Extension), "{bytes:?}");
         }
     }
 }

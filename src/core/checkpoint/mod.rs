@@ -136,6 +136,9 @@ pub enum Corrupt {
     /// The runs don't add up to the span, one other than the first is empty, or the last isn't in the set.
     #[error("{}", say::runs_end())]
     Runs,
+    /// The extension section can't be read.
+    #[error("{}", say::wrong_extension())]
+    Extension,
     /// Bytes follow the extension section.
     #[error("{}", say::bytes_left(*_0))]
     Trailing(usize),

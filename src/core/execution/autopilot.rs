@@ -1,54 +1,24 @@
 //! Autopilot of a run: joins the controller (`pilot`) to grants and reports.
 //!
-//! Each call of a steered run has a ticket, which comes back with its end ([`CallEnd`]). A call that is no evidence
-//! about the service, because it wasn't sent or because its item alone is refused, leaves no trace.
+//! Each call of a steered run has a ticket (`tickets`), which comes back with its end. A call that is no evidence about
+//! the service, because it wasn't sent or because its item alone is refused, leaves no trace.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Execution;
 use super::settings::Settings;
-use super::types::{Effects, Now, Start};
+use super::tickets::CallEnd;
+use super::types::{Now, Start};
 use crate::ids::{ItemIndex, Moment, ShardId, WallMs};
 use crate::items::retry::mix;
 use crate::items::waiting::RetryingItems;
+use crate::meter::class::End;
 use crate::pilot::{Allowance, Call, Knobs, Knowledge, Picture, Pilot, START_IN_FLIGHT, headers};
 use crate::settings::Auto;
 use crate::task::Tuning;
 
 /// Time until a window's reset where its headers don't name one.
 const RESET_DEFAULT: Duration = Duration::from_secs(1);
-
-/// End of a steered call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallEnd {
-    /// Ticket that the call was given.
-    pub ticket: u64,
-    /// Time at which it ended.
-    pub at: Moment,
-    /// Answer of the service.
-    pub ended: Ended,
-    /// Windows that headers of the answer describe.
-    pub windows: Vec<headers::Told>,
-}
-
-/// Answer of a service to a call, as far as its limits are concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// The service took the call, whatever it says about the items.
-    Accepted,
-    /// No clear answer: a time-out, a broken connection, a 5xx.
-    Failed,
-    /// Refused as too many.
-    Refused {
-        /// Item of a call for one item, which may be what is refused.
-        item: Option<ItemIndex>,
-        /// Wait that the service named.
-        after: Option<Duration>,
-    },
-    /// Never sent, or the end says nothing about the service.
-    Unsent,
-}
 
 /// Limits that earlier runs have found, with their time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,9 +44,6 @@ pub(super) struct Autopilot {
 struct Steering {
     pilot: Pilot,
     knobs: Knobs,
-    out: HashMap<u64, Call>,
-    /// Ticket of the first call granted in this step.
-    granted: Option<u64>,
     /// Time until which the controller lets nothing be sent.
     until: Option<Moment>,
     /// Time since which the circuit isn't closed.
@@ -103,17 +70,18 @@ impl Autopilot {
         }
     }
 
-    /// Applies settings: begins to steer, goes on, or ends.
-    pub(super) fn set(&mut self, settings: &Settings, now: Now) {
+    /// Applies settings: begins to steer, goes on, or ends. Returns true if the calls that are out no longer belong to
+    /// it.
+    pub(super) fn set(&mut self, settings: &Settings, now: Now) -> bool {
         let knobs = knobs(&settings.tuning, self.is_service);
         if !(knobs.rate || knobs.in_flight) {
             self.known = self.found(now);
-            self.steering = None;
-            return;
+            return self.steering.take().is_some();
         }
         let most = settings.calls_in_flight_max();
         if let Some(steering) = self.steering.as_mut().filter(|steering| steering.knobs == knobs) {
-            return steering.pilot.set_most(most);
+            steering.pilot.set_most(most);
+            return false;
         }
         let start = match knobs.rate {
             true => START_IN_FLIGHT,
@@ -134,18 +102,13 @@ impl Autopilot {
             }
             None => Pilot::new(settings, now.moment),
         };
-        let out = self
-            .steering
-            .take()
-            .map_or_else(HashMap::new, |before| before.out);
         self.steering = Some(Steering {
             pilot,
             knobs,
-            out,
-            granted: None,
             until: None,
             shut_since: None,
         });
+        true
     }
 
     /// True if the autopilot finds the rate, so that refusals lower it instead of pausing the run.
@@ -160,13 +123,12 @@ impl Autopilot {
         self.steering.is_some()
     }
 
-    /// Returns the calls that may be sent now.
+    /// Returns the calls that may be sent now, with `out` calls out.
     #[inline]
-    pub(super) fn room(&mut self, now: Moment) -> u32 {
+    pub(super) fn room(&mut self, out: u32, now: Moment) -> u32 {
         let Some(steering) = &mut self.steering else {
             return u32::MAX;
         };
-        let out = steering.out.len() as u32;
         steering.until = None;
         match steering.pilot.allow(now, out) {
             Allowance::Go => steering.pilot.at_once(out),
@@ -183,22 +145,10 @@ impl Autopilot {
         self.steering.as_ref().and_then(|steering| steering.until)
     }
 
-    /// Gives tickets to calls that are granted.
-    pub(super) fn on_sent(&mut self, calls: u32, now: Moment) {
-        let Some(steering) = &mut self.steering else {
-            return;
-        };
-        let together = steering.out.len() as u32 + calls;
-        for in_flight in steering.out.len() as u32 + 1..=together {
-            let call = steering.pilot.on_departure_among(now, in_flight, together);
-            steering.granted.get_or_insert(call.ticket());
-            steering.out.insert(call.ticket(), call);
-        }
-    }
-
-    /// Returns the ticket of the first call granted in this step; those that follow have the next numbers.
-    pub(super) fn take_granted(&mut self) -> Option<u64> {
-        self.steering.as_mut()?.granted.take()
+    /// Accounts for a call that is sent as the `in_flight`-th, together with others.
+    pub(super) fn on_sent(&mut self, in_flight: u32, together: u32, now: Moment) -> Option<Call> {
+        let steering = self.steering.as_mut()?;
+        Some(steering.pilot.on_departure_among(now, in_flight, together))
     }
 
     /// Follows the circuit: while it isn't closed, nothing is learned.
@@ -219,22 +169,16 @@ impl Autopilot {
         }
     }
 
-    /// Accounts for calls that ended; `items` tells which items are refused by themselves.
-    pub(super) fn on_ends(&mut self, ends: &mut Vec<CallEnd>, items: &RetryingItems) {
-        let Some(steering) = &mut self.steering else {
-            return ends.clear();
-        };
-        for end in ends.drain(..) {
-            if let Some(call) = steering.out.remove(&end.ticket) {
-                steering.on_end(call, &end, items);
-            }
+    /// Accounts for a call that ended; `items` tells which items are refused by themselves.
+    pub(super) fn on_end(&mut self, call: Call, end: &CallEnd, items: &RetryingItems) {
+        if let Some(steering) = &mut self.steering {
+            steering.on_end(call, end, items);
         }
     }
 
     /// Forgets the calls that are out, because they were lost.
     pub(super) fn on_lost(&mut self, now: Moment) {
         if let Some(steering) = &mut self.steering {
-            steering.out.clear();
             steering.pilot.on_lost(now);
         }
     }
@@ -266,14 +210,14 @@ impl Steering {
         if let Some((left, reset)) = tightest(&end.windows) {
             self.pilot.on_window(call, end.at, left, end.at.plus(reset));
         }
-        match end.ended {
-            Ended::Accepted => self.pilot.on_accepted(call, end.at),
-            Ended::Failed => self.pilot.on_failed(call, end.at),
-            Ended::Refused { item, .. } if item.is_some_and(|item| is_own(items, item)) => {
-                self.pilot.on_unsent(call);
+        match end.end {
+            End::Succeeded | End::RequestFault | End::Rejected => self.pilot.on_accepted(call, end.at),
+            End::Unavailable | End::Unreachable | End::ServerError | End::TimedOut | End::Lost => {
+                self.pilot.on_failed(call, end.at);
             }
-            Ended::Refused { after, .. } => self.pilot.on_refused(call, end.at, after),
-            Ended::Unsent => self.pilot.on_unsent(call),
+            End::TooMany if end.item.is_some_and(|item| is_own(items, item)) => self.pilot.on_unsent(call),
+            End::TooMany => self.pilot.on_refused(call, end.at, end.after),
+            End::NeverSent => self.pilot.on_unsent(call),
         }
     }
 }
@@ -299,7 +243,9 @@ fn seed(shard: ShardId) -> u64 {
 impl Execution {
     /// Passes the settings in force on to the autopilot.
     pub(super) fn steer(&mut self, now: Now) {
-        self.autopilot.set(&self.settings, now);
+        if self.autopilot.set(&self.settings, now) {
+            self.tickets.leave_autopilot();
+        }
         self.follow_autopilot();
     }
 
@@ -308,25 +254,8 @@ impl Execution {
         self.settings.limits.steered = self.autopilot.in_flight_max();
     }
 
-    /// Accounts for the calls that ended, once their items are booked.
-    pub(super) fn on_ends(&mut self, ends: &mut Vec<CallEnd>, now: Now) {
-        if ends.is_empty() {
-            return;
-        }
-        self.autopilot
-            .on_circuit(self.judge.circuit.is_closed(), now.moment);
-        self.autopilot.on_ends(ends, &self.items.retrying_items);
-        self.follow_autopilot();
-    }
-
     /// Returns the limits that the autopilot has found, to begin the next run with.
     pub fn found(&self, now: Now) -> Option<Found> {
         self.autopilot.found(now)
-    }
-
-    /// Hands the ticket of the first call granted to the lane.
-    pub(super) fn hand_out(&mut self, fx: &mut Effects) {
-        fx.ticket = self.autopilot.take_granted();
-        fx.paced |= self.autopilot.is_on();
     }
 }

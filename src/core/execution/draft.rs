@@ -4,6 +4,7 @@ use crate::execution::items::Items;
 use std::collections::BTreeMap;
 
 use super::Execution;
+use super::charges::Saved;
 use super::types::{Phase, RunEnd};
 use crate::ids::ItemIndex;
 use crate::items::counters::Counters;
@@ -42,6 +43,8 @@ pub struct CheckpointDraft {
     pub told: Directives,
     /// Current outage of the handler, if any.
     pub outage: Option<Outage>,
+    /// Use of meters, and what may be spent until the next checkpoint.
+    pub meters: Saved,
     /// End of the run, set in its last draft.
     pub end: Option<RunEnd>,
 }
@@ -184,6 +187,7 @@ impl Execution {
         self.is_horizon_due()
             || self.items.canary.is_pass_due()
             || self.judge.is_outage_due()
+            || self.charges.is_draft_due()
             || !self.items.drafts.told.is_empty()
     }
 
@@ -239,6 +243,7 @@ impl Execution {
             canary_passed: self.items.canary.on_drafted(no),
             told: outstanding.told,
             outage,
+            meters: self.charges.draft(no),
             end,
         };
         self.items.drafts.outstanding = Some(outstanding);

@@ -10,7 +10,8 @@
 //! that no checkpoint holds yet, `control` executes commands, `picture` is the view for people, `solo` finds the item
 //! that crashes the node, `canary` holds back all but the first items, `part` shares the settings, `shared` tracks
 //! the other shards, `supply` the items that are added, `skips` those that people want skipped, `autopilot` holds calls
-//! back that the service would refuse. Each component owns
+//! back that the service would refuse, `charges` those that a limit in units doesn't allow; `tickets` are the calls
+//! that both account for. Each component owns
 //! its fields; `Execution::step` composes them. Invariants: `invariants`.
 
 /// Borrows the fields of an execution that the judge may read and change.
@@ -27,6 +28,7 @@ macro_rules! scope {
 
 mod autopilot;
 mod canary;
+mod charges;
 mod control;
 mod cut_off;
 mod draft;
@@ -43,19 +45,22 @@ mod shared;
 mod skips;
 mod solo;
 mod supply;
+mod tickets;
 mod types;
 
-pub use autopilot::{CallEnd, Ended, Found};
+pub use autopilot::Found;
+pub use charges::{Departure, MeterPicture, MeterSaved, Saved as MetersSaved, Usage, usage};
 pub use draft::{CheckpointDraft, SIDE_RECORDS_MAX};
 pub use horizon::{HORIZON_OF_CLAIM, Horizon};
 pub use part::{part_of, sharding, shared_faults};
 pub use picture::progress::{HeadAttempt, Progress};
 pub use picture::window::{Cell, Head, WindowPicture};
 pub use shared::Shared;
+pub use tickets::CallEnd;
 pub use types::{Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, Start, Wait};
 
 use self::settings::Settings;
-use super::ids::ItemIndex;
+use super::ids::{ItemIndex, Moment};
 use super::invariants::Invariant;
 use super::pace::Pace;
 use super::task::ShardRange;
@@ -70,6 +75,10 @@ pub struct Execution {
     pace: Pace,
     judge: judge::Judge,
     autopilot: autopilot::Autopilot,
+    charges: charges::Charges,
+    /// Time until which limits in units let nothing be sent.
+    charged_until: Option<Moment>,
+    tickets: tickets::Tickets,
     meters: picture::meters::Meters,
 
     handler_slots: Option<u32>,
@@ -101,6 +110,9 @@ impl Execution {
             pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),
             judge: judge::Judge::new(&start, tuning, now.moment),
             autopilot: autopilot::Autopilot::new(&start),
+            charges: charges::Charges::new(&start.metering, &start.restored, now.moment),
+            tickets: tickets::Tickets::default(),
+            charged_until: None,
             meters: picture::meters::Meters::new(start.restored.counters.settled(), low, now.moment),
             handler_slots: None,
             is_held: false,
@@ -140,7 +152,10 @@ impl Execution {
             Event::Held(is_held) => self.is_held = is_held,
             Event::ResultsFull(is_full) => self.are_results_full = is_full,
             Event::DraftCheckpoint => fx.checkpoint = self.draft(),
-            Event::CheckpointStored(no) => self.items.on_checkpoint_stored(no),
+            Event::CheckpointStored(no) => {
+                self.items.on_checkpoint_stored(no);
+                self.charges.on_stored(no);
+            }
             Event::LanesLost => self.on_lanes_lost(now),
         }
         fx.wake_lanes |= may_free && std::mem::take(&mut self.starved);
@@ -198,7 +213,7 @@ impl Execution {
         self.judge.look_for_marked();
         self.items.look_for_skipped();
         self.judge.circuit.on_lost(now.moment);
-        self.autopilot.on_lost(now.moment);
+        self.lose_tickets(now.moment);
         self.items.counters.in_flight = 0;
         self.items.again.clear();
         self.items.cursor = self.items.window.watermark();

@@ -9,6 +9,7 @@ use crate::items::stretches::Stretches;
 use crate::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, FailingItem, Outage, ParkedItem, Settled, Signal,
 };
+use crate::meter::metering::Metering;
 use crate::pace::Pace;
 use crate::settings::Auto;
 use crate::shards::{Pause, Slow};
@@ -18,10 +19,12 @@ use crate::task::lifecycle::{CutOff, StopReason};
 use crate::task::supply::Supply;
 use crate::task::{Canary, ShardRange, Tuning};
 
-use super::autopilot::{CallEnd, Found};
+use super::autopilot::Found;
+use super::charges::Saved;
 use super::draft::CheckpointDraft;
 use super::horizon::Horizon;
 use super::shared::Shared;
+use super::tickets::CallEnd;
 
 /// Minimum automatic bound on unsaved completions.
 const UNSAVED_AUTO_MIN: u64 = 100_000;
@@ -66,6 +69,8 @@ pub struct Start {
     pub supply: Option<Supply>,
     /// True if the handler calls a service that more calls in flight may slow down.
     pub is_service: bool,
+    /// Limits in units, and what calls cost in them.
+    pub metering: Metering,
 }
 
 /// Saved progress of a shard.
@@ -93,6 +98,8 @@ pub struct Restored {
     pub is_proven: bool,
     /// Limits that an earlier run's autopilot found.
     pub found: Option<Found>,
+    /// Use of meters by earlier runs.
+    pub meters: Saved,
 }
 
 impl Restored {
@@ -284,7 +291,7 @@ pub struct Effects {
     pub dispatch: Vec<Dispatch>,
     /// Maximum items per call for them.
     pub call_items: u32,
-    /// Ticket of the first call that is made of them, if an autopilot steers the run: the next calls have the numbers
+    /// Ticket of the first call that is made of them, if their ends are accounted for: the next calls have the numbers
     /// that follow, and the end of each is due in [`Reports::ends`].
     pub ticket: Option<u64>,
     /// Time to ask again, if nothing was granted.

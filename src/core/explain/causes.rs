@@ -95,6 +95,7 @@ fn stall_title(reason: StallReason) -> Message {
         StallReason::ResultsUnsaved => say::results_unsaved(),
         StallReason::Items => say::items(),
         StallReason::Autopilot => say::autopilot(),
+        StallReason::Usage => say::usage(),
     }
 }
 

@@ -62,6 +62,7 @@ pub(super) fn stall(reason: StallReason, facts: &Facts) -> Message {
             .autopilot
             .as_ref()
             .map_or_else(say::autopilot_holds, autopilot::held),
+        StallReason::Usage => say::usage_holds(),
         StallReason::Limit => facts.limit.as_ref().map_or_else(say::limit_used, shared),
     }
 }

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::iter::Sum;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use windrow_words::meter as say;
+
 /// Parts of a unit that are counted.
 pub const PARTS: u128 = 1_000_000_000;
 /// Decimal places of a written amount.
@@ -114,6 +117,19 @@ impl fmt::Display for Amount {
         let texts = SUFFIXES.map(|(suffix, power)| self.text(suffix, power));
         let shortest = texts.iter().min_by_key(|text| text.len());
         f.write_str(shortest.map_or("", String::as_str))
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Amount, D::Error> {
+        let text = String::deserialize(from)?;
+        Amount::parse(&text).ok_or_else(|| serde::de::Error::custom(say::limit_amount("k", "M")))
     }
 }
 

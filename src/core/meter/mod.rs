@@ -11,6 +11,7 @@ pub mod class;
 pub mod estimate;
 pub mod expr;
 pub mod limit;
+pub mod metering;
 pub mod owing;
 #[cfg(test)]
 mod tests;

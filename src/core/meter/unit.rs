@@ -22,6 +22,11 @@ impl Unit {
         Unit(Unit::CALLS.to_owned())
     }
 
+    /// Creates the unit of items.
+    pub fn items() -> Unit {
+        Unit(Unit::ITEMS.to_owned())
+    }
+
     /// Parses a name; `call` and `item` are the built-in units too. `None` if no unit can have the name.
     pub fn parse(text: &str) -> Option<Unit> {
         let is_name = text.starts_with(|c: char| c.is_ascii_lowercase())

@@ -47,6 +47,8 @@ crate::slugs! {
         Items = "items",
         /// The autopilot holds calls back: the service refuses more, or more would make its calls slower.
         Autopilot = "autopilot",
+        /// A limit in units, such as tokens or money, allows no more now.
+        Usage = "usage",
     }
 }
 

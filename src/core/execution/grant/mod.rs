@@ -46,6 +46,7 @@ impl Execution {
         let look = self.judge.judge_alone(&mut scope!(self, now, fx));
         self.obey_judge();
         self.judge_canary();
+        self.judge_charges();
         if self.end_if_over(fx) {
             return;
         }
@@ -172,6 +173,7 @@ impl Execution {
             (self.items.drafts.side_room(), StallReason::Checkpoint),
             (self.careful_room(in_flight), StallReason::BackPressure),
             (self.steered_room(now.moment), StallReason::Autopilot),
+            (self.charged_room(now.moment), StallReason::Usage),
             (
                 if self.are_results_full { 0 } else { u32::MAX },
                 StallReason::ResultsUnsaved,
@@ -210,9 +212,22 @@ impl Execution {
     /// Returns the items that the autopilot lets be sent now; it doesn't hold back the probes of a circuit.
     pub(in crate::execution) fn steered_room(&mut self, now: Moment) -> u32 {
         match self.judge.circuit.is_closed() {
-            true => self.autopilot.room(now).saturating_mul(self.batches.size()),
+            true => self
+                .autopilot
+                .room(self.tickets.out(), now)
+                .saturating_mul(self.batches.size()),
             false => u32::MAX,
         }
+    }
+
+    /// Returns the items that limits in units let be sent now.
+    pub(in crate::execution) fn charged_room(&mut self, now: Moment) -> u32 {
+        if !self.charges.is_on() {
+            return u32::MAX;
+        }
+        let leave = self.charges.leave(now);
+        self.charged_until = leave.until;
+        leave.calls.saturating_mul(self.batches.size())
     }
 
     fn grant_within(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
@@ -254,7 +269,7 @@ impl Execution {
         }
         self.meters.on_sent(granted, self.pace.lateness(granted));
         self.pace.take(granted);
-        self.autopilot.on_sent(self.batches.calls_of(granted), now);
+        self.give_tickets(self.batches.calls_of(granted), now);
         self.items.counters.in_flight += u64::from(granted);
         granted
     }

@@ -28,6 +28,7 @@ impl Execution {
         }
         self.pace.paused(now.moment).into_iter().for_each(&mut consider);
         self.autopilot.until().into_iter().for_each(&mut consider);
+        self.charged_until.into_iter().for_each(&mut consider);
         if let Some(until) = self
             .batches
             .lingers_until(self.settings.tuning.batch_linger, &self.pace)

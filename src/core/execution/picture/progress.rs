@@ -4,6 +4,7 @@ use crate::execution::items::Items;
 use std::time::Duration;
 
 use crate::execution::Execution;
+use crate::execution::charges::MeterPicture;
 use crate::execution::types::{Now, Phase};
 use crate::handler::failed_calls::FailedCalls;
 use crate::ids::{ItemCount, ItemIndex, Moment};
@@ -38,6 +39,8 @@ pub struct Progress {
     pub rate: Option<Rate>,
     /// Limits that the autopilot has found, if it steers the run.
     pub autopilot: Option<Picture>,
+    /// Use of each meter, if the task has any.
+    pub costs: Vec<MeterPicture>,
     /// Completions that a crash now would repeat.
     pub unsaved: u64,
     /// Items that wait for a retry or are being retried.
@@ -106,6 +109,7 @@ impl Execution {
             concurrency: self.settings.items_in_flight_max(),
             rate: self.pace.rate(),
             autopilot: self.autopilot.picture(now.moment),
+            costs: self.charges.picture(),
             unsaved: self.items.drafts.unsaved(),
             retrying: self.items.retrying_items.len() as u64,
             next_retry: self

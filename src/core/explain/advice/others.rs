@@ -117,6 +117,7 @@ fn words(reason: StallReason) -> (Message, Message) {
         StallReason::HandlerDown => (say::start_handler(), say::down_is_free()),
         StallReason::SingleFile => (say::find_crash(), say::single_file_ends()),
         StallReason::Limit => (say::raise_own_limit(), say::limit_is_shared()),
+        StallReason::Usage => (say::raise_usage(), say::usage_is_set()),
         StallReason::Autopilot => (say::ask_service(), say::service_takes_no_more()),
         StallReason::WindowFull
         | StallReason::Concurrency

@@ -130,6 +130,10 @@ crate::slugs! {
         NoItemSucceeds = "no_item_succeeds",
         /// The results could not be reduced; a start tries again.
         ReduceFailed = "reduce_failed",
+        /// A total in a unit is used up; with a higher one, a start goes on.
+        LimitReached = "limit_reached",
+        /// Answers don't say what calls cost in a unit that is limited.
+        CostUnknown = "cost_unknown",
     }
 }
 

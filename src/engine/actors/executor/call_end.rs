@@ -1,11 +1,13 @@
-//! Ends of steered calls, as the autopilot sees them.
+//! Ends of calls with tickets: the answer of the service, and what it says of its limits and of the call's use.
 
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use crate::ports::handling::handler::{CallFailure, CallItems, Reply};
-use windrow_core::execution::{CallEnd, Ended, Reports};
+use windrow_core::execution::{CallEnd, Reports, Usage};
 use windrow_core::ids::Moment;
 use windrow_core::items::verdict::FailureClass;
+use windrow_core::meter::class::End;
 
 /// Tickets of the calls of one grant, in their order.
 pub(super) struct Tickets(Option<NonZeroU64>);
@@ -15,7 +17,7 @@ impl Tickets {
         Tickets(first.and_then(NonZeroU64::new))
     }
 
-    /// Returns the ticket of the next call, if the run is steered.
+    /// Returns the ticket of the next call, if its end is accounted for.
     #[inline]
     pub(super) fn next(&mut self) -> Option<NonZeroU64> {
         let ticket = self.0?;
@@ -26,40 +28,48 @@ impl Tickets {
 
 /// Returns the end of a call that was answered with `reply`.
 pub(super) fn of(reply: &Reply, items: &CallItems, ticket: NonZeroU64, at: Moment) -> CallEnd {
-    let (reply, windows) = match reply {
-        Reply::Told(told) => (&told.reply, told.limits.windows.clone()),
-        reply => (reply, Vec::new()),
+    let (reply, windows, used) = match reply {
+        Reply::Told(told) => (&told.reply, told.limits.windows.clone(), told.used.clone()),
+        reply => (reply, Vec::new(), Usage::new()),
     };
+    let (end, after) = end(reply);
     CallEnd {
         ticket: ticket.get(),
         at,
-        ended: ended(reply, items),
+        end,
+        item: items.only().map(|(index, _)| index),
+        after,
         windows,
+        used,
     }
 }
 
-fn ended(reply: &Reply, items: &CallItems) -> Ended {
+/// Returns the way in which a call ended, and the wait that a refusal named.
+fn end(reply: &Reply) -> (End, Option<Duration>) {
     let Reply::Failed(failure) = reply else {
-        return Ended::Accepted;
+        return (End::Succeeded, None);
     };
-    match &**failure {
-        CallFailure::BackPressure { after, .. } => Ended::Refused {
-            item: items.only().map(|(index, _)| index),
-            after: *after,
-        },
-        CallFailure::Failed { class, .. } => match class {
-            FailureClass::Unclear | FailureClass::Unavailable | FailureClass::Unreachable => Ended::Failed,
-            FailureClass::Unsendable | FailureClass::Unstarted => Ended::Unsent,
-            FailureClass::Answered | FailureClass::Exited | FailureClass::Faulty | FailureClass::Rejected => {
-                Ended::Accepted
-            }
-        },
-        CallFailure::Unsendable(_) | CallFailure::NotSent | CallFailure::Unstarted(_) => Ended::Unsent,
-        CallFailure::Final(_)
-        | CallFailure::BadReply(_)
-        | CallFailure::Rejected(_)
-        | CallFailure::Gone(_)
-        | CallFailure::Fenced => Ended::Accepted,
+    let end = match &**failure {
+        CallFailure::BackPressure { after, .. } => return (End::TooMany, *after),
+        CallFailure::Failed { class, .. } => of_class(*class),
+        CallFailure::Unsendable(_) | CallFailure::NotSent | CallFailure::Unstarted(_) => End::NeverSent,
+        CallFailure::Rejected(_) | CallFailure::Gone(_) | CallFailure::Fenced => End::Rejected,
+        CallFailure::Final(_) => End::RequestFault,
+        // The service did its work, whatever was made of its answer.
+        CallFailure::BadReply(_) => End::Succeeded,
+    };
+    (end, None)
+}
+
+fn of_class(class: FailureClass) -> End {
+    match class {
+        FailureClass::Unavailable => End::Unavailable,
+        FailureClass::Unreachable => End::Unreachable,
+        FailureClass::Unclear => End::TimedOut,
+        FailureClass::Unsendable | FailureClass::Unstarted => End::NeverSent,
+        FailureClass::Rejected => End::Rejected,
+        FailureClass::Faulty => End::RequestFault,
+        FailureClass::Answered | FailureClass::Exited => End::Succeeded,
     }
 }
 
@@ -68,7 +78,10 @@ pub(super) fn unsent(ticket: Option<NonZeroU64>, at: Moment, reports: &mut Repor
     reports.ends.extend(ticket.map(|ticket| CallEnd {
         ticket: ticket.get(),
         at,
-        ended: Ended::Unsent,
+        end: End::NeverSent,
+        item: None,
+        after: None,
         windows: Vec::new(),
+        used: Usage::new(),
     }));
 }

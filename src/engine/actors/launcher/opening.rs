@@ -241,12 +241,14 @@ fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, St
         true => checkpoint::Snapshot::default(),
         false => checkpoint::decode(&shard.blob, shard.watermark).map_err(|error| error.to_string())?,
     };
+    let extension = checkpoint::Extension::of(&snapshot.extension).map_err(|error| error.to_string())?;
     Ok(Restored {
         watermark: shard.watermark,
         high_water: shard.high_water,
         horizon: shard.horizon,
         counters: shard.counters,
-        found: checkpoint::Extension::of(&snapshot.extension).found(),
+        found: extension.found(),
+        meters: extension.meters,
         above: snapshot.words,
         retrying: shard.retrying.clone(),
         parked,

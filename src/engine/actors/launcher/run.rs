@@ -150,7 +150,7 @@ impl Run {
         self.seq = self.seq.next();
         let lines = self.carried_lines(lines);
         let version = state.arguments.node.heartbeats.checkpoint_version();
-        let extension = checkpoint::Extension::new(self.cell.found());
+        let extension = checkpoint::Extension::new(self.cell.found(), draft.meters);
         let checkpoint = ShardCheckpoint {
             shard: self.cell.shard,
             epoch: self.epoch,

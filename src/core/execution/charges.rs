@@ -1,0 +1,335 @@
+//! What the calls of a run use, in the units of its task, and the limits that hold them back.
+//!
+//! Each call takes its estimate when it is sent, and its cost when it ends. A pace may owe; a total is kept with the
+//! store, so that a crash never spends more than was written down before; a limit of what is out at once needs neither.
+
+mod account;
+mod saved;
+
+use windrow_words::execution as say;
+
+use crate::execution::Execution;
+use crate::execution::types::{Restored, RunEnd};
+use crate::ids::Moment;
+use crate::meter::amount::Amount;
+use crate::meter::class::{self, End};
+use crate::meter::expr::{CostFault, Expr, Values};
+use crate::meter::limit::Limit;
+use crate::meter::metering::Metering;
+use crate::meter::total::Room;
+use crate::meter::unit::Unit;
+use crate::task::lifecycle::StopReason;
+use account::{Account, Counted, Meter};
+pub use saved::{MeterSaved, Saved};
+
+/// Use of a call by meter, in the order of [`Charges::units`]; `None` where nothing says it.
+pub type Usage = Vec<Option<Amount>>;
+
+/// Answer to the question whether a call may be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// The call is charged and may be sent.
+    Go,
+    /// The call and the rest of its grant go back.
+    Back,
+    /// No limit ever allows a call of this cost; the limit is named.
+    TooLarge(String),
+}
+
+/// Cost that a call has taken, until it ends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Charge {
+    /// Estimates as they were computed.
+    raw: Usage,
+    /// Estimates taken from paces, and reserved in totals, by meter.
+    pace: Vec<Amount>,
+    total: Vec<Amount>,
+}
+
+/// Meters of a run with the limits in their units; empty if its task has none.
+#[derive(Debug, Default)]
+pub(super) struct Charges {
+    meters: Vec<Meter>,
+    accounts: Vec<Account>,
+    out: u32,
+    /// Total of a unit that no longer held a call while others were out.
+    full: Option<usize>,
+    /// Number of the checkpoint that holds the last drafts.
+    drafted: Option<u64>,
+}
+
+/// Calls that limits allow now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leave {
+    pub(super) calls: u32,
+    /// Time at which more are allowed, if time alone does it.
+    pub(super) until: Option<Moment>,
+    /// True if a checkpoint allows more.
+    pub(super) wants_draft: bool,
+}
+
+impl Charges {
+    /// Creates the meters of a task, from what was saved.
+    pub(super) fn new(metering: &Metering, restored: &Restored, now: Moment) -> Charges {
+        let meters = Meter::all(metering, &restored.meters);
+        let accounts = metering.limits.iter();
+        let accounts = accounts
+            .filter_map(|limit| Account::new(limit, &meters, &restored.meters, now))
+            .collect();
+        Charges {
+            meters,
+            accounts,
+            out: 0,
+            full: None,
+            drafted: None,
+        }
+    }
+
+    /// True if anything is counted.
+    #[inline]
+    pub(super) fn is_on(&self) -> bool {
+        !self.meters.is_empty()
+    }
+
+    /// Returns the calls that limits allow now.
+    pub(super) fn leave(&mut self, now: Moment) -> Leave {
+        let mut leave = Leave {
+            calls: u32::MAX,
+            until: None,
+            wants_draft: false,
+        };
+        for meter in &self.meters {
+            let (calls, wants_draft) = meter.leave(self.out);
+            leave.calls = leave.calls.min(calls);
+            leave.wants_draft |= wants_draft;
+        }
+        for account in &mut self.accounts {
+            let mean = self.meters[account.meter()].expected();
+            let calls = account.leave(mean, self.out, now);
+            if calls == 0 {
+                leave.until = leave.until.max(account.until(mean));
+            }
+            leave.calls = leave.calls.min(calls);
+        }
+        if self.full.is_some() && self.out > 0 {
+            leave.calls = 0;
+        }
+        leave
+    }
+
+    /// Takes the estimates of a call of so many items that is about to be sent.
+    pub(super) fn depart(&mut self, raw: Usage, items: u32, now: Moment) -> (Departure, Charge) {
+        let charge = self.charge(raw, items);
+        if let Some(limit) = self.too_large(&charge) {
+            return (Departure::TooLarge(limit), Charge::default());
+        }
+        let fits_accounts = self
+            .accounts
+            .iter_mut()
+            .all(|account| account.fits(charge.pace[account.meter()], now));
+        let mut fits = fits_accounts;
+        for (at, meter) in self.meters.iter_mut().enumerate() {
+            match meter.room(charge.total[at]) {
+                Room::Free => {}
+                Room::AfterCheckpoint => fits = false,
+                Room::Full => {
+                    (self.full, fits) = (Some(at), false);
+                }
+            }
+        }
+        if !fits {
+            return (Departure::Back, Charge::default());
+        }
+        for account in &mut self.accounts {
+            account.take(charge.pace[account.meter()], now);
+        }
+        for (meter, total) in self.meters.iter_mut().zip(&charge.total) {
+            meter.depart(*total);
+        }
+        self.out += 1;
+        self.full = None;
+        (Departure::Go, charge)
+    }
+
+    fn charge(&self, raw: Usage, items: u32) -> Charge {
+        let mut charge = Charge {
+            raw,
+            pace: Vec::with_capacity(self.meters.len()),
+            total: Vec::with_capacity(self.meters.len()),
+        };
+        for (at, meter) in self.meters.iter().enumerate() {
+            let raw = charge.raw.get(at).copied().flatten();
+            let (pace, total) = match &meter.counted {
+                Counted::Calls => (Amount::ONE, Amount::ONE),
+                Counted::Items => (Amount::units(u64::from(items)), Amount::units(u64::from(items))),
+                Counted::Use => meter.estimate(raw),
+                Counted::Price(price) => (self.price(price, &charge.pace), self.price(price, &charge.total)),
+            };
+            charge.pace.push(pace);
+            charge.total.push(total);
+        }
+        charge
+    }
+
+    /// Applies a price to the amounts of the meters before it; one that can't be computed is nothing.
+    fn price(&self, price: &Expr, amounts: &[Amount]) -> Amount {
+        let values = Amounts {
+            meters: &self.meters,
+            amounts,
+        };
+        price.cost(&values).unwrap_or_default()
+    }
+
+    /// Returns the limit that never allows this charge.
+    fn too_large(&self, charge: &Charge) -> Option<String> {
+        let of_accounts = self.accounts.iter().find_map(|account| {
+            let is_over = charge.pace[account.meter()] > account.amount();
+            is_over.then(|| account.text().to_owned())
+        });
+        of_accounts.or_else(|| {
+            let meters = self.meters.iter().zip(&charge.total);
+            meters
+                .filter_map(|(meter, total)| meter.limit.as_ref().zip(Some(*total)))
+                .find_map(|(limit, total)| limit.is_too_large(total).then(|| limit.to_string()))
+        })
+    }
+
+    /// Settles a call that ended, with what its answer says about its use.
+    pub(super) fn end(&mut self, charge: &Charge, end: End, actuals: &Usage, is_closed: bool, now: Moment) {
+        self.out = self.out.saturating_sub(1);
+        let mut costs: Vec<Amount> = Vec::with_capacity(self.meters.len());
+        for at in 0..self.meters.len() {
+            let actual = actuals.get(at).copied().flatten();
+            let cost = match &self.meters[at].counted {
+                Counted::Calls => class::cost(class::Counts::Calls, end, None, Amount::ONE, is_closed),
+                Counted::Items => class::Cost::Known(match end {
+                    End::NeverSent => Amount::ZERO,
+                    _ => charge.pace[at],
+                }),
+                Counted::Use => class::cost(class::Counts::Use, end, actual, charge.total[at], is_closed),
+                Counted::Price(price) => class::Cost::Known(self.price(price, &costs)),
+            };
+            let cost = match end {
+                End::NeverSent => class::Cost::FREE,
+                _ => cost,
+            };
+            let raw = charge.raw.get(at).copied().flatten();
+            self.meters[at].end((raw, charge.total[at]), end, actual, cost);
+            costs.push(cost.amount());
+        }
+        for account in &mut self.accounts {
+            let at = account.meter();
+            account.end(charge.pace[at], costs[at], now);
+        }
+    }
+
+    /// Returns the limit that is used up, once no call is out that may have used less.
+    pub(super) fn used_up(&self) -> Option<&Limit> {
+        let at = self.full.filter(|_| self.out == 0)?;
+        self.meters[at].limit.as_ref()
+    }
+
+    /// Returns the unit of a meter whose actuals no answer says.
+    pub(super) fn unknown(&self) -> Option<&Unit> {
+        let is_unknown = |meter: &&Meter| meter.is_limited && meter.actuals.are_unknown();
+        self.meters.iter().find(is_unknown).map(|meter| &meter.unit)
+    }
+
+    /// True if a checkpoint is due, because more may be spent once it is stored.
+    #[inline]
+    pub(super) fn is_draft_due(&self) -> bool {
+        self.meters.iter().any(Meter::is_draft_due)
+    }
+
+    /// Drafts what checkpoint `no` saves.
+    pub(super) fn draft(&mut self, no: u64) -> Saved {
+        if !self.is_on() {
+            return Saved::default();
+        }
+        self.drafted = Some(no);
+        let accounts = &self.accounts;
+        let save = |(at, meter): (usize, &mut Meter)| {
+            let owed = accounts
+                .iter()
+                .filter(|account| account.meter() == at)
+                .map(Account::debt);
+            meter.draft(owed.max().unwrap_or_default())
+        };
+        Saved(self.meters.iter_mut().enumerate().map(save).collect())
+    }
+
+    /// Lets calls spend what the acknowledged checkpoint holds.
+    pub(super) fn on_stored(&mut self, no: u64) {
+        if self.drafted == Some(no) {
+            self.meters.iter_mut().for_each(Meter::on_stored);
+        }
+    }
+
+    /// Returns the use so far, for people.
+    pub(super) fn picture(&self) -> Vec<MeterPicture> {
+        self.meters.iter().map(Meter::picture).collect()
+    }
+}
+
+/// Use of a meter so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MeterPicture {
+    /// Unit of the amounts.
+    pub unit: Unit,
+    /// Use that is certain.
+    pub actual: Amount,
+    /// Use that calls may have had.
+    pub unsure: Amount,
+    /// Estimates of the calls that are out.
+    pub out: Amount,
+    /// Total of the unit, if one is limited.
+    pub total: Option<Amount>,
+    /// True if so much of the total is used that people are warned.
+    pub is_nearly_used: bool,
+}
+
+/// Amounts of the meters that come first, for a price.
+struct Amounts<'a> {
+    meters: &'a [Meter],
+    amounts: &'a [Amount],
+}
+
+impl Values for Amounts<'_> {
+    fn meter(&self, unit: &Unit) -> Option<Amount> {
+        let at = self.meters.iter().position(|meter| meter.unit == *unit)?;
+        self.amounts.get(at).copied()
+    }
+}
+
+/// Computes what a call uses, by expressions in the order of the meters; the values are those of one item.
+pub fn usage<V: Values>(exprs: &[Option<Expr>], values: &[V]) -> Result<Usage, CostFault> {
+    let of = |expr: &Option<Expr>| {
+        let Some(expr) = expr else { return Ok(None) };
+        let sum = values.iter().try_fold(Amount::ZERO, |sum, values| {
+            expr.cost(values).map(|cost| sum.plus(cost))
+        })?;
+        Ok(Some(sum))
+    };
+    exprs.iter().map(of).collect()
+}
+
+impl Execution {
+    /// Stops the run if a total is used up, or if no answer says what calls cost.
+    pub(super) fn judge_charges(&mut self) {
+        if !self.charges.is_on() {
+            return;
+        }
+        let end = match (self.charges.used_up(), self.charges.unknown()) {
+            (Some(limit), _) => {
+                let text = say::limit_reached(limit.to_string()).to_string();
+                RunEnd::stopped(StopReason::LimitReached, text)
+            }
+            (None, Some(unit)) => {
+                let text = say::cost_unknown(unit.as_str()).to_string();
+                RunEnd::stopped(StopReason::CostUnknown, text)
+            }
+            (None, None) => return,
+        };
+        self.stop(end);
+    }
+}

@@ -1,0 +1,267 @@
+//! Limits in units of a task, and what its calls cost in them, as people write both.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use windrow_words::{Message, meter as say};
+
+use super::expr::{self, Expr, Kind};
+use super::limit::Limit;
+use super::unit::Unit;
+
+/// Maximum number of units beside the built-in ones.
+pub const UNITS_MAX: usize = 4;
+/// Maximum number of limits.
+pub const LIMITS_MAX: usize = 8;
+/// Unit that is looked for in the usual places of answers if nothing says what calls cost in it.
+pub const TOKENS: &str = "tokens";
+
+/// Limits in units, with the expressions that say what a call costs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metering {
+    /// Paces, totals and amounts at once; no named limits.
+    pub limits: Vec<Limit>,
+    /// Costs before a call, by unit.
+    pub cost: Vec<(Unit, Expr)>,
+    /// Costs after a call, by unit.
+    pub cost_from: Vec<(Unit, Expr)>,
+    /// Prices of other units.
+    pub price: Vec<(Unit, Expr)>,
+}
+
+/// Texts of a [`Metering`].
+#[derive(Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Texts {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    limits: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cost: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cost_from: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    price: Vec<String>,
+}
+
+/// Error for texts that together are no metering.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{0}")]
+pub struct MeteringError(pub Message);
+
+impl Metering {
+    /// Returns true if nothing is limited or counted.
+    pub fn is_empty(&self) -> bool {
+        *self == Metering::default()
+    }
+
+    /// Parses the texts of limits and expressions, and checks that they fit together.
+    ///
+    /// # Errors
+    /// Quotes the text that is wrong, and says which rule it breaks.
+    pub fn parse(
+        limits: &[String],
+        cost: &[String],
+        cost_from: &[String],
+        price: &[String],
+    ) -> Result<Metering, MeteringError> {
+        let limit = |text: &String| {
+            text.parse::<Limit>()
+                .map_err(|error| MeteringError(error.message()))
+        };
+        let metering = Metering {
+            limits: limits.iter().map(limit).collect::<Result<_, _>>()?,
+            cost: expressions(cost, Kind::Estimate)?,
+            cost_from: expressions(cost_from, Kind::Actual)?,
+            price: expressions(price, Kind::Price)?,
+        };
+        metering.check()?;
+        Ok(metering)
+    }
+
+    /// Returns the units that are counted, each once: those of expressions and of limits, without the built-in ones.
+    pub fn units(&self) -> BTreeSet<&Unit> {
+        let limited = self.limits.iter().filter_map(Limit::amount).map(|(_, unit)| unit);
+        let named = [&self.cost, &self.cost_from, &self.price];
+        let named = named.into_iter().flatten().map(|(unit, _)| unit);
+        limited.chain(named).filter(|unit| !unit.is_built_in()).collect()
+    }
+
+    /// Returns the units of all meters in their order: calls and items if they are limited, units of their own, prices.
+    pub fn meters(&self) -> Vec<Unit> {
+        let limited = |unit: &Unit| {
+            let mut amounts = self.limits.iter().filter_map(Limit::amount);
+            amounts.any(|(_, of)| of == unit)
+        };
+        let built_in = [Unit::calls(), Unit::items()].into_iter().filter(limited);
+        let (prices, used): (Vec<&Unit>, Vec<&Unit>) =
+            self.units().into_iter().partition(|unit| self.is_price(unit));
+        built_in.chain(used.into_iter().chain(prices).cloned()).collect()
+    }
+
+    /// Returns the expression of a unit, if there is one.
+    pub fn find<'a>(of: &'a [(Unit, Expr)], unit: &Unit) -> Option<&'a Expr> {
+        of.iter().find(|(named, _)| named == unit).map(|(_, expr)| expr)
+    }
+
+    /// Returns true if a price says what the unit costs.
+    pub fn is_price(&self, unit: &Unit) -> bool {
+        Metering::find(&self.price, unit).is_some()
+    }
+
+    fn check(&self) -> Result<(), MeteringError> {
+        let fail = |message| Err(MeteringError(message));
+        if self.limits.len() > LIMITS_MAX {
+            return fail(say::many_limits(LIMITS_MAX as u64));
+        }
+        let units = self.units();
+        if units.len() > UNITS_MAX {
+            return fail(say::many_units(UNITS_MAX as u64));
+        }
+        for limit in &self.limits {
+            match limit {
+                Limit::Named(name) => return fail(say::named_here(name)),
+                Limit::Allowance { .. } => return fail(say::no_allowances(limit.to_string())),
+                Limit::Pace { .. } | Limit::Total { .. } | Limit::AtOnce { .. } => {}
+            }
+        }
+        self.check_twice()?;
+        for unit in units {
+            let is_known = [&self.cost, &self.cost_from, &self.price]
+                .into_iter()
+                .any(|of| Metering::find(of, unit).is_some());
+            if !is_known && unit.as_str() != TOKENS {
+                return fail(say::no_cost(unit.as_str()));
+            }
+        }
+        self.check_prices()
+    }
+
+    /// A unit has one pace, one total and one amount at once.
+    fn check_twice(&self) -> Result<(), MeteringError> {
+        let kind = |limit: &Limit| {
+            (
+                std::mem::discriminant(limit),
+                limit.amount().map(|(_, unit)| unit.clone()),
+            )
+        };
+        for (at, limit) in self.limits.iter().enumerate() {
+            if self.limits[..at].iter().any(|before| kind(before) == kind(limit)) {
+                return Err(MeteringError(say::limited_twice(limit.to_string())));
+            }
+        }
+        Ok(())
+    }
+
+    /// A price counts other units, which are counted themselves.
+    fn check_prices(&self) -> Result<(), MeteringError> {
+        for (unit, price) in &self.price {
+            if Metering::find(&self.cost_from, unit)
+                .or(Metering::find(&self.cost, unit))
+                .is_some()
+            {
+                return Err(MeteringError(say::priced_twice(unit.as_str())));
+            }
+            for source in price.sources() {
+                let of = match source {
+                    expr::Source::Meter(of) => of,
+                    _ => continue,
+                };
+                let is_counted = of.as_str() == TOKENS
+                    || Metering::find(&self.cost_from, of)
+                        .or(Metering::find(&self.cost, of))
+                        .is_some();
+                if !is_counted && !of.is_built_in() {
+                    return Err(MeteringError(say::price_of_nothing(unit.as_str(), of.as_str())));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn texts(&self) -> Texts {
+        let of = |list: &[(Unit, Expr)]| {
+            list.iter()
+                .map(|(unit, expr)| format!("{unit} = {}", expr.text()))
+                .collect()
+        };
+        Texts {
+            limits: self.limits.iter().map(Limit::to_string).collect(),
+            cost: of(&self.cost),
+            cost_from: of(&self.cost_from),
+            price: of(&self.price),
+        }
+    }
+}
+
+fn expressions(texts: &[String], kind: Kind) -> Result<Vec<(Unit, Expr)>, MeteringError> {
+    let mut found: Vec<(Unit, Expr)> = Vec::new();
+    for text in texts {
+        let (unit, expr) = expr::parse(text, kind).map_err(|error| MeteringError(error.message()))?;
+        if Metering::find(&found, &unit).is_some() {
+            return Err(MeteringError(say::given_twice(unit.as_str())));
+        }
+        found.push((unit, expr));
+    }
+    Ok(found)
+}
+
+impl fmt::Display for Metering {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limits: Vec<String> = self.limits.iter().map(Limit::to_string).collect();
+        f.write_str(&limits.join(", "))
+    }
+}
+
+impl Serialize for Metering {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.texts().serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Metering {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Metering, D::Error> {
+        let texts = Texts::deserialize(from)?;
+        Metering::parse(&texts.limits, &texts.cost, &texts.cost_from, &texts.price)
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metering(json: &str) -> Result<Metering, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let text = r#"{"limits":["300/min","90k tokens/s","5 eur","20 at once"],"cost":["tokens = {prompt:bytes}/4 + 300"],"cost_from":["tokens = {answer./usage/total_tokens}"],"price":["eur = 0.6*{tokens}/1M"]}"#;
+        let read = metering(text).expect("it is sound");
+        assert_eq!(serde_json::to_string(&read).expect("it can be written"), text);
+        assert_eq!(read.units().len(), 2);
+        assert!(metering("{}").is_ok_and(|none| none.is_empty()));
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused_with_the_rule_that_it_breaks() {
+        for (text, word) in [
+            (r#"{"limits":["openai"]}"#, "openai"),
+            (r#"{"limits":["5 eur"]}"#, "eur"),
+            (r#"{"limits":["2000/day"]}"#, "2k calls/day"),
+            (r#"{"limits":["1 a","1 b","1 c","1 d","1 e"]}"#, "4"),
+            (r#"{"cost":["tokens = 1","tokens = 2"]}"#, "tokens"),
+            (r#"{"price":["eur = {sheep}"]}"#, "sheep"),
+            (r#"{"cost":["eur = 1"],"price":["eur = {tokens}"]}"#, "eur"),
+            (r#"{"limit":["1/s"]}"#, "limit"),
+        ] {
+            let error = metering(text).expect_err(text);
+            assert!(error.contains(word), "{error}");
+        }
+        assert!(
+            metering(r#"{"limits":["90k tokens/min"]}"#).is_ok(),
+            "its usual places are known"
+        );
+    }
+}
