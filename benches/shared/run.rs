@@ -27,6 +27,7 @@ pub fn context() -> Arc<RunContext> {
         is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
+        metering: Arc::default(),
         gate: Arc::new(Gate::always_open()),
     })
 }

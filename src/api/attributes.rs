@@ -107,6 +107,21 @@ fn property(attribute: &Attribute, request: Option<Request>) -> RefOr<Schema> {
             .description(Some(about)),
         Kind::Time => object(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))),
         Kind::Canary => return canary(about, is_request),
+        Kind::Metering => {
+            let texts = |about: &str| {
+                ArrayBuilder::new()
+                    .items(text())
+                    .description(Some(about.to_owned()))
+            };
+            object(Type::Object)
+                .property("limits", texts("Limits in units: `90k tokens/min`, `5 eur`, `20 at once`."))
+                .property("cost", texts("Costs before a call: `tokens = {prompt:bytes}/4 + 300`."))
+                .property(
+                    "cost_from",
+                    texts("Costs after a call: `tokens = {answer./usage/total_tokens}`."),
+                )
+                .property("price", texts("Prices of other units: `eur = 0.6*{tokens}/1M`."))
+        }
     }
     .into()
 }

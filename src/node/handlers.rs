@@ -243,6 +243,7 @@ pub fn preview_context() -> RunContext {
         is_proven: false,
         keeps_results: true,
         mode: Mode::Preview,
+        metering: Arc::default(),
         gate: Arc::new(Gate::always_open()),
     }
 }

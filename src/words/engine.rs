@@ -104,6 +104,9 @@ messages! { "engine";
     disk_full_repeats(items: Count)
         "the database's disk is full. Make room there, and work continues; up to {items#item} may be called again if the process ends"
         "数据库磁盘已满。腾出空间后会自动继续；若进程结束，最多 {items} 个条目可能再次调用";
+    cost_too_large(limit: Text)
+        "its cost is above the whole limit of {limit}, so it was not called"
+        "其费用超过整个限额 {limit}，因此没有调用";
     output_too_large(bytes: Count, most: Count) "its output of {bytes#byte} isn't kept; at most {most} are" "{bytes} 字节的输出没有保存；最多 {most}";
     crash_loop(times: Count) "it was claimed {times#time} and never completed" "认领了 {times} 次，从未完成";
     last_error(text: Text, code: Text, item: Text) "{text}; last error {code} at item {item}" "{text}；最近错误 {code}，条目 {item}";

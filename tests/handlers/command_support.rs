@@ -127,6 +127,7 @@ impl Setup {
             log,
             timeout: Duration::from_secs(30),
             mode: Mode::Live,
+            metering: Arc::default(),
         }
     }
 

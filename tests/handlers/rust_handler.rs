@@ -36,6 +36,7 @@ fn open(code: impl ItemHandler) -> (Arc<dyn Handler>, Arc<Gate>) {
         is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
+        metering: Arc::default(),
         gate: gate.clone(),
     };
     let factory = RustHandlerFactory::new(code, Arc::new(SystemClock::new()));

@@ -246,6 +246,7 @@ pub(crate) fn context(gate: Gate) -> Arc<RunContext> {
         is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
+        metering: Arc::default(),
         gate: Arc::new(gate),
     })
 }

@@ -31,7 +31,7 @@ pub fn held(picture: &Picture) -> Message {
         Some(Why::WindowUsed) => {
             let rest = picture
                 .held_for
-                .or(picture.scouting.map(|scouting| scouting.next));
+                .or_else(|| picture.scouting.map(|scouting| scouting.next));
             let rest = rest.filter(|rest| !rest.is_zero());
             rest.map_or_else(cause::service_window_used, cause::service_window)
         }

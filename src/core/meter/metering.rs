@@ -157,7 +157,7 @@ impl Metering {
     fn check_prices(&self) -> Result<(), MeteringError> {
         for (unit, price) in &self.price {
             if Metering::find(&self.cost_from, unit)
-                .or(Metering::find(&self.cost, unit))
+                .or_else(|| Metering::find(&self.cost, unit))
                 .is_some()
             {
                 return Err(MeteringError(say::priced_twice(unit.as_str())));
@@ -169,7 +169,7 @@ impl Metering {
                 };
                 let is_counted = of.as_str() == TOKENS
                     || Metering::find(&self.cost_from, of)
-                        .or(Metering::find(&self.cost, of))
+                        .or_else(|| Metering::find(&self.cost, of))
                         .is_some();
                 if !is_counted && !of.is_built_in() {
                     return Err(MeteringError(say::price_of_nothing(unit.as_str(), of.as_str())));

@@ -74,6 +74,7 @@ fn context() -> RunContext {
         is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
+        metering: Arc::default(),
         gate: Arc::new(Gate::always_open()),
     }
 }

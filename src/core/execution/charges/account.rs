@@ -274,9 +274,9 @@ impl Account {
 
     pub(super) fn take(&mut self, estimate: Amount, now: Moment) {
         match &mut self.kind {
-            // It has credit: `fits` was asked at the same moment.
             Kind::Pace(bucket) => {
-                let _ = bucket.take(Amount::ZERO, estimate, now);
+                let has_credit = bucket.take(Amount::ZERO, estimate, now);
+                debug_assert!(has_credit, "`fits` was asked at the same moment");
             }
             Kind::AtOnce { out } => *out = out.plus(estimate),
         }

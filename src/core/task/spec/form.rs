@@ -11,6 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ids::{ItemIndex, WallMs};
+use crate::meter::metering::Metering;
 use crate::settings::Auto;
 use crate::settings::json::{few_texts, object_option, tree};
 use crate::task::Canary;
@@ -38,6 +39,8 @@ pub enum Kind {
     Time,
     /// A number of items, and the step that follows them.
     Canary,
+    /// Limits in units, with expressions of costs.
+    Metering,
 }
 
 impl Kind {
@@ -91,6 +94,7 @@ by_serde! {
     bool: Switch, Option::deserialize;
     Option<JsonText>: Json, option;
     Option<Canary>: Canary, canary;
+    Box<Metering>: Metering, Option::deserialize;
 }
 
 /// Reads an optional value; `null` names nothing.

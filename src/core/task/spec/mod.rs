@@ -14,6 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 pub use self::form::{Form, JsonText, Kind, Shards};
 use self::form::{Shown, written};
 use crate::ids::{ItemIndex, WallMs};
+use crate::meter::metering::Metering;
 use crate::task::Canary;
 use crate::task::meaning::fixed_for_good;
 
@@ -229,6 +230,8 @@ attributes! {
     /// Named limits that its items count against, in addition to those of its business; fixed for the life of the
     /// task.
     limits: Vec<String>, MAKING.inherited(BOTH).column();
+    /// Limits in units, such as tokens or money, and what calls cost in them.
+    metering: Box<Metering>, Rule::of(&[On::Create, On::Clone, On::Redrive, On::Schedule, On::Edit]).fixed().inherited(BOTH);
     /// Number of shards that different nodes can own: a number, or auto.
     shards: Shards, FIXED.inherited(&[On::Clone]);
     /// Priority; tasks with a higher number go first.

@@ -11,6 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use super::lane::{Fetched, Flight, Lane, Out, Round, Sent};
 use crate::actors::executor::call_end::{self, Tickets};
 use crate::actors::executor::calls::Calls;
+use crate::actors::executor::gauge::{self, Charged};
 use crate::actors::executor::lane_reply::give_back;
 use crate::actors::executor::run_cell::RunCell;
 use crate::ports::handling::handler::{Call, CallItems, CallRows, Reply};
@@ -33,7 +34,7 @@ pub(super) async fn start<'a>(
         let dispatch = std::mem::take(&mut round.fx.dispatch);
         let paced = round.fx.paced;
         let mut tickets = Tickets::of(round.fx.ticket);
-        let mut departed = granted_at;
+        let (mut departed, mut goes_back) = (granted_at, false);
         let mut calls = Calls::new(&dispatch, batch);
         if !paced && lane.cell.rows.is_none() {
             while let Some(neighbours) = calls.next_of_neighbours() {
@@ -52,7 +53,25 @@ pub(super) async fn start<'a>(
                     continue;
                 }
             }
+            let charged = match ticket.filter(|_| !goes_back) {
+                Some(ticket) => gauge::charge(lane, round, &call, ticket),
+                None if goes_back => Charged::Back,
+                None => Charged::Go,
+            };
             let sent = Sent { departed, ticket };
+            match charged {
+                Charged::Go => {}
+                Charged::Refused(reply) => {
+                    round.take_in(&lane.cell, &call, reply, sent);
+                    continue;
+                }
+                Charged::Back => {
+                    goes_back = true;
+                    give_back(&call, &mut round.reports);
+                    call_end::unsent(ticket, departed, &mut round.reports);
+                    continue;
+                }
+            }
             if let Some(out) = start_one(lane, round, call, sent, cx) {
                 // Not `push`: it shares the queue, which would keep the lane from changing threads.
                 flight.extend([out]);
@@ -143,7 +162,7 @@ fn start_one<'a>(
 
 /// Returns the rows of a call's items if every block is in memory.
 #[inline]
-fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>) -> Option<CallRows> {
+pub(super) fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>) -> Option<CallRows> {
     let Some(feed) = &cell.rows else {
         return Some(CallRows::default());
     };

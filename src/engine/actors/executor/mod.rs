@@ -7,6 +7,7 @@
 mod call_end;
 mod calls;
 mod departure;
+pub(crate) mod gauge;
 pub mod lane;
 pub mod lane_reply;
 pub mod reply_lines;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use crate::actors::executor::gauge::Gauge;
 use crate::actors::executor::row_feed::RowFeed;
 use crate::actors::executor::run_cell::{self, Drives, LimitSlots, RunAbout, RunCell};
 use crate::actors::executor::{self, WindowExecutor};
@@ -22,6 +23,7 @@ use crate::ports::ownership::run_store::{ClaimedShard, Control};
 use crate::ports::tasks::store::TaskView;
 use windrow_core::execution::{Command, Execution, Restored, Shared, Start};
 use windrow_core::ids::CheckpointSeq;
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::{RateLimit, Results};
 
 impl Run {
@@ -128,7 +130,8 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let (shard, gate, control) = (claimed.shard, claimed.gate, claimed.control);
     let (task, provision) = (claimed.task, claimed.provision);
     let about = about(&shard, &task, &control, provision.handler.kind());
-    let context = context(node, &shard, task, &control, gate.clone());
+    let metering = Arc::new((*task.life.spec.metering).clone());
+    let context = context(node, &shard, task, &control, (gate.clone(), metering.clone()));
     let handler = provision.handler.open(Arc::new(context))?;
     let has_data = provision.source.has_data();
     let start = Start {
@@ -150,6 +153,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         first_contact: node.times.first_contact,
         supply: control.supply,
         is_service: handler.is_service(),
+        metering: (*metering).clone(),
     };
     let wake = Arc::<Notify>::default();
     let limited = (&state.arguments.life, &*provision.limits);
@@ -165,6 +169,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         rows: has_data.then(|| Arc::new(RowFeed::new(provision.source))),
         logs: state.arguments.logs.sink(),
         limits,
+        gauge: Gauge::of(&metering),
         wake,
     };
     let execution = Execution::new(start, run_cell::now(&*node.clock));
@@ -195,7 +200,7 @@ fn context(
     shard: &ClaimedShard,
     task: TaskView,
     control: &Control,
-    gate: Arc<Gate>,
+    (gate, metering): (Arc<Gate>, Arc<Metering>),
 ) -> RunContext {
     RunContext {
         shard: shard.shard,
@@ -214,6 +219,7 @@ fn context(
         } else {
             Mode::Live
         },
+        metering,
         gate,
     }
 }

@@ -12,9 +12,11 @@ pub use windrow_core::handler::log::LogLevel;
 
 use crate::ports::ownership::gate::Gate;
 use crate::ports::sources::source::RowChunk;
+use windrow_core::execution::Usage;
 use windrow_core::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::output::Output;
 use windrow_core::items::trace::Traces;
+use windrow_core::meter::metering::Metering;
 use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 use windrow_core::pilot::headers::Limits;
 
@@ -67,6 +69,8 @@ pub struct RunContext {
     pub keeps_results: bool,
     /// Purpose of the items, sent along with each call.
     pub mode: Mode,
+    /// Units in which the use of calls is counted, and where answers say it.
+    pub metering: Arc<Metering>,
     /// Dispatch gate, checked again right before a request is sent.
     pub gate: Arc<Gate>,
 }
@@ -264,13 +268,15 @@ pub enum Reply {
     Told(Box<Told>),
 }
 
-/// Reply together with limits that the service described in it.
+/// Reply together with what the service says about its limits, and about the use of the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// Result of the call.
     pub reply: Reply,
-    /// Limits, with one window at least.
+    /// Limits; without windows if it describes none.
     pub limits: Limits,
+    /// Use of the call by meter, in the order of the task's meters; empty if it isn't counted.
+    pub used: Usage,
 }
 
 impl Reply {
@@ -280,20 +286,42 @@ impl Reply {
         if limits.windows.is_empty() {
             return self;
         }
-        let told = Told { reply: self, limits };
-        Reply::Told(Box::new(told))
+        match self {
+            Reply::Told(told) => Reply::Told(Box::new(Told { limits, ..*told })),
+            reply => Reply::Told(Box::new(Told {
+                reply,
+                limits,
+                used: Usage::new(),
+            })),
+        }
     }
 
-    /// Replaces the result of the call and keeps the limits.
+    /// Adds the use of the call; without a meter the reply stays as it is.
+    #[must_use]
+    pub fn with_use(self, used: Usage) -> Reply {
+        if used.is_empty() {
+            return self;
+        }
+        match self {
+            Reply::Told(told) => Reply::Told(Box::new(Told { used, ..*told })),
+            reply => Reply::Told(Box::new(Told {
+                reply,
+                limits: Limits::default(),
+                used,
+            })),
+        }
+    }
+
+    /// Replaces the result of the call and keeps what was told with it.
     #[must_use]
     pub fn map(self, change: impl FnOnce(Reply) -> Reply) -> Reply {
         match self {
-            Reply::Told(told) => change(told.reply).with_limits(told.limits),
+            Reply::Told(told) => change(told.reply).with_limits(told.limits).with_use(told.used),
             reply => change(reply),
         }
     }
 
-    /// Returns the result of the call without the limits.
+    /// Returns the result of the call without what was told with it.
     #[must_use]
     pub fn plain(self) -> Reply {
         match self {

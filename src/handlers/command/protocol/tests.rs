@@ -26,6 +26,7 @@ fn run() -> RunContext {
         is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
+        metering: Arc::default(),
         gate: Arc::new(Gate::always_open()),
     }
 }

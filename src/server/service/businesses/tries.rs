@@ -228,6 +228,7 @@ fn context(business: &Business) -> RunContext {
         is_proven: false,
         keeps_results: true,
         mode: Mode::Preview,
+        metering: Arc::default(),
         gate: Arc::new(Gate::always_open()),
     }
 }

@@ -24,7 +24,9 @@ use crate::actors::executor::results::Results;
 use crate::actors::runtime::lock;
 use crate::ports::clock::Clock;
 use crate::ports::handling::data_log::DataLogLine;
-use windrow_core::execution::{Effects, Event, Execution, Found, Now, Progress, Reports};
+use windrow_core::execution::{
+    Departure, Effects, Event, Execution, Found, Now, Progress, Reports, Usage,
+};
 use windrow_core::handler::journal::Journal;
 use windrow_core::ids::{Generation, Moment, WallMs};
 use windrow_core::items::counters::Counters;
@@ -214,6 +216,22 @@ impl RunCell {
             ask,
             ask_at: None,
         }
+    }
+
+    /// Charges a granted call that is about to be sent.
+    pub(crate) fn charge(
+        &self,
+        generation: Generation,
+        ticket: u64,
+        usage: Usage,
+        items: u32,
+    ) -> Result<Departure, Superseded> {
+        let now = self.now();
+        let mut core = self.core.lock().map_err(|_| Superseded)?;
+        if core.generation != generation {
+            return Err(Superseded);
+        }
+        Ok(core.execution.charge(ticket, usage, items, now))
     }
 
     /// Passes one event from outside the lanes to the core, and wakes the lanes, since it may change what they may

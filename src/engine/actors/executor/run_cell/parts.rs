@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::{LimitSlots, LogSink};
+use crate::actors::executor::gauge::Gauge;
 use crate::actors::executor::row_feed::RowFeed;
 use crate::ports::clock::Clock;
 use crate::ports::handling::handler::Handler;
@@ -45,6 +46,8 @@ pub(crate) struct Drives {
     pub(crate) logs: LogSink,
     /// Slots under limits that are shared with other runs.
     pub(crate) limits: LimitSlots,
+    /// Gauge of what calls use, if the task counts it.
+    pub(crate) gauge: Option<Gauge>,
     /// Notifier that wakes the parked lanes.
     pub(crate) wake: Arc<Notify>,
 }

@@ -1,0 +1,98 @@
+//! Use of calls before they are sent, from the rows of their items.
+
+use std::borrow::Cow;
+use std::num::NonZeroU64;
+
+use serde_json::Value;
+use windrow_words::engine as say;
+
+use super::lane::{Lane, Round};
+use crate::actors::executor::departure::rows_of;
+use crate::ports::handling::handler::{CallFailure, CallItems, Reply};
+use windrow_core::execution::{Departure, Usage, usage};
+use windrow_core::items::verdict::Failure;
+use windrow_core::meter::expr::{Expr, Values};
+use windrow_core::meter::metering::Metering;
+use windrow_core::meter::{COST_TOO_LARGE, COST_VALUE};
+
+/// Expressions of a task's meters, in their order.
+pub(crate) struct Gauge {
+    estimates: Vec<Option<Expr>>,
+    needs_rows: bool,
+}
+
+/// Decision about a call that was granted.
+pub(super) enum Charged {
+    /// It is sent.
+    Go,
+    /// It and the rest of its grant go back.
+    Back,
+    /// No call is made of it: it costs too much, or what it costs can't be computed.
+    Refused(Reply),
+}
+
+impl Gauge {
+    /// Returns the gauge of a task; `None` if nothing is counted.
+    pub(crate) fn of(metering: &Metering) -> Option<Gauge> {
+        let meters = metering.meters();
+        let estimate = |unit| Metering::find(&metering.cost, unit).cloned();
+        let estimates: Vec<Option<Expr>> = meters.iter().map(estimate).collect();
+        (!estimates.is_empty()).then(|| Gauge {
+            needs_rows: estimates.iter().any(Option::is_some),
+            estimates,
+        })
+    }
+
+    /// Computes the use of a call from its rows; without rows in memory nothing is known of it.
+    fn usage(&self, lane: &Lane, round: &mut Round, items: &CallItems) -> Result<Usage, Failure> {
+        if !self.needs_rows {
+            return Ok(Usage::new());
+        }
+        let Some(rows) = rows_of(&lane.cell, items, &mut round.rows) else {
+            return Ok(Usage::new());
+        };
+        let row = |(index, _)| Row(rows.data(index).and_then(|text| serde_json::from_str(text).ok()));
+        let rows: Vec<Row> = items.iter().map(row).collect();
+        usage(&self.estimates, &rows).map_err(|fault| Failure::new(COST_VALUE, fault.to_string()))
+    }
+}
+
+/// Charges a call of a run whose calls are counted.
+pub(super) fn charge(lane: &Lane, round: &mut Round, items: &CallItems, ticket: NonZeroU64) -> Charged {
+    let Some(gauge) = &lane.cell.gauge else {
+        return Charged::Go;
+    };
+    let unsendable = |failure| Charged::Refused(Reply::Failed(Box::new(CallFailure::Unsendable(failure))));
+    let usage = match gauge.usage(lane, round, items) {
+        Ok(usage) => usage,
+        Err(failure) => return unsendable(failure),
+    };
+    match lane
+        .cell
+        .charge(lane.generation, ticket.get(), usage, items.len() as u32)
+    {
+        Ok(Departure::Go) => Charged::Go,
+        Ok(Departure::Back) | Err(_) => Charged::Back,
+        Ok(Departure::TooLarge(limit)) => {
+            unsendable(Failure::new(COST_TOO_LARGE, say::cost_too_large(limit).to_string()))
+        }
+    }
+}
+
+/// Row of an item as JSON; `None` if it has none.
+struct Row(Option<Value>);
+
+impl Values for Row {
+    fn column(&self, name: &str) -> Option<Cow<'_, str>> {
+        let row = self.0.as_ref()?;
+        let value = match name.starts_with('/') {
+            true => row.pointer(name)?,
+            false => row.get(name)?,
+        };
+        match value {
+            Value::String(text) => Some(Cow::Borrowed(text)),
+            Value::Null => None,
+            other => Some(Cow::Owned(other.to_string())),
+        }
+    }
+}
