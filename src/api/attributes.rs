@@ -114,8 +114,14 @@ fn property(attribute: &Attribute, request: Option<Request>) -> RefOr<Schema> {
                     .description(Some(about.to_owned()))
             };
             object(Type::Object)
-                .property("limits", texts("Limits in units: `90k tokens/min`, `5 eur`, `20 at once`."))
-                .property("cost", texts("Costs before a call: `tokens = {prompt:bytes}/4 + 300`."))
+                .property(
+                    "limits",
+                    texts("Limits in units: `90k tokens/min`, `5 eur`, `20 at once`."),
+                )
+                .property(
+                    "cost",
+                    texts("Costs before a call: `tokens = {prompt:bytes}/4 + 300`."),
+                )
                 .property(
                     "cost_from",
                     texts("Costs after a call: `tokens = {answer./usage/total_tokens}`."),

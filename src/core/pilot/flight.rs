@@ -29,6 +29,7 @@ pub(super) struct Flight {
     long: Slope,
     latency: Latency,
     raises: u32,
+    judged: u32,
     /// First round in which calls were far slower than the base.
     slowed: Option<Seen>,
     /// Limit before failing rounds, of which half is given back after a good one.
@@ -50,6 +51,7 @@ impl Flight {
             long: Slope::new(LONG_MEMORY),
             latency: Latency::default(),
             raises: 0,
+            judged: 0,
             slowed: None,
             before_failing: None,
         }
@@ -67,6 +69,11 @@ impl Flight {
 
     pub(super) fn is_starting(&self) -> bool {
         self.is_starting
+    }
+
+    /// Returns the rounds that were judged, other than failing ones.
+    pub(super) fn judged(&self) -> u32 {
+        self.judged
     }
 
     pub(super) fn limit(&self) -> f64 {
@@ -87,9 +94,29 @@ impl Flight {
         self.latency.restore(base);
     }
 
+    /// Follows the limit of the run that leads.
+    pub(super) fn follow(&mut self, limit: f64, base: Option<f64>) {
+        if limit.is_finite() {
+            self.restore(limit.max(1.0), base.filter(|base| base.is_finite()));
+        }
+    }
+
+    /// Begins to lead or to follow: what was measured in the other role doesn't compare.
+    pub(super) fn change_role(&mut self) {
+        self.forget_round();
+        self.is_high = false;
+        self.is_starting &= self.latency.base().is_none();
+    }
+
+    /// Goes on in small steps once other runs hold their parts of the limit.
+    pub(super) fn settle(&mut self) {
+        self.forget_round();
+        self.is_starting = false;
+    }
+
     /// Adds a departure; returns the number of its round, or 0. A round begins only once no more calls are out than
     /// its setting allows, so that calls of the setting before don't judge it.
-    pub(super) fn on_departure(&mut self, now: f64, in_flight: u32, most: u32) -> u32 {
+    pub(super) fn on_departure(&mut self, now: f64, in_flight: u32, most: u32, others: u32) -> u32 {
         if self.round.is_none() && in_flight <= most {
             self.rounds = self.rounds.wrapping_add(1).max(1);
             let least = if self.is_starting {
@@ -98,18 +125,18 @@ impl Flight {
                 ROUND_CALLS
             };
             let mean = self.latency.smooth().map(f64::exp2);
-            self.round = Some(Round::new(self.rounds, least.max(most), mean, now));
+            self.round = Some(Round::new(self.rounds, least.max(most + others), mean, now));
         }
-        self.round
-            .as_mut()
-            .map_or(0, |round| round.on_departure(now, in_flight, in_flight >= most))
+        self.round.as_mut().map_or(0, |round| {
+            round.on_departure(now, in_flight + others, in_flight >= most)
+        })
     }
 
-    pub(super) fn on_end(&mut self, call: &Call, now: f64, is_failed: bool, ceiling: u32) {
+    pub(super) fn on_end(&mut self, call: &Call, now: f64, is_failed: bool, ceiling: u32, others: u32) {
         if let Some(round) = &mut self.round
             && round.on_end(call, now, is_failed)
         {
-            self.judge(now, ceiling);
+            self.judge(now, ceiling, others);
         }
     }
 
@@ -131,7 +158,7 @@ impl Flight {
         (self.is_starting, self.is_high) = (true, false);
     }
 
-    fn judge(&mut self, now: f64, ceiling: u32) {
+    fn judge(&mut self, now: f64, ceiling: u32, others: u32) {
         let Some(seen) = self.round.as_ref().and_then(|round| round.seen(now)) else {
             return;
         };
@@ -143,6 +170,7 @@ impl Flight {
             self.limit = self.limit.max(limit / 2.0);
         }
         self.latency.add(seen.latency, seen.skew, seen.calls);
+        self.judged = self.judged.wrapping_add(1);
         if !seen.is_reached {
             let used = seen.in_flight.exp2();
             self.limit = self.limit.min((2.0 * used).max(self.least));
@@ -156,7 +184,7 @@ impl Flight {
         } else {
             self.cruise();
         }
-        self.bound(ceiling);
+        self.bound(ceiling, others);
     }
 
     /// A service that fails gets half of the calls that are used.
@@ -245,14 +273,14 @@ impl Flight {
     }
 
     /// Keeps the limit within `ceiling`; a step below it while calls are slower, or the experiment would be clipped.
-    fn bound(&mut self, ceiling: u32) {
+    fn bound(&mut self, ceiling: u32, others: u32) {
         let ceiling = f64::from(ceiling);
         let most = if self.latency.excess() > 0.0 {
             ceiling / SWING
         } else {
             ceiling
         };
-        self.limit = self.limit.min(most).max(1.0);
+        self.limit = self.limit.min(most).max(1.0 + f64::from(others));
     }
 }
 

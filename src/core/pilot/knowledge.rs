@@ -31,7 +31,7 @@ impl Pilot {
     pub fn knowledge(&self) -> Knowledge {
         let found = self.refusals.found();
         Knowledge {
-            in_flight: self.flight.limit(),
+            in_flight: self.share.published().unwrap_or_else(|| self.flight.limit()),
             rate: found.map(|found| found.rate),
             top: found.map(|found| found.top),
             base: self.flight.latency().base(),

@@ -24,6 +24,7 @@ mod picture;
 mod refusals;
 mod rounds;
 mod scout;
+mod share;
 mod slope;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,8 @@ pub use knowledge::Knowledge;
 pub use numbers::START_IN_FLIGHT;
 pub use picture::{Picture, Scouting};
 use refusals::Refusals;
+pub use share::Heard;
+use share::Share;
 use window::Window;
 
 crate::slugs! {
@@ -125,6 +128,7 @@ pub struct Pilot {
     flight: Flight,
     refusals: Refusals,
     window: Window,
+    share: Share,
     /// Number of the next call.
     next: u64,
     /// Calls with lower numbers are no evidence: they were sent while the circuit wasn't closed.
@@ -152,6 +156,7 @@ impl Pilot {
             flight: Flight::new(settings),
             refusals: Refusals::new(at),
             window: Window::default(),
+            share: Share::ALONE,
             next: 1,
             first: 0,
             is_circuit_shut: false,
@@ -207,7 +212,7 @@ impl Pilot {
         if self.refusals.is_scouting() {
             return None;
         }
-        if let Some(until) = self.window.used_until(at, self.next) {
+        if let Some(until) = self.window.used_until(at, self.next, self.share.part) {
             return Some(Wait {
                 why: Why::WindowUsed,
                 until: Some(until),
@@ -232,17 +237,19 @@ impl Pilot {
         let most = self.in_flight_max();
         let at_limit = together >= most;
         let is_by_rate = self.hold.why.take() == Some(Why::RefusedAboveRate);
-        let is_sample =
-            !self.is_circuit_shut && !self.refusals.is_scouting() && self.settings.knobs.in_flight;
+        let is_sample = self.is_experimenting()
+            && !self.share.is_settling(at)
+            && !self.is_circuit_shut
+            && !self.refusals.is_scouting();
         let call = Call {
             number: self.next,
             sent: at,
-            in_flight,
-            together,
+            in_flight: in_flight.saturating_add(self.share.others),
+            together: together.saturating_add(self.share.others),
             at_limit,
             by_rate: is_by_rate.then(|| self.refusals.spaced()),
             round: if is_sample {
-                self.flight.on_departure(at, together, most)
+                self.flight.on_departure(at, together, most, self.share.others)
             } else {
                 0
             },
@@ -273,7 +280,7 @@ impl Pilot {
             self.flight.forget_round();
         }
         let most = self.ceiling();
-        self.flight.on_end(&call, at, is_failed, most);
+        self.flight.on_end(&call, at, is_failed, most, self.share.others);
     }
 
     /// Accounts for a call that the service refused as too many; `retry_after` is the wait that it named.
@@ -361,15 +368,24 @@ impl Pilot {
 
     /// Returns the calls in flight that are allowed now, at least 1.
     pub fn in_flight_max(&self) -> u32 {
-        if self.settings.knobs.in_flight {
-            self.flight.in_flight_max(self.ceiling())
+        let (most, ceiling) = (self.settings.most.max(1), self.ceiling());
+        let own = if !self.settings.knobs.in_flight {
+            self.share.rest(ceiling)
+        } else if self.share.is_following {
+            self.share.of(self.flight.limit().min(f64::from(ceiling)))
         } else {
-            self.ceiling()
-        }
+            self.share.rest(self.flight.in_flight_max(ceiling))
+        };
+        own.min(most)
     }
 
+    fn is_experimenting(&self) -> bool {
+        self.settings.knobs.in_flight && !self.share.is_following
+    }
+
+    /// Returns the highest limit in flight of the task, of which the others hold a part.
     fn ceiling(&self) -> u32 {
-        let most = self.settings.most.max(1);
+        let most = self.settings.most.max(1).saturating_add(self.share.others);
         self.refusals
             .in_flight_max()
             .map_or(most, |above| above.min(most))
@@ -377,7 +393,7 @@ impl Pilot {
 
     fn why_full(&self) -> Why {
         match self.refusals.in_flight_max() {
-            Some(above) if above <= self.in_flight_max() => Why::RefusedInFlight,
+            Some(above) if above <= self.in_flight_max() + self.share.others => Why::RefusedInFlight,
             _ if self.flight.is_starting() => Why::Starting,
             _ => Why::Slower,
         }

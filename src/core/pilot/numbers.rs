@@ -107,3 +107,18 @@ pub(super) const WINDOW_MAX: f64 = 3600.0;
 /// Half-life of a stored limit in flight, and the age at which stored rates are forgotten. Unit: seconds.
 pub(super) const KNOWN_HALF_LIFE: f64 = 3600.0;
 pub(super) const KNOWN_FOR: f64 = 86_400.0;
+
+// --- Runs that share a task.
+/// Minimum time from a published limit in flight to the next, and the rounds that must have been judged meanwhile.
+/// Unit: seconds.
+pub(super) const PUBLISH_EVERY: f64 = 20.0;
+pub(super) const PUBLISH_ROUNDS: u32 = 8;
+/// Without so many rounds, a multiple of that time and so many calls decides.
+pub(super) const PUBLISH_BY_TIME: f64 = 2.0;
+pub(super) const PUBLISH_CALLS: f64 = 16.0;
+/// Distance from the limit published last at which another is published. Unit: octaves.
+pub(super) const PUBLISHED_OFF: f64 = 0.15;
+/// Time until the other runs hold a published limit, beside the time of a call. Unit: seconds.
+pub(super) const SETTLES_AFTER: f64 = 3.0;
+/// Share of the distance from a fair rate that is made good with each news.
+pub(super) const BALANCE: f64 = 0.05;

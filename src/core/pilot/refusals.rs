@@ -36,6 +36,8 @@ pub(super) struct Refusals {
     has_accepted: bool,
     /// Share of refused calls, over some hundred calls.
     share: f64,
+    /// Part of the task's rate that this run has; 1 unless other runs were heard.
+    part: f64,
 }
 
 /// Rate found. Unit: calls per second.
@@ -85,6 +87,7 @@ impl Refusals {
             first: 0,
             has_accepted: false,
             share: 0.0,
+            part: 1.0,
         }
     }
 
@@ -111,6 +114,18 @@ impl Refusals {
     pub(super) fn restore(&mut self, rate: Option<(f64, f64)>, above: Option<u32>) {
         self.rate = rate.map(|(rate, top)| Found::new(rate, top));
         self.above.restore(above);
+    }
+
+    /// Moves the rate towards `part` of what this run and the others found, given as their sum.
+    pub(super) fn balance(&mut self, part: f64, others: Option<f64>) {
+        self.part = part;
+        let is_held = self.scout.is_none();
+        let others = others.filter(|rate| is_held && rate.is_finite() && *rate > 0.0);
+        let found = self.rate.as_mut().filter(|found| !found.is_hunting());
+        if let Some((found, others)) = found.zip(others) {
+            let fair = part * (found.rate + others);
+            found.scale(1.0 + BALANCE * (fair / found.rate - 1.0).min(1.0));
+        }
     }
 
     /// Returns the rate at which the next departure is spaced.
@@ -220,7 +235,7 @@ impl Refusals {
             return;
         }
         self.since.refused += 1;
-        self.more.on_refused();
+        self.more.on_refused(self.part);
         self.named.on_refused(now, told);
         let told = told.filter(|_| !self.doubts_named);
         let took = now - call.sent;
@@ -316,6 +331,11 @@ impl Found {
             kept: 0,
             hunts_to: 0.0,
         }
+    }
+
+    fn scale(&mut self, factor: f64) {
+        let scaled = |rate: f64| (rate * factor).clamp(RATE_BOUNDS.0, RATE_BOUNDS.1);
+        (self.rate, self.good, self.top) = (scaled(self.rate), scaled(self.good), scaled(self.top));
     }
 
     fn is_hunting(&self) -> bool {

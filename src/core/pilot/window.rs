@@ -34,10 +34,11 @@ impl Window {
         self.told.is_some()
     }
 
-    /// Returns the reset if the window is used up at `now`; `next` is the number of the next call.
-    pub(super) fn used_until(&self, now: f64, next: u64) -> Option<f64> {
+    /// Returns the reset if the window is used up at `now`; `next` is the number of the next call, and
+    /// `part` the part that this run may take of the calls left.
+    pub(super) fn used_until(&self, now: f64, next: u64, part: f64) -> Option<f64> {
         let told = self.told.filter(|told| now < told.reset)?;
         let sent_later = next.saturating_sub(told.call + 1);
-        (sent_later >= told.left).then_some(told.reset)
+        (sent_later as f64 >= told.left as f64 * part).then_some(told.reset)
     }
 }

@@ -14,6 +14,8 @@ pub(super) fn hint(reason: StopReason, why: &str, resume: &str) -> String {
             );
         }
         StopReason::NoItemSucceeds => "check the handler's log and fix it; ",
+        StopReason::LimitReached => "give a higher --limit; ",
+        StopReason::CostUnknown => "say with --cost-from where the answer has its cost; ",
         StopReason::ReduceFailed => "fix the --reduce handler (the previous generation stays current); ",
         StopReason::HandlerGone | StopReason::HandlerRejected => refused(why),
         StopReason::SourceChanged => {

@@ -39,6 +39,10 @@ pub(super) fn seeds() -> std::ops::Range<u64> {
 
 /// Runs a case with all seeds, prints its figures and checks them.
 pub(super) fn check(name: &str, case: &Case, goal: Goal) -> Vec<Outcome> {
+    check_seeds(name, case, goal, seeds())
+}
+
+pub(super) fn check_seeds(name: &str, case: &Case, goal: Goal, seeds: std::ops::Range<u64>) -> Vec<Outcome> {
     let alone = run(
         &Case {
             fixed: Some(1),
@@ -49,7 +53,7 @@ pub(super) fn check(name: &str, case: &Case, goal: Goal) -> Vec<Outcome> {
         },
         1,
     );
-    let all: Vec<Outcome> = seeds().map(|seed| run(case, seed)).collect();
+    let all: Vec<Outcome> = seeds.map(|seed| run(case, seed)).collect();
     let share = sorted(all.iter().map(|out| out.goodput() / goal.best));
     let refused = sorted(all.iter().map(Outcome::refused_share));
     let slower = sorted(all.iter().map(|out| out.p95() / alone.p95()));

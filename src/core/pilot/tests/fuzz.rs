@@ -7,7 +7,7 @@ use super::accept::number;
 use super::rng::Rng;
 use super::world::settings;
 use crate::ids::Moment;
-use crate::pilot::{Allowance, Call, Knobs, Pilot, Settings, Why};
+use crate::pilot::{Allowance, Call, Heard, Knobs, Knowledge, Pilot, Settings, Why};
 
 /// Runs and reports a run; `PILOT_FUZZ=400` runs more.
 const RUNS_DEFAULT: u64 = 200;
@@ -135,7 +135,7 @@ impl Fuzz {
     }
 
     fn rare(&mut self) {
-        match self.rng.below(8) {
+        match self.rng.below(10) {
             0 => self.pilot.on_circuit_open(self.now),
             1..=3 => self
                 .pilot
@@ -148,6 +148,7 @@ impl Fuzz {
                 self.pilot = Pilot::restore(self.settings, &known, age, self.now);
                 self.out.clear();
             }
+            5 | 6 => self.hear(),
             _ => {
                 if let Some(call) = self.out.first() {
                     let left = [0, 1, 5, u64::MAX][self.rng.below(4) as usize];
@@ -157,6 +158,24 @@ impl Fuzz {
                 }
             }
         }
+    }
+
+    /// News of other runs, some of them nonsense.
+    fn hear(&mut self) {
+        let numbers = [f64::NAN, -1.0, 0.0, 1e-9, 0.3, 1.0, 40.0, 1e300, f64::INFINITY];
+        let number = |rng: &mut Rng| numbers[rng.below(9) as usize];
+        let known = Knowledge {
+            in_flight: number(&mut self.rng),
+            base: Some(number(&mut self.rng)),
+            ..self.pilot.knowledge()
+        };
+        let heard = Heard {
+            part: number(&mut self.rng),
+            in_flight: [0, 1, 50, u32::MAX][self.rng.below(4) as usize],
+            rate: self.rng.chance(0.5).then(|| number(&mut self.rng)),
+            leader: self.rng.chance(0.5).then_some(known),
+        };
+        self.pilot.on_heard(&heard, self.now);
     }
 
     /// Ends all calls; then time alone leads to the next.

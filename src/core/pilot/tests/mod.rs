@@ -8,6 +8,7 @@
 mod accept;
 mod fuzz;
 mod headers;
+mod nodes;
 mod own;
 mod plant;
 mod rng;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::plant::{Fate, Plant, Service};
 use crate::ids::Moment;
-use crate::pilot::{Allowance, Call, Knobs, Pilot, START_IN_FLIGHT, Settings, Why};
+use crate::pilot::{Allowance, Call, Heard, Knobs, Knowledge, Pilot, START_IN_FLIGHT, Settings, Why};
 
 /// Consecutive unavailable answers that open the circuit, and the time between its probes.
 const OPENS_AFTER: u32 = 10;
@@ -28,6 +28,10 @@ pub(super) struct Case {
     pub(super) fixed: Option<u32>,
     /// Added to each seed.
     pub(super) seed: u64,
+    /// Parts of the runs if they talk.
+    pub(super) parts: Vec<f64>,
+    /// Time at which the first run ends.
+    pub(super) first_ends: f64,
 }
 
 impl Case {
@@ -40,11 +44,19 @@ impl Case {
             end,
             fixed: None,
             seed: 0,
+            parts: Vec::new(),
+            first_ends: f64::INFINITY,
         }
     }
 
     pub(super) fn joined(mut self, joins: &[f64]) -> Case {
         self.joins = joins.to_vec();
+        self
+    }
+
+    /// Lets runs of one task talk, each with a part of its rate.
+    pub(super) fn talking(mut self, parts: &[f64]) -> Case {
+        self.parts = parts.to_vec();
         self
     }
 }
@@ -96,6 +108,8 @@ struct Run {
     unavailable: u32,
     /// Time of the opening, while the circuit isn't closed, and of the next probe.
     open: Option<(f64, f64)>,
+    /// News with their times, and the calls in flight that the run allows.
+    news: Vec<(f64, Knowledge, u32)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -118,6 +132,11 @@ struct World {
 }
 
 const WAKE: u32 = u32::MAX;
+const TALK: u32 = u32::MAX - 1;
+/// Time between news of a run, the time until another run reads them, and their age at which the run is gone.
+const NEWS_EVERY: f64 = 1.0;
+const NEWS_LATE: f64 = 1.0;
+const NEWS_OLD: f64 = 5.0;
 
 pub(super) fn run(case: &Case, seed: u64) -> Outcome {
     let seed = seed + case.seed;
@@ -129,6 +148,7 @@ pub(super) fn run(case: &Case, seed: u64) -> Outcome {
         wake: at(*joins).0,
         unavailable: 0,
         open: None,
+        news: Vec::new(),
     });
     let out = Outcome {
         by_run: vec![0; case.joins.len()],
@@ -148,6 +168,9 @@ pub(super) fn run(case: &Case, seed: u64) -> Outcome {
     };
     for run in 0..case.joins.len() {
         world.push(case.joins[run], run as u32, WAKE);
+        if !case.parts.is_empty() {
+            world.push(case.joins[run] + 0.37 * run as f64 + 0.1, run as u32, TALK);
+        }
     }
     world.go()
 }
@@ -181,7 +204,9 @@ impl World {
             if now >= self.case.end {
                 break;
             }
-            if what == WAKE {
+            if what == TALK {
+                self.talk(run as usize, now);
+            } else if what == WAKE {
                 if time != self.runs[run as usize].wake {
                     continue;
                 }
@@ -195,8 +220,41 @@ impl World {
         self.out
     }
 
+    /// Publishes news of a run and reads those of the others.
+    fn talk(&mut self, number: usize, now: f64) {
+        if self.has_ended(number, now) {
+            return;
+        }
+        let parts = &self.case.parts;
+        let news = self.runs.iter().zip(parts).enumerate();
+        let news = news.filter_map(|(run, (of, part))| of.heard(now).map(|news| (run, *part, news)));
+        let others: Vec<_> = news.filter(|(run, ..)| *run != number).collect();
+        let rate: Option<f64> = others.iter().map(|(.., (known, _))| known.rate).sum();
+        let heard = Heard {
+            part: parts[number] / (parts[number] + others.iter().map(|(_, part, _)| part).sum::<f64>()),
+            in_flight: others.iter().map(|(.., (_, in_flight))| in_flight).sum(),
+            rate: rate.filter(|_| !others.is_empty()),
+            leader: others
+                .first()
+                .filter(|(run, ..)| *run < number)
+                .map(|(.., (known, _))| *known),
+        };
+        let run = &mut self.runs[number];
+        run.pilot.on_heard(&heard, at(now));
+        run.news
+            .push((now, run.pilot.knowledge(), run.pilot.in_flight_max()));
+        self.push(now + NEWS_EVERY, number as u32, TALK);
+    }
+
+    fn has_ended(&self, run: usize, now: f64) -> bool {
+        run == 0 && now >= self.case.first_ends
+    }
+
     fn pump(&mut self, number: u32, moment: Moment, now: f64) {
         loop {
+            if self.has_ended(number as usize, now) {
+                return;
+            }
             let run = &mut self.runs[number as usize];
             if let Some((_, probe)) = run.open {
                 if run.in_flight > 0 {
@@ -312,6 +370,12 @@ impl World {
 }
 
 impl Run {
+    /// Returns the last news that others have read, and the calls in flight in them.
+    fn heard(&self, now: f64) -> Option<(Knowledge, u32)> {
+        let read = self.news.iter().rev().find(|(at, ..)| *at <= now - NEWS_LATE)?;
+        (read.0 > now - NEWS_OLD).then_some((read.1, read.2))
+    }
+
     fn unavailable(&mut self, call: Option<Call>, moment: Moment, now: f64) {
         self.unavailable += 1;
         if let Some(call) = call {

@@ -162,7 +162,11 @@ fn start_one<'a>(
 
 /// Returns the rows of a call's items if every block is in memory.
 #[inline]
-pub(super) fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>) -> Option<CallRows> {
+pub(super) fn rows_of(
+    cell: &RunCell,
+    items: &CallItems,
+    cached: &mut Option<Arc<RowChunk>>,
+) -> Option<CallRows> {
     let Some(feed) = &cell.rows else {
         return Some(CallRows::default());
     };

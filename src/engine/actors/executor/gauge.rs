@@ -73,9 +73,10 @@ pub(super) fn charge(lane: &Lane, round: &mut Round, items: &CallItems, ticket: 
     {
         Ok(Departure::Go) => Charged::Go,
         Ok(Departure::Back) | Err(_) => Charged::Back,
-        Ok(Departure::TooLarge(limit)) => {
-            unsendable(Failure::new(COST_TOO_LARGE, say::cost_too_large(limit).to_string()))
-        }
+        Ok(Departure::TooLarge(limit)) => unsendable(Failure::new(
+            COST_TOO_LARGE,
+            say::cost_too_large(limit).to_string(),
+        )),
     }
 }
 

@@ -16,8 +16,8 @@ use windrow_core::execution::Usage;
 use windrow_core::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::output::Output;
 use windrow_core::items::trace::Traces;
-use windrow_core::meter::metering::Metering;
 use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
+use windrow_core::meter::metering::Metering;
 use windrow_core::pilot::headers::Limits;
 
 /// Purpose of a run's items: real work, a preview or a canary.

@@ -24,9 +24,7 @@ use crate::actors::executor::results::Results;
 use crate::actors::runtime::lock;
 use crate::ports::clock::Clock;
 use crate::ports::handling::data_log::DataLogLine;
-use windrow_core::execution::{
-    Departure, Effects, Event, Execution, Found, Now, Progress, Reports, Usage,
-};
+use windrow_core::execution::{Departure, Effects, Event, Execution, Found, Now, Progress, Reports, Usage};
 use windrow_core::handler::journal::Journal;
 use windrow_core::ids::{Generation, Moment, WallMs};
 use windrow_core::items::counters::Counters;
