@@ -41,7 +41,7 @@ pub struct Draft {
 pub enum Room {
     /// The call may depart.
     Free,
-    /// The call fits once another draft is stored.
+    /// The call fits once another draft is stored, whose batch holds it.
     AfterCheckpoint,
     /// The amount doesn't hold it, with what is out.
     Full,
@@ -141,7 +141,8 @@ impl Total {
     }
 
     /// Drafts what the next checkpoint stores. `soon` is what the next 15 seconds are expected to use, if that is known;
-    /// else a part of what is left may be spent. In any case `batch` may, as far as it is left.
+    /// else a part of what is left may be spent. In any case `batch` may, as far as it is left: it holds at least the
+    /// estimate of a call that waits, or that waits for ever.
     pub fn draft(&mut self, soon: Option<Amount>, batch: Amount) -> Draft {
         let left = self.left();
         let ahead = soon.unwrap_or(Amount(left.0 / AHEAD_ONE_IN)).max(batch).min(left);
