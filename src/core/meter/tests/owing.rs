@@ -285,6 +285,15 @@ fn what_comes_back_can_be_spent_beside_a_full_burst() {
 }
 
 #[test]
+fn looking_at_a_bucket_loses_no_fraction() {
+    let mut bucket = Owing::new(Amount(2), Duration::from_nanos(7), Amount(1_000), Moment(0));
+    for nanos in 0..700 {
+        bucket.reserve(0, Amount(1), Moment(nanos));
+    }
+    assert_eq!(bucket.reserve(1_000, Amount(1), Moment(700)), 200);
+}
+
+#[test]
 fn nothing_leaves_while_it_owes_and_a_debt_is_inherited() {
     let second = |at: u64| Moment(at * 1_000_000_000);
     let units = Amount::units;
