@@ -5,6 +5,24 @@
 //! from past calls what an estimate is worth. A [`limit`] is a pace, kept by a bucket that may owe ([`owing`]), or a
 //! total, kept with the store ([`total`]). Each stands alone; money and amounts are whole numbers of 10⁻⁹ units
 //! ([`amount`]) and never floats.
+//!
+//! ```
+//! use windrow_core::meter::expr::{self, Kind, Values};
+//! use windrow_core::meter::{amount::Amount, limit::Limit};
+//!
+//! struct Row;
+//! impl Values for Row {
+//!     fn column(&self, _name: &str) -> Option<std::borrow::Cow<'_, str>> {
+//!         Some("Translate this".into())
+//!     }
+//! }
+//!
+//! let limit: Limit = "90000 tokens/60s".parse()?;
+//! assert_eq!(limit.to_string(), "90k tokens/min");
+//! let (unit, estimate) = expr::parse("tokens = {prompt:bytes}/4 + 300", Kind::Estimate)?;
+//! assert_eq!((unit.as_str(), estimate.cost(&Row)?), ("tokens", Amount::parse("303.5").unwrap()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod amount;
 pub mod class;

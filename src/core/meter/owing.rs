@@ -69,7 +69,7 @@ impl Owing {
     }
 
     /// Reserves `mean` for each of at most `want` calls, and returns their number. A mean above the burst needs a full
-    /// bucket.
+    /// bucket; without a mean any credit lets all of them look, so the caller bounds what is out until one is known.
     pub fn reserve(&mut self, want: u32, mean: Amount, now: Moment) -> u32 {
         self.earn(now);
         let free = self.free();
@@ -109,7 +109,8 @@ impl Owing {
         self.come_back();
     }
 
-    /// Returns when a call of this mean can be reserved, if nothing else changes; `None` if the pace earns nothing.
+    /// Returns when a call of this mean can be reserved, if nothing else changes; `None` if the pace never earns
+    /// that much.
     pub fn next_at(&self, mean: Amount) -> Option<Moment> {
         let wanted = mean.min(self.burst).max(LEAST);
         let missing = self.free().missing_to(wanted);
@@ -122,7 +123,8 @@ impl Owing {
         Some(Moment(self.earned_at.0.saturating_add(wait)))
     }
 
-    /// Returns what is owed, to be stored with a checkpoint or a round.
+    /// Returns what is owed, to be stored with a checkpoint or a round. What calls that are out will cost above their
+    /// estimates is not in it.
     pub fn debt(&self) -> Amount {
         self.credit.owed()
     }
@@ -152,7 +154,7 @@ impl Owing {
         let parts = part.saturating_mul(self.amount.0).saturating_add(self.rest);
         self.rest = parts % self.span;
         let earned = Amount(spans.saturating_mul(self.amount.0)).plus(Amount(parts / self.span));
-        self.credit = self.credit.plus(earned).at_most(self.burst);
+        self.credit = self.credit.plus(earned);
         self.room = self.room.plus(earned);
         self.come_back();
         self.room = self.room.min(self.second());

@@ -13,6 +13,8 @@ use super::class::Cost;
 
 /// Part of what is left that may be spent between two checkpoints where the use is unknown, as its reciprocal.
 const AHEAD_ONE_IN: u128 = 64;
+/// Smallest room that a call needs.
+const LEAST: Amount = Amount(1);
 /// Share of the amount from which on people are warned. Unit: per cent.
 const WARN_PERCENT: u128 = 80;
 
@@ -41,7 +43,7 @@ pub struct Draft {
 pub enum Room {
     /// The call may depart.
     Free,
-    /// The call fits once another draft is stored.
+    /// The call fits once another draft is stored, whose batch holds it.
     AfterCheckpoint,
     /// The amount doesn't hold it, with what is out.
     Full,
@@ -109,12 +111,13 @@ impl Total {
         used.saturating_mul(100) >= self.amount.0.saturating_mul(WARN_PERCENT)
     }
 
-    /// Decides whether a call with this estimate may depart. A call that costs nothing needs something left, too.
+    /// Decides whether a call with this estimate may depart. A call that is estimated at nothing needs room for
+    /// something, too.
     pub fn room(&self, estimate: Amount) -> Room {
-        let left = self.left();
-        if left.is_zero() || estimate > left {
+        let wanted = estimate.max(LEAST);
+        if wanted > self.left() {
             Room::Full
-        } else if self.reserved().plus(estimate) > self.reach {
+        } else if self.reserved().plus(wanted) > self.reach {
             Room::AfterCheckpoint
         } else {
             Room::Free
@@ -141,7 +144,8 @@ impl Total {
     }
 
     /// Drafts what the next checkpoint stores. `soon` is what the next 15 seconds are expected to use, if that is known;
-    /// else a part of what is left may be spent. In any case `batch` may, as far as it is left.
+    /// else a part of what is left may be spent. In any case `batch` may, as far as it is left: it holds at least the
+    /// estimate of a call that waits, or that waits for ever.
     pub fn draft(&mut self, soon: Option<Amount>, batch: Amount) -> Draft {
         let left = self.left();
         let ahead = soon.unwrap_or(Amount(left.0 / AHEAD_ONE_IN)).max(batch).min(left);

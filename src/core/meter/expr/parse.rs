@@ -15,7 +15,7 @@ const VALUES: &str = "300, {column:number}";
 const VALUES_OF_PRICES: &str = "0.15, {tokens}";
 
 /// Parser with the program that it has written so far.
-pub(super) struct Parser<'a> {
+struct Parser<'a> {
     text: &'a str,
     at: usize,
     kind: Kind,

@@ -127,7 +127,6 @@ impl World {
 
     fn crash(&mut self, amount: u128) {
         self.hidden += self.out_above() + self.above[self.above_known..].iter().sum::<u128>();
-        self.exposed = 0;
         (self.drafted, self.persisted, self.out) = Default::default();
         (self.above, self.above_known) = Default::default();
         self.total = Total::restore(Amount(amount), self.stored);
@@ -176,6 +175,7 @@ fn units(units: u64) -> Amount {
 fn nothing_departs_beyond_what_the_store_has_acknowledged() {
     let mut total = Total::restore(units(640), Stored::default());
     assert_eq!(total.room(units(1)), Room::AfterCheckpoint);
+    assert_eq!(total.room(Amount::ZERO), Room::AfterCheckpoint);
     assert!(total.is_draft_due());
     let draft = total.draft(None, units(1));
     assert_eq!(draft.state.may_spend, units(10));
