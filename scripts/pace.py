@@ -59,11 +59,11 @@ class Case:
     goodput_min: float = GOODPUT_MIN
     best: str = ""
 
-    def seconds(self, wished):
+    def seconds(self, requested):
         """Returns the measured time: whole periods of the limit, and three long phases if the capacity changes."""
-        wished = max(wished, STEPS_SECONDS_MIN) if len(self.capacity or ()) > 1 else wished
+        requested = max(requested, STEPS_SECONDS_MIN) if len(self.capacity or ()) > 1 else requested
         period = self.limit().period
-        return math.ceil(wished / period) * period if period else wished
+        return math.ceil(requested / period) * period if period else requested
 
 
 def bucket(counts_refused=False):
@@ -218,7 +218,7 @@ def misses(name, figures):
         found.append(f"{figures['refused']:.1%} refused, goal {REFUSED_MAX:.1%}")
     for seconds in figures.get("back", []):
         if seconds is None or seconds > BACK_MAX:
-            found.append(f"capacity back after {spell(seconds)}, goal {BACK_MAX} s")
+            found.append(f"capacity back: {spell(seconds)}, goal {BACK_MAX} s")
     if figures.get("jain", 1) < JAIN_MIN:
         found.append(f"Jain {figures['jain']:.2f}, goal {JAIN_MIN}")
     return found
@@ -329,15 +329,15 @@ def check_buckets():
 
 
 def check_windows():
-    for at, is_accepted, before in told(vendors.Window(300, 60), arrivals(20, 300)):
+    for at, is_accepted, before in with_history(vendors.Window(300, 60), arrivals(20, 300)):
         assert is_accepted == (sum(yes and then // 60 == at // 60 for then, yes in before) < 300), at
     for counts_refused in (False, True):
-        for at, is_accepted, before in told(vendors.SlidingLog(50, 10, counts_refused), arrivals(15, 120)):
+        for at, is_accepted, before in with_history(vendors.SlidingLog(50, 10, counts_refused), arrivals(15, 120)):
             recent = sum((yes or counts_refused) and then > at - 10 for then, yes in before)
             assert is_accepted == (recent < 50), (counts_refused, at)
 
 
-def told(limit, times):
+def with_history(limit, times):
     """Yields each call with its decision and those before it."""
     before = []
     for at, is_accepted in decided(limit, times):
@@ -459,7 +459,7 @@ def self_test():
 
 
 def options_of_the_command():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     parser.add_argument("--windrow", action="append", metavar="PATH[:FLAGS]")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--warm-up", type=float)

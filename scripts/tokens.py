@@ -178,18 +178,18 @@ class Job:
     async def start(self):
         return await self.program.start(self.place, "tokens", self.flags)
 
-    def said(self):
+    def output(self):
         with open(f"{self.place}/tokens.log", errors="replace") as log:
             return log.read()
 
     def failure(self, exit_code):
         end = "made no call" if exit_code is None else f"ended by itself with {exit_code}"
-        return {"error": f"{end}: {' '.join(self.said().split())[-200:]}"}
+        return {"error": f"{end}: {' '.join(self.output().split())[-200:]}"}
 
     def costs(self):
         """Returns the program's own sums, from the JSON that it prints at its end."""
         try:
-            text = "\n" + self.said()
+            text = "\n" + self.output()
             return json.JSONDecoder().raw_decode(text, text.rindex("\n{") + 1)[0]["costs"]["tokens"]
         except (ValueError, KeyError, TypeError):
             return {}
@@ -327,7 +327,7 @@ def self_test():
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     parser.add_argument("--windrow", action="append", metavar="PATH[:FLAGS]")
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--seconds", type=int, default=60)

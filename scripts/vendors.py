@@ -319,7 +319,7 @@ class Vendor:
         for number, rate in enumerate(capacity[1:], start=1):
             at = begin + number * self.seconds / len(capacity)
             self.later(at, lambda at=at, rate=rate: (self.limit.change(at, rate), self.service.change(at, rate)))
-        self.later(begin + self.seconds, lambda: tell(self.log.judged(self.case, begin, self.seconds)))
+        self.later(begin + self.seconds, lambda: print_json(self.log.judged(self.case, begin, self.seconds)))
 
     def arrive(self, path, send):
         now = self.now()
@@ -360,7 +360,7 @@ class Connection(asyncio.Protocol):
             self.transport.write(f"HTTP/1.1 {status}\r\ncontent-length: 0\r\n{lines}\r\n".encode())
 
 
-def tell(value):
+def print_json(value):
     print(json.dumps(value), flush=True)
 
 
@@ -370,7 +370,7 @@ async def serve(case, warm_up, measured):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     vendor, loop, is_over = Vendor(case, warm_up, measured), asyncio.get_running_loop(), asyncio.Event()
     server = await loop.create_server(lambda: Connection(vendor), "127.0.0.1", 0, backlog=512)
-    tell(server.sockets[0].getsockname()[1])
-    loop.call_later(FIRST_CALL_MAX, lambda: vendor.is_open or tell({"error": f"no call within {FIRST_CALL_MAX} s"}))
+    print_json(server.sockets[0].getsockname()[1])
+    loop.call_later(FIRST_CALL_MAX, lambda: vendor.is_open or print_json({"error": f"no call within {FIRST_CALL_MAX} s"}))
     loop.add_reader(sys.stdin, is_over.set)
     await is_over.wait()
