@@ -173,7 +173,7 @@ impl Picture {
             (Status::Running, Some(StallReason::Autopilot)) => {
                 let held = self.autopilot.as_ref().map(held_by_autopilot);
                 let title = windrow_words::cause::autopilot();
-                held.map_or(title.clone(), |held| list::titled(title, held))
+                held.map_or_else(|| title.clone(), |held| list::titled(title.clone(), held))
                     .to_string()
             }
             (Status::Running, Some(stall)) => {
