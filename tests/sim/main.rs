@@ -11,6 +11,7 @@
 mod auditor;
 mod autopilot;
 mod blame;
+mod charges;
 mod mixes;
 mod outage;
 mod outages;

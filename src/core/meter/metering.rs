@@ -79,12 +79,19 @@ impl Metering {
         Ok(metering)
     }
 
-    /// Returns the units that are counted, each once: those of expressions and of limits, without the built-in ones.
+    /// Returns the units that are counted, each once: those of limits, of expressions and in prices, without the built-in
+    /// ones.
     pub fn units(&self) -> BTreeSet<&Unit> {
         let limited = self.limits.iter().filter_map(Limit::amount).map(|(_, unit)| unit);
         let named = [&self.cost, &self.cost_from, &self.price];
         let named = named.into_iter().flatten().map(|(unit, _)| unit);
-        limited.chain(named).filter(|unit| !unit.is_built_in()).collect()
+        let prices = self.price.iter().flat_map(|(_, price)| price.sources());
+        let priced = prices.filter_map(|source| match source {
+            expr::Source::Meter(unit) => Some(unit),
+            _ => None,
+        });
+        let all = limited.chain(named).chain(priced);
+        all.filter(|unit| !unit.is_built_in()).collect()
     }
 
     /// Returns the units of all meters in their order: calls and items if they are limited, units of their own, prices.
