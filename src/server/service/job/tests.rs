@@ -14,6 +14,7 @@ fn job(name: &str, meaning: u64) -> Job {
         total: ItemCount(10),
         skip_first: ItemIndex(0),
         tuning: TaskDefaults::default().tuning,
+        metering: Metering::default(),
         labels: BTreeMap::new(),
         parent: None,
     }
