@@ -1,6 +1,8 @@
 //! Limits in units: a job stops exactly at its total and goes on once it is raised; what can't fit is refused before
 //! anything is called.
 
+use rustix::process::Signal;
+
 use super::requests::Api;
 use super::support::{Done, Place};
 
@@ -56,6 +58,21 @@ fn a_total_of_calls_stops_a_job_exactly_and_a_higher_one_goes_on() {
     let none = ["run", "--resume", "metered", "--limit", "none", "-o", "json"];
     place.windrow(&none).expect(0);
     assert_eq!(api.seen().len(), 1000);
+}
+
+#[test]
+fn a_stop_by_a_signal_costs_nothing_of_a_total() {
+    let (place, api) = (Place::new(), api());
+    let request = format!("POST {}/v1/{{index}}", api.origin);
+    let words = ["run", "--total", "1000", "--name", "cut", "--request", &request, "--limit", "100 calls"];
+    let mut run = place.start(&[&words[..], &["--rate", "50/s"]].concat());
+    run.wait_for("running");
+    run.signal(Signal::INT);
+    run.end().expect(130);
+    assert!(api.seen().len() < 100, "it was stopped before its total");
+    let resumed = ["run", "--resume", "cut", "--rate", "unlimited"];
+    place.windrow(&resumed).expect(9);
+    assert_eq!(api.seen().len(), 100);
 }
 
 #[test]
@@ -138,7 +155,7 @@ fn limits_and_expressions_that_are_wrong_say_where_and_why() {
     refused(&["--limit", "5 sheep per day"], &["--limit"]);
     refused(&["--limit", "openai"], &["--limit", "openai", "name"]);
     refused(&["--limit", "5 eur"], &["eur", "cost"]);
-    refused(&["--limit", "2000/day"], &["2k calls/day"]);
+    refused(&["--limit", "2000/day"], &["2k/day"]);
     let from = ["--limit", "9 tokens", "--cost-from", "tokens = {answer./n}"];
     refused(&from, &["a program", "--cost"]);
     refused(

@@ -282,7 +282,7 @@ impl JobRun<'_> {
     ) -> Result<Exit, Fault> {
         let how = resume::how(&task);
         self.tell_of_rate(&task);
-        self.tell_of_limits(&task.spec.metering);
+        self.tell_of_limits();
         let (node, log) = self.start(&task, source.clone()).await?;
         let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let watch = Watch {

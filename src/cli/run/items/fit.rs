@@ -2,7 +2,6 @@
 
 use windrow_core::ids::ItemIndex;
 use windrow_core::meter::fit::{Misfit, misfit};
-use windrow_core::meter::metering::Metering;
 use windrow_core::meter::row::Row;
 use windrow_engine::ports::sources::source::Source;
 
@@ -31,8 +30,8 @@ impl JobRun<'_> {
     }
 
     /// Reports the limits in units as they were understood.
-    pub(in crate::run) fn tell_of_limits(&self, metering: &Metering) {
-        if let Some(limits) = limits::limits(metering) {
+    pub(in crate::run) fn tell_of_limits(&self) {
+        if let Some(limits) = limits::limits(&self.prepared.metering) {
             self.say(&format!("limits: {limits}"));
         }
     }
