@@ -33,7 +33,7 @@ export default {
   failed: '失败', settled: '已了结', sent: '已发送', 'waiting for items': '等待新条目', 'All added items have been sent. The task waits for more, or to be sealed.': '已添加的条目均已发送。任务等待更多条目或封存。', free: '空闲', retrying: '等待重试', 'not sent yet': '尚未发送',
   start: '启动', stop: '停止', recover: '恢复', canary_done: '试跑完成', error_budget: '错误预算', item_exhausted: '条目重试次数用尽',
   handler_gone: '处理器已下线', handler_rejected: '被处理器拒绝', handler_unreachable: '处理器不可达', recoveries_exhausted: '恢复次数用尽',
-  deadline: '截止时间', source_changed: '数据源已变更', checkpoint_corrupt: '检查点已损坏', crash_loop: '反复崩溃',
+  deadline: '截止时间', limit_reached: '达到限额', cost_unknown: '费用未知', source_changed: '数据源已变更', checkpoint_corrupt: '检查点已损坏', crash_loop: '反复崩溃',
   // Columns.
   Task: '任务', Business: '业务', Status: '状态', State: '状态', Progress: '进度', Items: '条目', Item: '条目', Failed: '失败', Rate: '速率',
   Trend: '走势', 'Time left': '剩余时间', Since: '状态时长', Node: '节点', Reserved: '已预留', Runs: '运行', Run: '运行', Ended: '结束时间', Name: '名称', Time: '时间',
