@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use windrow_config::Config;
+use windrow_core::meter::metering::Metering;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::sources::provision::Provision;
@@ -126,6 +127,7 @@ impl Windrow {
             total: opened.source.total(),
             skip_first: job.skip_first,
             tuning,
+            metering: Metering::default(),
             labels: BTreeMap::new(),
             parent: None,
         };

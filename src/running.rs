@@ -85,7 +85,8 @@ impl Running<'_> {
                     if task.status == Status::Stopped && self.starts_again.swap(false, Ordering::Relaxed) =>
                 {
                     let now = self.node.clock().wall();
-                    service::start_if_stopped(&*self.store, task, &actor(), now).await?;
+                    let metering = task.spec.metering.clone();
+                    service::start_if_stopped(&*self.store, task, &metering, &actor(), now).await?;
                     self.node.wake();
                 }
                 Some(task) if task.status.is_terminal() || task.status == Status::Stopped => {

@@ -8,6 +8,7 @@ mod failures;
 mod init;
 mod interrupt;
 mod jobs;
+mod limits;
 mod many_sources;
 mod outages;
 mod pipes;

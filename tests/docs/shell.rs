@@ -14,7 +14,7 @@ use super::page::Step;
 use super::root;
 
 /// The ports that the pages speak of; free ones are used in their place.
-const PORTS_TOLD: [&str; 7] = ["9000", "7700", "9001", "9002", "9003", "9004", "9005"];
+const PORTS_TOLD: [&str; 8] = ["9000", "7700", "9001", "9002", "9003", "9004", "9005", "9006"];
 /// Of those, that of a handler which doesn't say another.
 const HANDLER: usize = 0;
 /// Of those, a node's.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use clap::Command;
 
 /// Request members whose flag has a different name, or an empty one if they have no flag.
-const FLAGS: [(&str, &str); 21] = [
+const FLAGS: [(&str, &str); 26] = [
     ("business", ""),
     ("data", "--key-column"),
     ("defaults/batch", "--batch"),
@@ -24,6 +24,11 @@ const FLAGS: [(&str, &str); 21] = [
     ("limits/named", "--limit"),
     ("limits/rate", "--limit-rate"),
     ("limits", "--limit"),
+    ("metering/cost", "--cost"),
+    ("metering/cost_from", "--cost-from"),
+    ("metering/limits", "--limit"),
+    ("metering/price", "--price"),
+    ("metering", "--limit"),
     ("source/items", "--items"),
     ("source/total", "--total"),
     ("timeout", "--call-timeout"),
@@ -69,5 +74,5 @@ fn is_flag(command: &Command, long: &str) -> bool {
 
 /// Replaces member names in a text with their flags.
 pub(crate) fn as_flags(text: &str) -> String {
-    text.replace("`again`", "--again")
+    text.replace("`again`", "--again").replace("`cost`", "--cost")
 }

@@ -8,7 +8,7 @@ use super::args::Which;
 use super::{list, shelf};
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::job::json::{Job, JobLive, settings};
+use crate::job::json::{Job, JobLive, metering, settings};
 use crate::link::here;
 use crate::output::table::human;
 use crate::output::table::times::parsed;
@@ -102,6 +102,7 @@ impl Live {
             actual_rate: task.pace.actual_rate.filter(|_| is_moving),
             eta_seconds: task.pace.eta_seconds,
             settings: Some(settings(&task.settings.tuning)),
+            metering: metering(&task.spec),
             live: Some(JobLive {
                 latency_p95_seconds: live.and_then(|live| live.latency_p95_seconds),
                 stall: live.and_then(|live| live.stall.clone()),

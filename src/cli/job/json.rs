@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::Tuning;
+use windrow_core::task::spec::TaskSpec;
 
 /// Job as `windrow job` prints it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -23,6 +25,9 @@ pub(crate) struct Job {
     pub(crate) actual_rate: Option<f64>,
     pub(crate) eta_seconds: Option<u64>,
     pub(crate) settings: Option<TuningPatch>,
+    /// Limits in units; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) metering: Option<Metering>,
     /// Command that resumes the job. The outer `None` means unknown: the job's own process doesn't know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) go_on: Option<Option<String>>,
@@ -71,6 +76,11 @@ impl Job {
 pub(crate) struct JobChange {
     pub(crate) before: TuningPatch,
     pub(crate) after: TuningPatch,
+}
+
+/// Returns the limits in units, if there are any.
+pub(crate) fn metering(spec: &TaskSpec) -> Option<Metering> {
+    Some(Metering::clone(&spec.metering)).filter(|metering| !metering.is_empty())
 }
 
 /// Returns the settings that can change while the job runs.

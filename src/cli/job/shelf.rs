@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::fault::Fault;
-use crate::job::json::{Job, JobKept, settings};
+use crate::job::json::{Job, JobKept, metering, settings};
 use crate::run::kept::{beside, only_failed, resume};
 use windrow_core::ids::WallMs;
 use windrow_core::stats::completion::Completion;
@@ -137,6 +137,7 @@ impl KeptJob {
                 task.counters.pending(task.total),
             )),
             settings: Some(settings(&task.tuning)),
+            metering: metering(&task.spec),
             go_on: Some(self.go_on(name).filter(|_| !runs)),
             kept: Some(JobKept {
                 result: Some(task.result.map(|result| result.as_str().to_owned())),

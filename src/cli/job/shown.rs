@@ -8,11 +8,11 @@ use crate::fault::Fault;
 use crate::job::json::Job;
 use crate::link::{Form, Look, View};
 use crate::output::body::shown;
-use crate::output::found;
 use crate::output::judgement::with_recovered;
 use crate::output::screen;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
+use crate::output::{found, limits};
 use crate::run::items::introduction::long_period;
 use crate::shell::Shell;
 use windrow_core::explain::rate_text;
@@ -218,6 +218,7 @@ fn card(job: &Job, times: &Times) -> Card {
         .maybe("limited by", live.stall.map(|stall| stall.replace('_', " ")))
         .maybe("ETA", eta(job))
         .line("settings", settings.join(", "))
+        .maybe("metering", job.metering.as_ref().and_then(limits::metering))
         .maybe(
             "process",
             job.process.map(|process| format!("{process} ({task})")),

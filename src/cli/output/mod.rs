@@ -7,6 +7,7 @@ pub(crate) mod failure;
 pub(crate) mod fold;
 pub(crate) mod found;
 pub(crate) mod judgement;
+pub(crate) mod limits;
 pub(crate) mod members;
 pub(crate) mod safe;
 pub(crate) mod screen;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, Command, FromArgMatches, ValueEnum, ValueHint};
 
 use crate::input::flags::{HttpArgs, Items};
+use crate::input::metering::UnitLimits;
 use crate::input::settings::Settings;
 use crate::link::CsvGuard;
 use crate::output::screen::Verbosity;
@@ -142,6 +143,9 @@ pub struct RunArgs {
     /// Flags for the live settings.
     #[command(flatten)]
     pub tunes: Tunes,
+    /// Flags for limits in units.
+    #[command(flatten)]
+    pub limits: UnitLimits,
     /// Name of the job; by default it is derived from the source (file path, content of the pipe, or total)
     #[arg(long, value_parser = new_name, help_heading = "Identity and state")]
     pub name: Option<String>,

@@ -13,6 +13,7 @@ impl JobRun<'_> {
     /// Starts the job of these items or resumes it, and drives it to its end.
     pub(super) async fn go(&self, opened: OpenedSource, signals: &mut Signals) -> Result<Exit, Fault> {
         self.check_columns(&opened).await?;
+        self.check_fit(&*opened.source).await?;
         let job = self.job(&opened);
         if self.args.only_failed {
             return Box::pin(self.go_over_failed(job, signals)).await;

@@ -126,7 +126,7 @@ impl JobRun<'_> {
             return Ok(());
         };
         match self.store.find(BUSINESS, name).await? {
-            Some(task) => self.prepared.resume(self.args, &task.tuning),
+            Some(task) => self.prepared.resume(self.args, &task),
             None => Ok(()),
         }
     }
@@ -268,6 +268,7 @@ impl JobRun<'_> {
             total: opened.source.total(),
             skip_first: ItemIndex(0),
             tuning: self.prepared.tuning.clone(),
+            metering: self.prepared.metering.clone(),
             labels: self.labels(),
             parent: None,
         }
@@ -281,6 +282,7 @@ impl JobRun<'_> {
     ) -> Result<Exit, Fault> {
         let how = resume::how(&task);
         self.tell_of_rate(&task);
+        self.tell_of_limits();
         let (node, log) = self.start(&task, source.clone()).await?;
         let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let watch = Watch {
@@ -292,6 +294,7 @@ impl JobRun<'_> {
             write: &self.write,
             drain_timeout: self.drain_timeout(&task),
             source: &*source,
+            metering: &self.prepared.metering,
             members: self.members(),
             meters: self.store.meters(),
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::end::{failures_out, results_out};
 use crate::exit::Exit;
-use crate::fault::Fault;
+use crate::fault::{Fault, as_flags};
 use crate::run::args::RunArgs;
 use crate::run::handler;
 use crate::run::handler::each::Beside;
@@ -17,15 +17,18 @@ use crate::run::items::source;
 use crate::run::kept::{place, resume};
 use crate::shell::Shell;
 use windrow_config::{CommandHandler, Config};
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::check;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{RateLimit, Results};
 use windrow_core::task::Tuning;
 use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::CallThreads;
 use windrow_node::Runtimes;
 use windrow_node::handlers::{self, HandlerChoice, HandlerParts, Sink};
 use windrow_node::sources::SourceSpec;
+use windrow_server::service::tasks::metered::metering_faults;
 
 /// Minimum time for the start of a worker, however short the first contact.
 const STARTUP_MIN: Duration = Duration::from_secs(1);
@@ -34,6 +37,8 @@ const STARTUP_MIN: Duration = Duration::from_secs(1);
 pub(super) struct Prepared {
     pub(super) config: Config,
     pub(super) tuning: Tuning,
+    /// Limits in units.
+    pub(super) metering: Metering,
     /// Source of the items; `None` means that of the resumed job.
     pub(super) spec: Option<SourceSpec>,
     pub(super) place: PathBuf,
@@ -60,6 +65,7 @@ pub(super) fn prepare(
         *startup = args.first_contact.max(STARTUP_MIN).min(*startup);
     }
     let tuning = keeping(args, tuned(args, &config.task_defaults.tuning)?);
+    let metering = args.limits.over(&Metering::default())?;
     let request = request::wanted(&args.request, &args.http)?;
     let spec = source::spec(
         &args.items,
@@ -79,11 +85,13 @@ pub(super) fn prepare(
     let prepared = Prepared {
         config,
         tuning,
+        metering,
         spec,
         place,
         request,
         first_contact: (!args.wait).then_some(args.first_contact),
     };
+    prepared.check_metering(args)?;
     let nowhere: Sink = Arc::new(|_| {});
     let making = prepared.making(shell, runtimes.calls(), clock, nowhere, None);
     if identity::has_handler(args) {
@@ -101,13 +109,28 @@ fn keeping(args: &RunArgs, mut tuning: Tuning) -> Tuning {
 }
 
 impl Prepared {
-    /// Applies the flags to the settings of a job resumed by name, which keeps all others.
+    /// Applies the flags to the settings and limits of a job resumed by name, which keeps all others.
     ///
     /// # Errors
     /// `Usage` if they contradict one another.
-    pub(super) fn resume(&mut self, args: &RunArgs, job: &Tuning) -> Result<(), Fault> {
-        self.tuning = keeping(args, checked(args.tunes.0.apply(job))?);
-        Ok(())
+    pub(super) fn resume(&mut self, args: &RunArgs, job: &TaskView) -> Result<(), Fault> {
+        self.tuning = keeping(args, checked(args.tunes.0.apply(&job.tuning))?);
+        self.metering = args.limits.over(&job.spec.metering)?;
+        self.check_metering(args)
+    }
+
+    /// Checks that the limits fit the handler and the size of its calls.
+    fn check_metering(&self, args: &RunArgs) -> Result<(), Fault> {
+        let has_answers = is_remote(args) || !identity::has_handler(args);
+        let faults = metering_faults(&self.metering, self.tuning.batch, has_answers);
+        let Some(fault) = faults.into_iter().next() else {
+            return Ok(());
+        };
+        let refused = Fault::new(Exit::Usage, "can't use these limits", fault.detail);
+        Err(match fault.advice {
+            Some(advice) => refused.hint(as_flags(&advice)),
+            None => refused,
+        })
     }
 
     pub(super) fn wanted<'a>(&'a self, args: &'a RunArgs) -> Result<HandlerChoice<'a>, Fault> {
@@ -150,8 +173,7 @@ impl Prepared {
 /// Applies the flags to the configured settings. Without `--rate`, whatever the configuration says, the autopilot
 /// finds the rate of calls over the network, and a program of this machine is unpaced.
 fn tuned(args: &RunArgs, base: &Tuning) -> Result<Tuning, Fault> {
-    let is_remote = args.url.is_some() || args.request.request.is_some();
-    let rate = match is_remote {
+    let rate = match is_remote(args) {
         true => RateLimit::Auto(None),
         false => RateLimit::Unlimited,
     };
@@ -160,6 +182,11 @@ fn tuned(args: &RunArgs, base: &Tuning) -> Result<Tuning, Fault> {
         ..TuningPatch::default()
     };
     checked(unasked.and(&args.tunes.0).apply(base))
+}
+
+/// True if calls go over the network, so that their answers can say what they cost.
+fn is_remote(args: &RunArgs) -> bool {
+    args.url.is_some() || args.request.request.is_some()
 }
 
 fn checked(tuning: Tuning) -> Result<Tuning, Fault> {

@@ -16,6 +16,7 @@ use crate::output::screen::Screen;
 use crate::output::table::human;
 use crate::run::lines::RunLines;
 use windrow_core::ids::{ItemIndex, Moment, TaskId};
+use windrow_core::meter::metering::Metering;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ErrorClass;
 use windrow_engine::ports::handling::meters::{Meters, Renewal, store_full_text};
@@ -58,6 +59,8 @@ pub(super) struct Watch<'a> {
     pub(super) drain_timeout: Duration,
     /// Items of the task; `members` selects the data that identifies them.
     pub(super) source: &'a dyn Source,
+    /// Limits that the task starts with, if the last process died while stopping it.
+    pub(super) metering: &'a Metering,
     pub(super) members: Members,
     /// Counters of failed database writes.
     pub(super) meters: &'a Meters,
@@ -159,7 +162,7 @@ impl Watch<'_> {
 
     async fn start_again(&self, stopped: TaskView) -> Result<(), Fault> {
         let now = self.node.clock().wall();
-        service::start_if_stopped(self.node.tasks(), stopped, self.write, now).await?;
+        service::start_if_stopped(self.node.tasks(), stopped, self.metering, self.write, now).await?;
         self.node.wake();
         Ok(())
     }

@@ -241,8 +241,8 @@ impl Charges {
         self.meters.iter().any(Meter::is_draft_due)
     }
 
-    /// Drafts what checkpoint `no` saves.
-    pub(super) fn draft(&mut self, no: u64) -> Saved {
+    /// Drafts what checkpoint `no` saves. The last one of a run allows nothing more, so that its stop costs nothing.
+    pub(super) fn draft(&mut self, no: u64, is_last: bool) -> Saved {
         if !self.is_on() {
             return Saved::default();
         }
@@ -253,7 +253,7 @@ impl Charges {
                 .iter()
                 .filter(|account| account.meter() == at)
                 .map(Account::debt);
-            meter.draft(owed.max().unwrap_or_default())
+            meter.draft(owed.max().unwrap_or_default(), is_last)
         };
         Saved(self.meters.iter_mut().enumerate().map(save).collect())
     }

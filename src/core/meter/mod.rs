@@ -28,9 +28,11 @@ pub mod amount;
 pub mod class;
 pub mod estimate;
 pub mod expr;
+pub mod fit;
 pub mod limit;
 pub mod metering;
 pub mod owing;
+pub mod row;
 #[cfg(test)]
 mod tests;
 pub mod total;

@@ -7,7 +7,7 @@ import { flag, sh } from './command.js';
 export const BLANK = {
   business: '', name: '', labels: '', kind: 'file', upload: null, total: '1000', url: '', format: 'ndjson',
   rate: '50/s', concurrency: 'auto', window: 'auto', error_budget: '1%', max_attempts: '', backoff: '', timeout: '',
-  on_exhausted: 'fail', results: 'off', canary: true, canaryItems: '10', params: '', shards: '', start_at: '', deadline: '',
+  on_exhausted: 'fail', results: 'off', canary: true, canaryItems: '10', params: '', shards: '', units: '', cost: '', cost_from: '', price: '', start_at: '', deadline: '',
 };
 
 const auto = (text) => (/^\d+$/.test(text) ? Number(text) : text);
@@ -24,12 +24,23 @@ function sourceOf(form) {
   return { type: 'range', total: Number(form.total) };
 }
 
+const list = (text) => text.split(';').map((one) => one.trim()).filter(Boolean);
+
+/** Limits in units and costs, as their lists; null without any. */
+function meteringOf(form) {
+  const typed = { limits: form.units, cost: form.cost, cost_from: form.cost_from, price: form.price };
+  const lists = Object.entries(typed).map(([name, text]) => [name, list(text)]).filter(([, texts]) => texts.length);
+  return lists.length ? Object.fromEntries(lists) : null;
+}
+
 /** Members that are sent only if they are filled in. */
 function optional(form) {
   const typed = { name: form.name.trim(), backoff: form.backoff.trim(), timeout: form.timeout.trim() };
   const members = Object.fromEntries(Object.entries(typed).filter(([, value]) => value));
   if (form.labels.trim()) members.labels = labelsOf(form.labels);
   if (form.max_attempts) members.max_attempts = Number(form.max_attempts);
+  const metering = meteringOf(form);
+  if (metering) members.metering = metering;
   if (form.shards.trim()) members.shards = auto(form.shards.trim());
   if (form.params.trim()) members.params = JSON.parse(form.params);
   for (const name of ['start_at', 'deadline']) if (form[name]) members[name] = new Date(form[name]).toISOString();
@@ -83,7 +94,9 @@ export function commandOf(form, start) {
     .filter((name) => body[name] !== undefined && body[name] !== '')
     .map((name) => flag(name, body[name]));
   const labels = Object.entries(body.labels ?? {}).map(([name, value]) => sh`--label ${`${name}=${value}`}`);
-  return String(sh`windrow task create ${[form.business || 'BUSINESS', sourceFlags(form), ...flags, ...labels,
+  const costs = [['limit', 'limits'], ['cost', 'cost'], ['cost-from', 'cost_from'], ['price', 'price']]
+    .flatMap(([name, of]) => (body.metering?.[of] ?? []).map((text) => flag(name, text)));
+  return String(sh`windrow task create ${[form.business || 'BUSINESS', sourceFlags(form), ...flags, ...costs, ...labels,
     body.timeout && sh`--call-timeout ${body.timeout}`, body.params !== undefined && sh`--params ${JSON.stringify(body.params)}`,
     body.canary && sh`--canary ${body.canary.items}`, start && sh`--start`]}`);
 }

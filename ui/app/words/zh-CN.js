@@ -33,7 +33,7 @@ export default {
   failed: '失败', settled: '已了结', sent: '已发送', 'waiting for items': '等待新条目', 'All added items have been sent. The task waits for more, or to be sealed.': '已添加的条目均已发送。任务等待更多条目或封存。', free: '空闲', retrying: '等待重试', 'not sent yet': '尚未发送',
   start: '启动', stop: '停止', recover: '恢复', canary_done: '试跑完成', error_budget: '错误预算', item_exhausted: '条目重试次数用尽',
   handler_gone: '处理器已下线', handler_rejected: '被处理器拒绝', handler_unreachable: '处理器不可达', recoveries_exhausted: '恢复次数用尽',
-  deadline: '截止时间', source_changed: '数据源已变更', checkpoint_corrupt: '检查点已损坏', crash_loop: '反复崩溃',
+  deadline: '截止时间', limit_reached: '达到限额', cost_unknown: '费用未知', source_changed: '数据源已变更', checkpoint_corrupt: '检查点已损坏', crash_loop: '反复崩溃',
   // Columns.
   Task: '任务', Business: '业务', Status: '状态', State: '状态', Progress: '进度', Items: '条目', Item: '条目', Failed: '失败', Rate: '速率',
   Trend: '走势', 'Time left': '剩余时间', Since: '状态时长', Node: '节点', Reserved: '已预留', Runs: '运行', Run: '运行', Ended: '结束时间', Name: '名称', Time: '时间',
@@ -112,6 +112,7 @@ export default {
   'items ahead of the oldest unfinished one: a number or auto': '可超前最早未完成条目的数量：数字或 auto', 'Call timeout (optional)': '调用超时（可选）', Safety: '安全措施', 'Run a canary first': '先试跑', 'run this many items first, then pause for review': '先处理这么多条目，然后暂停等待检查',
   'auto or 10/s: pause; 1% or 500: stop; none: no limit': 'auto 或 10/s：暂停；1% 或 500：停止；none：不限', 'Attempts per item (optional)': '每个条目的最大尝试次数（可选）', 'default: set by the business, else 5': '默认取业务设置，否则为 5', 'Retry backoff (optional)': '重试退避（可选）',
   'When retries run out': '重试用尽时', 'mark failed and continue': '标记为失败并继续', 'stop the task': '停止任务', Responses: '应答', discard: '丢弃', keep: '保存',
+  'Limits in units': '按单位的限额', 'Cost before a call': '调用前的费用', 'Cost from the response': '从响应得出的费用', Price: '价格',
   'parts that nodes run in parallel': '由多个节点并行运行的份数', 'Start at': '启动时间', Deadline: '截止时间', 'Parameters (JSON, sent with each call)': '参数（JSON，随每次调用发送）', Summary: '摘要', 'sends items to {business}': '向 {business} 发送条目',
   'sends {n:item|items} to {business}': '向 {business} 发送 {n} 个条目', 'as fast as the handler can': '速率不限，取决于处理器', 'at {rate}': '速率 {rate}', 'about {span}': '约 {span}', 'done at about {time} if started now': '若现在启动，约 {time} 完成',
   'runs a canary of {n:item|items} first, then pauses for review': '先试跑 {n} 个条目，然后暂停等待检查', 'stops when an item runs out of retries': '有条目用尽重试时停止', 'marks items failed when retries run out, and continues': '重试用尽的条目标记为失败，任务继续',

@@ -10,6 +10,7 @@ use super::order::Plan;
 use super::{address, place};
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::input::metering;
 use crate::input::moment::{Lean, zones};
 use crate::link::{Link, Write};
 use crate::output::body::joined;
@@ -21,6 +22,7 @@ use crate::task::look::rows::check_url;
 use crate::task::make::draft::{Draft, json};
 use crate::task::make::warnings;
 use windrow_client::{Answer, Request};
+use windrow_core::meter::metering::Metering;
 
 /// Word that removes a time.
 const NO_TIME: &str = "none";
@@ -177,6 +179,8 @@ fn task(args: &CreateArgs) -> Result<Draft, Fault> {
     let mut task = Draft::default();
     task.identity(&args.identity)?;
     task.content(&args.content)?;
+    let (limits, _) = metering::divided(&args.content.limits);
+    task.metering(&limits, &args.content.costs, &Metering::default())?;
     task.put_option("deadline_after", args.deadline_after.as_ref())?;
     task.settings(&args.settings)?;
     task.publication(&args.publish)?;

@@ -3,6 +3,7 @@
 
 mod empty;
 pub(crate) mod first_row;
+mod fit;
 pub(crate) mod introduction;
 mod listed;
 pub(crate) mod source;

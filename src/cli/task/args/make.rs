@@ -7,6 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 
 use crate::input::attributes::{Attributes, Making};
 use crate::input::flags::Items;
+use crate::input::metering::{Costs, any_limit};
 use crate::input::settings::Settings;
 use crate::link::{Remote, Write};
 use crate::run::args::IfEmpty;
@@ -145,9 +146,12 @@ pub struct Content {
     /// Parameters for the handler: JSON, or @FILE
     #[arg(long, value_name = "JSON|@FILE")]
     pub params: Option<String>,
-    /// Limit to share with others (`windrow limit list`), in addition to those of the business; may be repeated
-    #[arg(long = "limit", value_name = "NAME")]
+    /// Limit in units (300/min, '5 eur'), or the name of one to share (`windrow limit list`); may be repeated
+    #[arg(long = "limit", value_name = "LIMIT|NAME", value_parser = any_limit)]
     pub limits: Vec<String>,
+    /// Flags for the costs of a call.
+    #[command(flatten)]
+    pub costs: Costs,
     /// Flags for attributes with plain values.
     #[command(flatten)]
     pub attributes: Attributes<Making>,

@@ -4,6 +4,7 @@ use clap::{ArgGroup, Args};
 
 use super::make::{Begin, CanaryArgs, Identity};
 use crate::input::attributes::{Attributes, Redriving};
+use crate::input::metering::UnitLimits;
 use crate::input::settings::Settings;
 use crate::link::Write;
 use crate::run::args::IfEmpty;
@@ -56,6 +57,9 @@ pub struct RedriveArgs {
     /// Flags for attributes with plain values.
     #[command(flatten)]
     pub attributes: Attributes<Redriving>,
+    /// Flags for limits in units.
+    #[command(flatten)]
+    pub limits: UnitLimits,
     /// Flags for the live settings.
     #[command(flatten)]
     pub settings: Settings,

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::make::{Strict, label, label_sought};
 use crate::input::attributes::{Attributes, Editing};
+use crate::input::metering::UnitLimits;
 use crate::input::settings::Settings;
 use crate::link::Write;
 
@@ -165,6 +166,9 @@ pub struct SetArgs {
     /// Flags that select the tasks.
     #[command(flatten)]
     pub which: Which,
+    /// Flags for limits in units; only while the task isn't running.
+    #[command(flatten)]
+    pub limits: UnitLimits,
     /// Flags for the live settings.
     #[command(flatten)]
     pub settings: Settings,

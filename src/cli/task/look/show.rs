@@ -7,9 +7,9 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{joined, labels, shown};
-use crate::output::found;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Tone, human};
+use crate::output::{found, limits};
 use crate::shell::Shell;
 use crate::task::args::ShowArgs;
 use crate::task::look::columns::TASKS;
@@ -103,6 +103,7 @@ pub(crate) fn card(task: &Task, times: &Times) -> Card {
         .maybe("schedule", fire(task))
         .line("pool", &task.pool)
         .maybe("limits", joined(&task.spec.limits, "  "))
+        .maybe("metering", limits::metering(&task.spec.metering))
         .time("created", Some(&task.created_at), times)
         .time(
             "not before",

@@ -4,6 +4,7 @@ use serde_json::json as object;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::input::metering;
 use crate::link::Link;
 use crate::output::table::human;
 use crate::run::args::IfEmpty;
@@ -12,8 +13,10 @@ use crate::task::args::make::{CloneArgs, CreateArgs, NewTask};
 use crate::task::look::follow::{Created, follow};
 use crate::task::look::rows;
 use crate::task::make::draft::Draft;
+use crate::task::wait::until;
 use crate::task::words;
 use windrow_client::{Answer, Request};
+use windrow_core::meter::metering::Metering;
 use windrow_server::service::failures::item_data::Members;
 
 /// Creates a task.
@@ -23,6 +26,8 @@ use windrow_server::service::failures::item_data::Members;
 pub(crate) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     // Report errors in the flags before anything is uploaded.
     let mut draft = Draft::new_task(&args.new)?;
+    let (limits, _) = metering::divided(&args.new.content.limits);
+    draft.metering(&limits, &args.new.content.costs, &Metering::default())?;
     draft.put("business", &args.business)?;
     draft.put_option("if_empty", (args.if_empty == IfEmpty::Error).then_some("error"))?;
     rows::check(args)?;
@@ -50,6 +55,14 @@ pub(crate) async fn clone(args: &CloneArgs, shell: &Shell) -> Result<Exit, Fault
     let link = Link::open(&args.new.write.remote, shell)?;
     draft.times(&args.new.times, &link)?;
     let id = link.task(&args.task).await?;
+    let (limits, costs) = (
+        metering::divided(&args.new.content.limits).0,
+        &args.new.content.costs,
+    );
+    if !metering::is_empty(&limits, costs) {
+        let origin = until::look(&link, &id).await?.task;
+        draft.metering(&limits, costs, &origin.spec.metering)?;
+    }
     let request = Request::post(&format!("/v1/tasks/{id}/clone"));
     let Some(answer) = draft.send(&link, &args.new.write, request, &id).await? else {
         return Ok(Exit::Ok);

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::attributes::Attributes;
 use crate::input::flags::Items;
+use crate::input::metering::{self, Costs};
 use crate::input::moment::{self, Lean};
 use crate::input::settings::Settings;
 use crate::link::{Link, Write, word};
@@ -23,6 +24,7 @@ use crate::task::look::{rows, show};
 use crate::task::make::warnings;
 use crate::task::wait::until;
 use windrow_client::{Answer, ClientError, Request};
+use windrow_core::meter::metering::Metering;
 use windrow_server::service::failures::item_data::KEY_COLUMN;
 
 /// Word that removes a deadline.
@@ -143,14 +145,31 @@ impl Draft {
         self.put_option("reduce", publish.reduce.as_ref())
     }
 
-    /// Adds the data given to the handler.
+    /// Adds the data given to the handler, except for limits in units.
     ///
     /// # Errors
     /// Fails if the params aren't JSON.
     pub(crate) fn content(&mut self, content: &Content) -> Result<(), Fault> {
         self.params(content.params.as_deref())?;
-        self.put_option("limits", (!content.limits.is_empty()).then_some(&content.limits))?;
+        let (_, names) = metering::divided(&content.limits);
+        self.put_option("limits", (!names.is_empty()).then_some(names))?;
         self.attributes(&content.attributes)
+    }
+
+    /// Adds limits in units and costs, over those of another task if there is one.
+    ///
+    /// # Errors
+    /// `Usage` if they don't fit together.
+    pub(crate) fn metering(
+        &mut self,
+        limits: &[String],
+        costs: &Costs,
+        base: &Metering,
+    ) -> Result<(), Fault> {
+        if metering::is_empty(limits, costs) {
+            return Ok(());
+        }
+        self.put("metering", metering::over(limits, costs, base)?)
     }
 
     /// Adds a source that the node gets itself, and returns true if there is one. `csv` has the options for a CSV at

@@ -14,6 +14,7 @@ use crate::task::args::redrive::RedriveArgs;
 use crate::task::look::follow::{Created, follow};
 use crate::task::make::draft::Draft;
 use crate::task::steer::tell;
+use crate::task::wait::until;
 use crate::task::words;
 use windrow_client::{Answer, Request};
 
@@ -22,9 +23,13 @@ use windrow_client::{Answer, Request};
 /// # Errors
 /// Same as [`Draft::send`].
 pub(crate) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let draft = draft(args)?;
+    let mut draft = draft(args)?;
     let link = Link::open(&args.write.remote, shell)?;
     let origin = link.task(&args.task).await?;
+    if !args.limits.is_empty() {
+        let before = until::look(&link, &origin).await?.task;
+        draft.put("metering", args.limits.over(&before.spec.metering)?)?;
+    }
     let request = Request::post(&format!("/v1/tasks/{origin}/redrives"));
     let Some(answer) = draft.send(&link, &args.write, request, &origin).await? else {
         return Ok(Exit::Ok);

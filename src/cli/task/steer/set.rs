@@ -47,7 +47,8 @@ const MEETINGS_MAX: u32 = 5;
 pub(crate) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = draft(args)?.strictly(args.strict);
     let touches_labels = !args.labels.is_empty() || !args.unlabels.is_empty();
-    if draft.is_empty() && !touches_labels && args.deadline.is_none() {
+    let is_metered = !args.limits.is_empty();
+    if draft.is_empty() && !touches_labels && !is_metered && args.deadline.is_none() {
         let fault = Fault::new(Exit::Usage, "nothing to change", "no setting was given");
         return Err(fault.hint(
             "--rate 500/s, --window auto, --label team=growth … `windrow help task set` lists them all",
@@ -91,6 +92,10 @@ async fn change(
     mut before: TaskAnswer,
 ) -> Result<Option<(api::Task, Answer)>, Fault> {
     let id = before.task.id.clone();
+    let mut draft = draft.clone();
+    if !args.limits.is_empty() {
+        draft.put("metering", args.limits.over(&before.task.spec.metering)?)?;
+    }
     let edit = || Request::patch(&format!("/v1/tasks/{id}"));
     if args.labels.is_empty() && args.unlabels.is_empty() {
         let sent = draft.send(link, &args.write, edit(), &id).await?;

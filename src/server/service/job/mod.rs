@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 
 pub use repeats::{MayRepeat, is_at_rest, may_repeat};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::Results;
 use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::{Status, StopReason};
+use windrow_core::task::spec::SpecPatch;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
-    CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView, Write,
+    CommandError, CreateError, NewTask, TaskCommand, TaskEdit, TaskStore, TaskView, Write,
 };
 
 /// Job as described by a command. Its name is its identity; its meaning must not change under the same name.
@@ -32,6 +34,8 @@ pub struct Job {
     pub skip_first: ItemIndex,
     /// Settings of the run; may differ from one run to the next.
     pub tuning: Tuning,
+    /// Limits in units; may differ from one run to the next.
+    pub metering: Metering,
     /// Labels set when the task is created.
     pub labels: BTreeMap<String, String>,
     /// Job whose failures it redrives.
@@ -109,7 +113,7 @@ pub async fn begin(
         results: results_of(&task, job)?,
         ..job.tuning.clone()
     };
-    resume(tasks, task, &tuning, write, now)
+    resume(tasks, task, (&tuning, &job.metering), write, now)
         .await
         .map(JobStart::Resumed)
 }
@@ -136,6 +140,7 @@ async fn create(tasks: &dyn TaskStore, job: &Job, write: &Write, now: WallMs) ->
     new.spec.name = Some(job.name.clone());
     new.spec.skip_first = job.skip_first;
     new.spec.labels = job.labels.clone();
+    *new.spec.metering = job.metering.clone();
     let made = tasks.create(&new, write, now).await?;
     Ok(JobStart::New(
         tasks.command(made.id, &TaskCommand::Start, write, now).await?,
@@ -161,7 +166,7 @@ async fn make_way(
 async fn resume(
     tasks: &dyn TaskStore,
     mut task: TaskView,
-    tuning: &Tuning,
+    (tuning, metering): (&Tuning, &Metering),
     write: &Write,
     now: WallMs,
 ) -> Result<TaskView, JobError> {
@@ -172,29 +177,34 @@ async fn resume(
         let tune = TaskCommand::Tune(Box::new(tuning.clone()));
         task = tasks.command(task.id, &tune, write, now).await?;
     }
-    if task.status == Status::Recovering {
-        // A manual start shouldn't wait for the recovery, and it resets the count of earlier recoveries.
+    let is_other = *task.spec.metering != *metering;
+    let is_due = matches!(task.status, Status::Queued | Status::Running);
+    if task.status == Status::Recovering || (is_other && is_due) {
+        // A manual start shouldn't wait for the recovery, and it resets the count of earlier recoveries. Other limits
+        // are only set at rest, also if the process of the last run died: no node runs the task yet.
         let stop = TaskCommand::Stop {
             reason: StopReason::Operator,
         };
         task = tasks.command(task.id, &stop, write, now).await?;
     }
-    start_if_stopped(tasks, task, write, now).await
+    start_if_stopped(tasks, task, metering, write, now).await
 }
 
-/// Starts a task that is created or stopped. A task that is still stopping, because its process died, must first be
-/// stopped by the node; call this again afterwards.
+/// Starts a task that is created or stopped, with these limits. A task that is still stopping, because its process
+/// died, must first be stopped by the node; call this again afterwards.
 ///
 /// # Errors
 /// If the store fails or rejects the command.
 pub async fn start_if_stopped(
     tasks: &dyn TaskStore,
     task: TaskView,
+    metering: &Metering,
     write: &Write,
     now: WallMs,
 ) -> Result<TaskView, JobError> {
     match task.status {
         Status::Created | Status::Stopped => {
+            let task = metered(tasks, task, metering, write, now).await?;
             Ok(tasks.command(task.id, &TaskCommand::Start, write, now).await?)
         }
         Status::Queued
@@ -206,6 +216,28 @@ pub async fn start_if_stopped(
         | Status::Finished
         | Status::Cancelled => Ok(task),
     }
+}
+
+/// Gives a task at rest these limits.
+async fn metered(
+    tasks: &dyn TaskStore,
+    task: TaskView,
+    metering: &Metering,
+    write: &Write,
+    now: WallMs,
+) -> Result<TaskView, JobError> {
+    if *task.spec.metering == *metering {
+        return Ok(task);
+    }
+    let edit = TaskEdit {
+        spec: SpecPatch {
+            metering: Some(Box::new(metering.clone())),
+            ..SpecPatch::default()
+        },
+        ..TaskEdit::default()
+    };
+    let edit = TaskCommand::Edit(Box::new(edit));
+    Ok(tasks.command(task.id, &edit, write, now).await?)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ fn job(name: &str, meaning: u64) -> Job {
         total: ItemCount(10),
         skip_first: ItemIndex(0),
         tuning: TaskDefaults::default().tuning,
+        metering: Metering::default(),
         labels: BTreeMap::new(),
         parent: None,
     }
@@ -102,4 +103,23 @@ async fn a_cancelled_job_counts_as_ended() {
         .expect("cancelled");
     let found = begin_at(&tasks, &job("a", 1), false).await.expect("found");
     assert!(matches!(found, JobStart::Ended(task) if task.id == first.id));
+}
+
+#[tokio::test]
+async fn other_limits_are_set_before_a_stopped_job_goes_on() {
+    let tasks = MemoryStore::new();
+    let limited = |limit: &str| Job {
+        metering: Metering::parse(&[limit.to_owned()], &[], &[], &[]).expect("sound"),
+        ..job("a", 1)
+    };
+    let first = new(begin_at(&tasks, &limited("200 calls"), false)
+        .await
+        .expect("begun"));
+    assert_eq!(first.spec.metering.to_string(), "200 calls");
+    let found = begin_at(&tasks, &limited("500 calls"), false).await.expect("begun");
+    let JobStart::Resumed(task) = found else {
+        panic!("not resumed: {found:?}")
+    };
+    assert_eq!((task.status, task.start_no), (Status::Queued, 2));
+    assert_eq!(task.spec.metering.to_string(), "500 calls");
 }

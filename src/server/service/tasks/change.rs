@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::service::tasks::Tasks;
 use crate::service::tasks::create::{check_shared, settings};
+use crate::service::tasks::metered::settle_edit;
 use crate::service::tasks::outlook::Outlook;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::business::{BusinessLimits, BusinessSpec, HandlerSpec, Hooks, POOL_DEFAULT};
@@ -161,7 +162,9 @@ impl Tasks {
         let tuning = self.checked_settings(change.tuning.apply(&task.tuning), business)?;
         let mut edit = change.edit;
         edit.spec.shards = edit.spec.shards.filter(|shards| *shards != task.spec.shards);
-        check_shared(&tuning, shards(task, edit.spec.shards))?;
+        let shards = shards(task, edit.spec.shards);
+        settle_edit(task, &mut edit, (&tuning, shards), business)?;
+        check_shared(&tuning, shards)?;
         if let Some(request) = &change.source {
             let source = self.sources.resolve(request, &task.business, write).await?;
             edit.total = Some(source.total);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::service::datasets;
 use crate::service::tasks::Tasks;
+use crate::service::tasks::metered::settle;
 use crate::service::tasks::outlook::Outlook;
 use crate::service::tasks::supply::{open, refuse_empty};
 use crate::service::{FieldFault, ServiceError};
@@ -55,6 +56,16 @@ pub struct TaskPlan {
     pub fire: Option<FireKey>,
 }
 
+impl TaskPlan {
+    /// Returns true if the request limits or counts what calls use.
+    pub(super) fn is_metered(&self) -> bool {
+        self.spec
+            .metering
+            .as_ref()
+            .is_some_and(|metering| !metering.is_empty())
+    }
+}
+
 impl Tasks {
     /// Creates a task and starts it if the plan says so.
     ///
@@ -76,7 +87,8 @@ impl Tasks {
         refuse_empty(source.total, &request.plan)?;
         let (starts, strict) = (request.plan.start, request.plan.strict);
         let is_open = matches!(request.source, SourceRequest::Appended);
-        let defaults = defaults(&self.node.config().task_defaults, tuning.ordered || is_open);
+        let is_whole = tuning.ordered || is_open || request.plan.is_metered();
+        let defaults = defaults(&self.node.config().task_defaults, is_whole);
         let how = Making {
             starts,
             beside: None,
@@ -200,6 +212,7 @@ impl Tasks {
         strict: bool,
         write: &Write,
     ) -> Result<TaskView, ServiceError> {
+        settle(&mut task, business)?;
         check_shared(&task.tuning, task.spec.shards.0)?;
         if let Some(total) = self.validate(business, picture(&task)?).await? {
             resize(&mut task, total)?;
@@ -223,9 +236,9 @@ impl Tasks {
     }
 }
 
-/// Returns the default attributes of a new task: those of the node, but only one shard if items are ordered.
-pub(crate) fn defaults(of_node: &TaskDefaults, has_order: bool) -> TaskSpec {
-    let shards = if has_order {
+/// Returns the default attributes of a new task: those of the node, but only one shard if it can't be divided.
+pub(crate) fn defaults(of_node: &TaskDefaults, is_whole: bool) -> TaskSpec {
+    let shards = if is_whole {
         Shards::default()
     } else {
         Shards(of_node.shards)

@@ -10,6 +10,7 @@ pub(crate) mod hooks;
 pub mod items;
 pub mod line;
 pub mod merge_patch;
+pub mod metered;
 pub mod outlook;
 pub mod preview;
 pub mod redrives;

@@ -181,7 +181,8 @@ impl Tasks {
     ) -> Result<Vec<Warning>, ServiceError> {
         let business = self.businesses.open(&request.business).await?;
         let tuning = self.settings(&business, &request.plan.tuning)?;
-        let defaults = defaults(&self.node.config().task_defaults, tuning.ordered);
+        let is_whole = tuning.ordered || request.plan.is_metered();
+        let defaults = defaults(&self.node.config().task_defaults, is_whole);
         let outlook = Outlook::of_request(request, &tuning, &defaults);
         Ok(self.foreseen(&outlook, &business).await?)
     }

@@ -77,6 +77,10 @@ export function More(props) {
     <${Text} ...${props} name="shards" label=${t('Shards')} hint=${t('parts that nodes run in parallel')} />
     <${Text} ...${props} name="start_at" type="datetime-local" label=${t('Start at')} />
     <${Text} ...${props} name="deadline" type="datetime-local" label=${t('Deadline')} />
+    <${Text} ...${props} faults=${{ units: props.faults.metering }} name="units" label=${t('Limits in units')} hint="300/min; 90k tokens/min; 5 eur" />
+    <${Text} ...${props} name="cost" label=${t('Cost before a call')} hint="tokens = {prompt:bytes}/4 + 300" />
+    <${Text} ...${props} name="cost_from" label=${t('Cost from the response')} hint="tokens = {answer./usage/total_tokens}" />
+    <${Text} ...${props} name="price" label=${t('Price')} hint="eur = 0.6*{tokens}/1M" />
     </div><label class="field"><span>${t('Parameters (JSON, sent with each call)')}</span>
       <textarea rows="4" class=${wrong ? 'invalid' : ''} value=${form.params} onInput=${(event) => set({ params: event.target.value })}></textarea>
       ${wrong && html`<span class="bad">${wrong}</span>`}</label></details>`;
