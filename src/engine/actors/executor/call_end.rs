@@ -28,15 +28,20 @@ impl Tickets {
 
 /// Returns the end of a call that was answered with `reply`.
 pub(super) fn of(reply: &Reply, items: &CallItems, ticket: NonZeroU64, at: Moment) -> CallEnd {
-    let (reply, windows, used) = match reply {
-        Reply::Told(told) => (&told.reply, told.limits.windows.clone(), told.used.clone()),
-        reply => (reply, Vec::new(), Usage::new()),
+    let (reply, windows, used, told_end) = match reply {
+        Reply::Told(told) => (
+            &told.reply,
+            told.limits.windows.clone(),
+            told.used.clone(),
+            told.end,
+        ),
+        reply => (reply, Vec::new(), Usage::new(), None),
     };
     let (end, after) = end(reply);
     CallEnd {
         ticket: ticket.get(),
         at,
-        end,
+        end: told_end.unwrap_or(end),
         item: items.only().map(|(index, _)| index),
         after,
         windows,

@@ -1,17 +1,16 @@
 //! Use of calls before they are sent, from the rows of their items.
 
-use std::borrow::Cow;
 use std::num::NonZeroU64;
 
-use serde_json::Value;
 use windrow_words::engine as say;
 
 use super::lane::{Lane, Round};
 use crate::actors::executor::departure::rows_of;
 use crate::ports::handling::handler::{CallFailure, CallItems, Reply};
+use crate::ports::handling::row_values::RowValues;
 use windrow_core::execution::{Departure, Usage, usage};
 use windrow_core::items::verdict::Failure;
-use windrow_core::meter::expr::{Expr, Values};
+use windrow_core::meter::expr::Expr;
 use windrow_core::meter::metering::Metering;
 use windrow_core::meter::{COST_TOO_LARGE, COST_VALUE};
 
@@ -51,8 +50,8 @@ impl Gauge {
         let Some(rows) = rows_of(&lane.cell, items, &mut round.rows) else {
             return Ok(Usage::new());
         };
-        let row = |(index, _)| Row(rows.data(index).and_then(|text| serde_json::from_str(text).ok()));
-        let rows: Vec<Row> = items.iter().map(row).collect();
+        let row = |(index, _)| RowValues::of(rows.data(index));
+        let rows: Vec<RowValues> = items.iter().map(row).collect();
         usage(&self.estimates, &rows).map_err(|fault| Failure::new(COST_VALUE, fault.to_string()))
     }
 }
@@ -77,23 +76,5 @@ pub(super) fn charge(lane: &Lane, round: &mut Round, items: &CallItems, ticket: 
             COST_TOO_LARGE,
             say::cost_too_large(limit).to_string(),
         )),
-    }
-}
-
-/// Row of an item as JSON; `None` if it has none.
-struct Row(Option<Value>);
-
-impl Values for Row {
-    fn column(&self, name: &str) -> Option<Cow<'_, str>> {
-        let row = self.0.as_ref()?;
-        let value = match name.starts_with('/') {
-            true => row.pointer(name)?,
-            false => row.get(name)?,
-        };
-        match value {
-            Value::String(text) => Some(Cow::Borrowed(text)),
-            Value::Null => None,
-            other => Some(Cow::Owned(other.to_string())),
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Conversion of call outcomes into reports for the core: one table for all handlers.
 
 use std::time::Duration;
-use windrow_words::engine as say;
+use windrow_words::{engine as say, meter as words};
 
 use crate::actors::executor::run_cell::LogSink;
 use crate::ports::handling::data_log::{DataLogLine, LogOrigin};
@@ -16,6 +16,10 @@ use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
     Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice, Settled, Signal,
 };
+use windrow_core::meter::unit::Unit;
+
+/// Code of the line about the place from which the use of calls is read.
+const USUAL_PLACE: &str = "COST_PLACE";
 
 /// Send time, reply time and duration of a call. Plain success needs only the send time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,7 +68,12 @@ impl Reporter {
             }
             Reply::Items(replies) => self.items(items, *replies, at, reports),
             Reply::Failed(failure) => self.failed(items, *failure, at, reports),
-            Reply::Told(told) => self.report(items, told.reply, at, reports),
+            Reply::Told(told) => {
+                if let Some((unit, place)) = &told.place {
+                    self.place(unit, place, at.wall);
+                }
+                self.report(items, told.reply, at, reports);
+            }
         }
     }
 
@@ -115,6 +124,17 @@ impl Reporter {
             line,
         };
         self.said.lines.extend(logs.into_iter().map(own));
+    }
+
+    /// Says once from where the use of calls is read, since nobody named the place.
+    fn place(&self, unit: &Unit, place: &str, at: WallMs) {
+        let line = LogLine {
+            index: None,
+            level: LogLevel::Info,
+            message: words::usual_place(unit.as_str(), place).to_string(),
+            extra: None,
+        };
+        self.log(USUAL_PLACE, line, at);
     }
 
     fn keep(&mut self, index: ItemIndex, output: Output, at: WallMs) {

@@ -6,4 +6,6 @@ pub mod handler;
 pub mod hook;
 pub mod meters;
 pub mod outbox;
+pub mod row_values;
+pub mod told;
 mod unsaved;
