@@ -334,3 +334,45 @@ fn unsendable(items: &CallItems, failure: Failure, at: ReplyTime, reports: &mut 
 pub(crate) fn give_back(items: &CallItems, reports: &mut Reports) {
     reports.returned.extend_from_slice(items.dispatches());
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use windrow_core::ids::TaskId;
+    use windrow_core::items::verdict::Dispatch;
+
+    #[test]
+    fn the_place_of_tokens_is_logged_by_the_system() {
+        let lines: Arc<Mutex<Vec<DataLogLine>>> = Arc::default();
+        let sink = lines.clone();
+        let shard = ShardId {
+            task: TaskId(1),
+            no: 0,
+        };
+        let logs: LogSink = Arc::new(move |line| sink.lock().expect("unpoisoned").push(line));
+        let mut reporter = Reporter::new(shard, logs, false);
+        let items = CallItems::One(Dispatch {
+            run: IndexRun::one(ItemIndex(7)),
+            attempt: Attempt::FIRST,
+        });
+        let unit = Unit::parse("tokens").expect("a unit");
+        let place = Some((unit, "{answer./usage/total_tokens}".to_owned()));
+        let mut reports = Reports::default();
+        for reply in [Reply::AllOk.with_place(place), Reply::AllOk] {
+            reporter.report(&items, reply, ReplyTime::default(), &mut reports);
+        }
+        let lines = lines.lock().expect("unpoisoned");
+        assert_eq!(lines.len(), 1);
+        let line = &lines[0];
+        assert_eq!(
+            (line.code.as_deref(), line.origin),
+            (Some("COST_PLACE"), LogOrigin::System)
+        );
+        assert_eq!(
+            line.line.message,
+            "the tokens of a call are read from its response: {answer./usage/total_tokens}"
+        );
+    }
+}
