@@ -11,4 +11,5 @@ pub mod request;
 pub mod rust;
 mod scrub;
 pub mod sign;
+mod usage;
 pub mod wire;

@@ -71,6 +71,10 @@ messages! { "meter";
     given_twice(unit: Text) "{unit} is given twice" "{unit} 给了两次";
     limited_twice(limit: Text) "{limit}: another limit of the same kind has this unit" "{limit}：该单位已有同类限额";
 
+    usual_place(unit: Text, place: Text)
+        "the {unit} of a call are read from its response: {place}"
+        "每次调用的 {unit} 从其响应读取：{place}";
+
     value_missing(reference: Text) "the cost can't be computed: {reference} is missing" "无法计算费用：缺少 {reference}";
     value_no_number(reference: Text, value: Text) "the cost can't be computed: {reference} is {value}, not a number" "无法计算费用：{reference} 为 {value}，不是数";
     value_by_zero() "the cost can't be computed: a division by 0" "无法计算费用：除以 0";

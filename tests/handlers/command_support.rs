@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{Dispatch, Failure, Outcome, RetryAdvice};
+use windrow_core::meter::metering::Metering;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemVerdict, LogLine, Mode, OpenError,
@@ -82,7 +83,7 @@ pub(crate) struct Rig {
 }
 
 /// What handlers are told of the run.
-pub(crate) fn run(mode: Mode, gate: Arc<Gate>) -> RunContext {
+pub(crate) fn run(mode: Mode, gate: Arc<Gate>, metering: Arc<Metering>) -> RunContext {
     RunContext {
         shard: ShardId {
             task: TaskId(42),
@@ -99,6 +100,7 @@ pub(crate) fn run(mode: Mode, gate: Arc<Gate>) -> RunContext {
         is_proven: false,
         keeps_results: false,
         mode,
+        metering,
         gate,
     }
 }
@@ -109,6 +111,7 @@ pub(crate) struct Setup {
     log: Log,
     timeout: Duration,
     mode: Mode,
+    metering: Arc<Metering>,
 }
 
 impl Setup {
@@ -161,10 +164,15 @@ impl Setup {
         self
     }
 
+    pub(crate) fn metering(mut self, metering: Metering) -> Setup {
+        self.metering = Arc::new(metering);
+        self
+    }
+
     pub(crate) fn try_open(self) -> Result<Rig, OpenError> {
         let clock = self.settings.clock.clone();
         let gate = Arc::new(Gate::always_open());
-        let run = run(self.mode, gate.clone());
+        let run = run(self.mode, gate.clone(), self.metering);
         let handler = CommandHandlerFactory::new(self.settings).open(Arc::new(run))?;
         Ok(Rig {
             handler,

@@ -65,7 +65,7 @@ impl Exec {
             clock: clock.clone(),
             sink: log.sink(),
         });
-        let mut context = run(Mode::Live, gate.clone());
+        let mut context = run(Mode::Live, gate.clone(), Arc::default());
         context.keeps_results = self.keeps_results;
         let handler = factory.open(Arc::new(context)).expect("the program is there");
         Rig {

@@ -10,6 +10,7 @@ mod command_endings;
 mod command_faults;
 mod command_hello;
 mod command_support;
+mod costs;
 mod exec_ends;
 mod exec_processes;
 mod exec_support;

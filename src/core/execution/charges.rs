@@ -5,6 +5,8 @@
 
 mod account;
 mod saved;
+#[cfg(test)]
+mod tests;
 
 use windrow_words::execution as say;
 
@@ -231,7 +233,8 @@ impl Charges {
 
     /// Returns the unit of a meter whose actuals no answer says.
     pub(super) fn unknown(&self) -> Option<&Unit> {
-        let is_unknown = |meter: &&Meter| meter.is_limited && meter.actuals.are_unknown();
+        let is_unknown =
+            |meter: &&Meter| meter.is_limited && meter.wants_actual && meter.actuals.are_unknown();
         self.meters.iter().find(is_unknown).map(|meter| &meter.unit)
     }
 

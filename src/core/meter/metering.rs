@@ -79,28 +79,27 @@ impl Metering {
         Ok(metering)
     }
 
-    /// Returns the units that are counted, each once: those of limits, of expressions and in prices, without the built-in
-    /// ones.
+    /// Returns the units that are counted, each once: those of expressions, of limits and of prices, without the
+    /// built-in ones.
     pub fn units(&self) -> BTreeSet<&Unit> {
         let limited = self.limits.iter().filter_map(Limit::amount).map(|(_, unit)| unit);
         let named = [&self.cost, &self.cost_from, &self.price];
         let named = named.into_iter().flatten().map(|(unit, _)| unit);
-        let prices = self.price.iter().flat_map(|(_, price)| price.sources());
-        let priced = prices.filter_map(|source| match source {
-            expr::Source::Meter(unit) => Some(unit),
-            _ => None,
-        });
+        let priced = self.price.iter().flat_map(|(_, price)| priced(price));
         let all = limited.chain(named).chain(priced);
         all.filter(|unit| !unit.is_built_in()).collect()
     }
 
-    /// Returns the units of all meters in their order: calls and items if they are limited, units of their own, prices.
+    /// Returns the units of all meters in their order: calls and items if a limit or a price names them, units of their
+    /// own, prices.
     pub fn meters(&self) -> Vec<Unit> {
-        let limited = |unit: &Unit| {
-            let mut amounts = self.limits.iter().filter_map(Limit::amount);
-            amounts.any(|(_, of)| of == unit)
+        let is_priced = |unit: &Unit| {
+            self.price
+                .iter()
+                .any(|(_, price)| priced(price).any(|of| of == unit))
         };
-        let built_in = [Unit::calls(), Unit::items()].into_iter().filter(limited);
+        let built_in = [Unit::calls(), Unit::items()].into_iter();
+        let built_in = built_in.filter(|unit| self.is_limited(unit) || is_priced(unit));
         let (prices, used): (Vec<&Unit>, Vec<&Unit>) =
             self.units().into_iter().partition(|unit| self.is_price(unit));
         built_in.chain(used.into_iter().chain(prices).cloned()).collect()
@@ -109,6 +108,29 @@ impl Metering {
     /// Returns the expression of a unit, if there is one.
     pub fn find<'a>(of: &'a [(Unit, Expr)], unit: &Unit) -> Option<&'a Expr> {
         of.iter().find(|(named, _)| named == unit).map(|(_, expr)| expr)
+    }
+
+    /// Returns true if a limit holds the unit back, or a unit that has a price made of it.
+    pub fn is_limited(&self, unit: &Unit) -> bool {
+        let has_limit = |unit: &Unit| {
+            let mut amounts = self.limits.iter().filter_map(Limit::amount);
+            amounts.any(|(_, of)| of == unit)
+        };
+        let is_part = |(of, price): &(Unit, Expr)| has_limit(of) && priced(price).any(|part| part == unit);
+        has_limit(unit) || self.price.iter().any(is_part)
+    }
+
+    /// Returns true if answers are to say what calls cost in the unit; where only an estimate is given, nothing else
+    /// is to be known.
+    pub fn wants_actual(&self, unit: &Unit) -> bool {
+        Metering::find(&self.cost_from, unit).is_some() || Metering::find(&self.cost, unit).is_none()
+    }
+
+    /// Returns true if nothing says what calls cost in the unit, and answers have usual places for it.
+    pub fn is_usual(&self, unit: &Unit) -> bool {
+        let named = [&self.cost, &self.cost_from, &self.price];
+        let is_named = named.into_iter().any(|of| Metering::find(of, unit).is_some());
+        unit.as_str() == TOKENS && !is_named
     }
 
     /// Returns true if a price says what the unit costs.
@@ -133,6 +155,7 @@ impl Metering {
             }
         }
         self.check_twice()?;
+        self.check_prices()?;
         for unit in units {
             let is_known = [&self.cost, &self.cost_from, &self.price]
                 .into_iter()
@@ -141,7 +164,7 @@ impl Metering {
                 return fail(say::no_cost(unit.as_str()));
             }
         }
-        self.check_prices()
+        Ok(())
     }
 
     /// A unit has one pace, one total and one amount at once.
@@ -169,11 +192,7 @@ impl Metering {
             {
                 return Err(MeteringError(say::priced_twice(unit.as_str())));
             }
-            for source in price.sources() {
-                let of = match source {
-                    expr::Source::Meter(of) => of,
-                    _ => continue,
-                };
+            for of in priced(price) {
                 let is_counted = of.as_str() == TOKENS
                     || Metering::find(&self.cost_from, of)
                         .or_else(|| Metering::find(&self.cost, of))
@@ -199,6 +218,14 @@ impl Metering {
             price: of(&self.price),
         }
     }
+}
+
+/// Returns the units that a price is made of.
+fn priced(price: &Expr) -> impl Iterator<Item = &Unit> {
+    price.sources().filter_map(|source| match source {
+        expr::Source::Meter(unit) => Some(unit),
+        _ => None,
+    })
 }
 
 fn expressions(texts: &[String], kind: Kind) -> Result<Vec<(Unit, Expr)>, MeteringError> {
@@ -252,11 +279,23 @@ mod tests {
     }
 
     #[test]
+    fn a_price_counts_the_units_that_it_is_made_of() {
+        let text = r#"{"limits":["5 eur"],"price":["eur = 0.6*{tokens}/1M + 0.01*{calls}"]}"#;
+        let metering = metering(text).expect("it is sound");
+        let units: Vec<String> = metering.meters().iter().map(Unit::to_string).collect();
+        assert_eq!(units, ["calls", "tokens", "eur"]);
+        for unit in metering.meters() {
+            assert!(metering.is_limited(&unit), "{unit}");
+            assert_eq!(metering.is_usual(&unit), unit.as_str() == TOKENS, "{unit}");
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_together_is_refused_with_the_rule_that_it_breaks() {
         for (text, word) in [
             (r#"{"limits":["openai"]}"#, "openai"),
             (r#"{"limits":["5 eur"]}"#, "eur"),
-            (r#"{"limits":["2000/day"]}"#, "2k calls/day"),
+            (r#"{"limits":["2000/day"]}"#, "2k/day"),
             (r#"{"limits":["1 a","1 b","1 c","1 d","1 e"]}"#, "4"),
             (r#"{"cost":["tokens = 1","tokens = 2"]}"#, "tokens"),
             (r#"{"price":["eur = {sheep}"]}"#, "sheep"),

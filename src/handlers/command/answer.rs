@@ -1,5 +1,7 @@
 //! Outcome of each item, and the combination of a call's outcomes into one reply.
 
+use crate::usage::sum;
+use windrow_core::execution::Usage;
 use windrow_core::ids::ItemIndex;
 use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, LogLine, Reply};
@@ -33,6 +35,8 @@ pub(crate) struct Answer {
     pub(crate) judged: Judged,
     pub(crate) commands: Vec<HandlerCommand>,
     pub(crate) logs: Vec<LogLine>,
+    /// Costs that the worker named, by meter; empty if nothing is counted.
+    pub(crate) used: Usage,
 }
 
 impl From<Judged> for Answer {
@@ -41,13 +45,21 @@ impl From<Judged> for Answer {
             judged,
             commands: Vec::new(),
             logs: Vec::new(),
+            used: Usage::new(),
         }
     }
 }
 
 /// Combines all answers into one reply. A failure that all items share, without commands or log lines, becomes one of
 /// the call: so three bad replies in a row are noticed, and one bad reply among good ones costs only its own item.
-pub(crate) fn into_reply(answers: Vec<(ItemIndex, Answer)>) -> Reply {
+pub(crate) fn into_reply(mut answers: Vec<(ItemIndex, Answer)>) -> Reply {
+    let used = sum(answers
+        .iter_mut()
+        .map(|(_, answer)| std::mem::take(&mut answer.used)));
+    combined(answers).with_use(used)
+}
+
+fn combined(answers: Vec<(ItemIndex, Answer)>) -> Reply {
     let plain = Judged::Said(ItemVerdict::Settled(Outcome::Succeeded));
     let wordless = answers
         .iter()

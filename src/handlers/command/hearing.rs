@@ -7,6 +7,7 @@ use super::lines::Line;
 use super::program::COMMAND_NOT_STARTED;
 use super::protocol::{self, Said};
 use crate::wire;
+use windrow_core::execution::Usage;
 use windrow_core::ids::ItemIndex;
 use windrow_core::items::verdict::{Failure, Outcome};
 use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict};
@@ -99,7 +100,14 @@ impl Life<'_> {
             return Judged::Said(ItemVerdict::Settled(Outcome::Succeeded)).into();
         }
         match wire::item_result(body, index) {
-            Ok(replies) => said(replies),
+            Ok(replies) => Answer {
+                used: self
+                    .shared
+                    .costs
+                    .as_ref()
+                    .map_or_else(Usage::new, |costs| costs.read(body)),
+                ..said(replies)
+            },
             Err(why) => Judged::BadReply(self.with_line(&why)).into(),
         }
     }
@@ -239,5 +247,6 @@ fn said(replies: ItemReplies) -> Answer {
         judged,
         commands,
         logs,
+        used: Usage::new(),
     }
 }

@@ -50,6 +50,7 @@ use self::protocol::{CallText, ItemLine};
 use self::worker::{Shared, supervise};
 use self::worker_state::Oddity;
 use super::deadline::Deadline;
+use super::usage::LineCosts;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::clock::Clock;
@@ -172,6 +173,7 @@ impl HandlerFactory for CommandHandlerFactory {
         let pool = Pool::new(workers);
         let (traces, key_head) = (run.traces(), run.item_key_head());
         let kind = Mutex::default();
+        let costs = LineCosts::of(&run.metering);
         let shared = Arc::new(Shared {
             settings,
             run,
@@ -181,6 +183,7 @@ impl HandlerFactory for CommandHandlerFactory {
             pool,
             leftovers,
             kind,
+            costs,
         });
         let mut supervisors = JoinSet::new();
         for worker in 0..workers {

@@ -11,6 +11,7 @@ use super::leftovers::Leftovers;
 use super::life::Life;
 use super::pool::{End, Pool};
 use super::program::Program;
+use crate::usage::LineCosts;
 use windrow_core::items::trace::Traces;
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::handling::handler::RunContext;
@@ -30,6 +31,8 @@ pub(super) struct Shared {
     pub(super) pool: Pool,
     pub(super) leftovers: Arc<Leftovers>,
     pub(super) kind: Mutex<WorkerKind>,
+    /// Reader of the costs that results name; `None` if nothing is counted.
+    pub(super) costs: Option<LineCosts>,
 }
 
 impl Shared {

@@ -58,6 +58,27 @@ pub(crate) fn leaves_until(
     Ok(until)
 }
 
+/// Part of a body that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// All of it: without it, or with more than is allowed, there is no response.
+    Whole,
+    /// As much as is allowed, for what else it says: the response means the same without it.
+    UpToMax,
+    /// Its beginning, to quote it.
+    Quoted,
+}
+
+impl Reads {
+    /// Returns the part for a body that decides what the response means, or decides nothing.
+    pub(crate) fn decisive(is_decisive: bool) -> Reads {
+        match is_decisive {
+            true => Reads::Whole,
+            false => Reads::Quoted,
+        }
+    }
+}
+
 /// Connections of one handler.
 pub(crate) struct CallbackClient {
     /// Lease on the connections; `None` once closed.
@@ -89,8 +110,8 @@ impl CallbackClient {
         }
     }
 
-    /// Sends a request and reads its response until `deadline`; `timeout` is for the message. The body is read in
-    /// full if its status makes it decisive, otherwise only to quote it; secrets of this handler are removed from it.
+    /// Sends a request and reads its response until `deadline`; `timeout` is for the message. The status decides how
+    /// much of the body is read; secrets of this handler are removed from it.
     /// `again` makes the same request once more, if the server closed a kept connection as the first one was sent.
     /// Cancel safe: dropping it closes the connection.
     pub(crate) async fn send(
@@ -99,9 +120,9 @@ impl CallbackClient {
         again: impl FnOnce() -> Option<Request<GatedBody>>,
         deadline: &mut Deadline<'_>,
         timeout: Duration,
-        needs_body: impl Fn(StatusCode) -> bool,
+        reads: impl Fn(StatusCode) -> Reads,
     ) -> Result<Answer, Fault> {
-        let answered = self.exchange(request, again, deadline, timeout, needs_body).await;
+        let answered = self.exchange(request, again, deadline, timeout, reads).await;
         answered.map(|answer| self.scrubber.answer(answer))
     }
 
@@ -111,7 +132,7 @@ impl CallbackClient {
         again: impl FnOnce() -> Option<Request<GatedBody>>,
         deadline: &mut Deadline<'_>,
         timeout: Duration,
-        needs_body: impl Fn(StatusCode) -> bool,
+        reads: impl Fn(StatusCode) -> Reads,
     ) -> Result<Answer, Fault> {
         let has_left = request.body().has_left.clone();
         let is_first = !self.has_answered.load(Ordering::Relaxed);
@@ -151,20 +172,20 @@ impl CallbackClient {
                 "its headers are longer than {HEADER_BYTES_MAX} bytes"
             )));
         }
-        let reads_whole = needs_body(parts.status);
-        self.read(exchange, (parts, body), reads_whole, (deadline, timeout))
+        let reads = reads(parts.status);
+        self.read(exchange, (parts, body), reads, (deadline, timeout))
             .await
     }
 
-    /// Reads a response's body, in full or as much as is quoted of it; `timeout` is for the message.
+    /// Reads a response's body, or a part of it; `timeout` is for the message.
     async fn read(
         &self,
         mut exchange: Exchange<'_>,
         (mut parts, body): (Parts, Incoming),
-        reads_whole: bool,
+        reads: Reads,
         (deadline, timeout): (&mut Deadline<'_>, Duration),
     ) -> Result<Answer, Fault> {
-        if reads_whole {
+        if reads == Reads::Whole {
             let whole = exchange.read(read_all(body, self.reply_bytes_max));
             let read = deadline.cut_short(whole).await;
             let body =
@@ -173,13 +194,17 @@ impl CallbackClient {
             let body = packed::unpacked(&mut parts, body, self.reply_bytes_max)?;
             return Ok(answer(parts, body));
         }
+        let bytes_max = match reads {
+            Reads::UpToMax => self.reply_bytes_max,
+            Reads::Whole | Reads::Quoted => QUOTED_BYTES_MAX,
+        };
         let mut quoted = BytesMut::new();
         // Such a response means the same with or without its body.
-        let some = exchange.read(read_into(body, QUOTED_BYTES_MAX, &mut quoted));
+        let some = exchange.read(read_into(body, bytes_max, &mut quoted));
         if let Some(Ok(())) = deadline.cut_short(some).await {
             exchange.end();
         }
-        let body = packed::beginning(&mut parts, quoted.freeze(), QUOTED_BYTES_MAX);
+        let body = packed::beginning(&mut parts, quoted.freeze(), bytes_max);
         Ok(answer(parts, body))
     }
 
@@ -319,6 +344,13 @@ impl GatedBody {
             gate: None,
             has_left: Arc::default(),
         }
+    }
+}
+
+impl GatedBody {
+    /// Returns the length of the body, which is the whole until a connection takes it.
+    pub(crate) fn len(&self) -> u64 {
+        self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)
     }
 }
 

@@ -11,7 +11,7 @@ use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use serde_json::Value;
 
 use super::HttpOptions;
-use super::client::{CallbackClient, GatedBody};
+use super::client::{CallbackClient, GatedBody, Reads};
 use super::fault::Fault;
 use super::options::Checked;
 use super::request::lossy;
@@ -124,7 +124,13 @@ impl Caller {
         let request = || self.request(id, body, timestamp, signature.as_deref());
         let mut deadline = Deadline::new(&self.clock, self.clock.now().plus(timeout));
         self.client
-            .send(request(), || Some(request()), &mut deadline, timeout, needs_body)
+            .send(
+                request(),
+                || Some(request()),
+                &mut deadline,
+                timeout,
+                |status| Reads::decisive(needs_body(status)),
+            )
             .await
     }
 

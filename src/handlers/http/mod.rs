@@ -30,13 +30,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use hyper::http::StatusCode;
 use tokio::sync::watch;
 
-use self::client::{CallbackClient, leaves_until};
+use self::client::{CallbackClient, Reads, leaves_until};
 use self::fault::Fault;
 use self::request::Requests;
 use super::classify::{Asked, Pointer, classify, needs_body};
 use super::deadline::Deadline;
+use super::usage::{UseReader, Used};
 use windrow_core::business::LimitsFrom;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
@@ -100,6 +102,7 @@ impl HandlerFactory for HttpHandlerFactory {
         let requests = Requests::new(checked, &self.options, context.clone(), self.clock.clone());
         let (slots, _) = watch::channel(None);
         Ok(Arc::new(HttpHandler {
+            usage: UseReader::of_handler(&context.metering),
             context,
             clock: self.clock.clone(),
             requests,
@@ -119,6 +122,7 @@ struct HttpHandler {
     client: CallbackClient,
     pointer: Pointer,
     limits_from: LimitsFrom,
+    usage: Option<UseReader>,
     slots: watch::Sender<Option<u32>>,
 }
 
@@ -126,11 +130,14 @@ impl HttpHandler {
     async fn call(&self, call: Call) -> Result<Reply, Fault> {
         let until = leaves_until(&self.context, &self.clock, &call)?;
         let request = self.requests.build(&call);
+        let request_bytes = request.body().len();
         let again = || Some(self.requests.build(&call));
         let mut deadline = Deadline::new(&self.clock, until);
         let answer = self
             .client
-            .send(request, again, &mut deadline, call.timeout, needs_body)
+            .send(request, again, &mut deadline, call.timeout, |status| {
+                self.reads(status)
+            })
             .await?;
         let single = self.requests.single(&call.items);
         let asked = Asked {
@@ -140,7 +147,24 @@ impl HttpHandler {
             limits_from: self.limits_from,
             now: self.clock.wall(),
         };
-        Ok(classify(&answer, asked))
+        let reply = classify(&answer, asked);
+        let Some(usage) = &self.usage else {
+            return Ok(reply);
+        };
+        let used = Used {
+            call: &call,
+            request_bytes,
+            answer: &answer,
+            result: Some(&self.pointer),
+        };
+        Ok(usage.tell(reply, used))
+    }
+
+    fn reads(&self, status: StatusCode) -> Reads {
+        match &self.usage {
+            Some(usage) if !needs_body(status) && usage.reads_body(status) => Reads::UpToMax,
+            _ => Reads::decisive(needs_body(status)),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use super::command::Sink;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
+use windrow_core::meter::class::End;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLine,
     OpenError, Reply, RunContext,
@@ -195,7 +196,8 @@ impl OriginHandler {
                 .zip(&mapping.places)
                 .filter(|(_, (_, origin))| *origin < end);
             let kept: Vec<Dispatch> = below.map(|((index, attempt), _)| one(index, attempt)).collect();
-            let mut reply = Reply::Items(Box::default());
+            // Nothing is sent for items with nothing to do.
+            let mut reply = Reply::Items(Box::default()).with_end(End::NeverSent);
             if !kept.is_empty() {
                 let call = Call {
                     items: CallItems::Many(kept.clone()),
@@ -257,7 +259,7 @@ fn completed(reply: Reply, kept: &[Dispatch], mapping: &Mapping) -> Reply {
             // Items with nothing to do must not be charged for the others.
             None => return Reply::Failed(failure),
         },
-        Reply::Told(told) => return completed(told.reply, kept, mapping).with_limits(told.limits),
+        told @ Reply::Told(_) => return told.map(|reply| completed(reply, kept, mapping)),
     };
     let skipped = || ItemVerdict::Settled(Outcome::Skipped);
     let mut said: HashMap<ItemIndex, ItemVerdict> = replies.verdicts.drain(..).collect();

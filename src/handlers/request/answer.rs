@@ -15,6 +15,7 @@ use windrow_core::business::request::{Meaning, Meanings};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::output::Output;
 use windrow_core::items::verdict::{Failure, FailureClass, Outcome, RetryAdvice};
+use windrow_core::meter::class::End;
 use windrow_core::pilot::headers::Limits;
 use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply, RunContext};
 
@@ -54,6 +55,16 @@ impl Reader {
     fn meaning(&self, status: StatusCode) -> Option<Meaning> {
         let usual = status.is_success().then_some(Meaning::Ok);
         self.statuses.of(status.as_u16()).or(usual)
+    }
+
+    /// Returns the end of a call whose status was given a meaning of its own: it cost what its response says, or
+    /// nothing, whatever became of the item. A 5xx that may have done work stays as it is.
+    pub(super) fn end(&self, status: StatusCode) -> Option<End> {
+        self.statuses.of(status.as_u16())?;
+        match End::of_status(status.as_u16()) {
+            End::RequestFault | End::TooMany | End::Unavailable => Some(End::RequestFault),
+            _ => None,
+        }
     }
 
     /// Interprets a response for its item.

@@ -17,15 +17,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use hyper::http::StatusCode;
 use tokio::sync::watch;
 
 use self::answer::Reader;
 use self::build::Requests;
+use crate::classify::Answer;
 use crate::deadline::Deadline;
 use crate::http::Transports;
-use crate::http::client::{CallbackClient, leaves_until};
+use crate::http::client::{CallbackClient, Reads, leaves_until};
 use crate::http::fault::Fault;
 use crate::scrub::Scrubber;
+use crate::usage::{UseReader, Used};
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::verdict::Failure;
 use windrow_core::template::TEMPLATE_VALUE;
@@ -98,6 +101,7 @@ impl HandlerFactory for RequestHandlerFactory {
                 scrubber.clone(),
             ),
             scrubber,
+            usage: UseReader::of_service(&context.metering),
             context,
             clock: self.clock.clone(),
             slots,
@@ -118,6 +122,8 @@ struct RequestHandler {
     client: CallbackClient,
     /// Scrubber shared with the client, so that every response is clean.
     scrubber: Arc<Scrubber>,
+    /// Reader of what calls used; `None` if nothing that responses say is counted.
+    usage: Option<UseReader>,
     slots: watch::Sender<Option<u32>>,
 }
 
@@ -136,18 +142,45 @@ impl RequestHandler {
                 return Ok(failed(CallFailure::Unsendable(failure)));
             }
         };
+        let request_bytes = request.body().len();
         let again = || build().ok();
         let mut deadline = Deadline::new(&self.clock, until);
-        let reads = |status| self.reader.needs_body(status);
+        let reads = |status| self.reads(status);
         let answered = self
             .client
             .send(request, again, &mut deadline, call.timeout, reads)
             .await;
         match answered {
-            Ok(answer) => Ok(self.reader.read(&answer, index, self.clock.wall())),
+            Ok(answer) => Ok(self.read(&call, &answer, request_bytes, index)),
             // Only the body of a success is read in full.
             Err(Fault::TooBig(bytes_max)) => self.reader.too_big(index, bytes_max),
             Err(fault) => Err(fault),
+        }
+    }
+
+    fn reads(&self, status: StatusCode) -> Reads {
+        let is_decisive = self.reader.needs_body(status);
+        match &self.usage {
+            Some(usage) if !is_decisive && usage.reads_body(status) => Reads::UpToMax,
+            _ => Reads::decisive(is_decisive),
+        }
+    }
+
+    fn read(&self, call: &Call, answer: &Answer, request_bytes: u64, index: ItemIndex) -> Reply {
+        let reply = self.reader.read(answer, index, self.clock.wall());
+        let Some(usage) = &self.usage else {
+            return reply;
+        };
+        let used = Used {
+            call,
+            request_bytes,
+            answer,
+            result: None,
+        };
+        let reply = usage.tell(reply, used);
+        match self.reader.end(answer.status) {
+            Some(end) => reply.with_end(end),
+            None => reply,
         }
     }
 }

@@ -34,8 +34,10 @@ pub(super) struct Meter {
     pub(super) counted: Counted,
     /// Total limit of the unit, if there is one.
     pub(super) limit: Option<Limit>,
-    /// True if any limit is in this unit.
+    /// True if any limit is in this unit, or in one that has a price made of it.
     pub(super) is_limited: bool,
+    /// True if answers are to say the use; false if only an estimate is given.
+    pub(super) wants_actual: bool,
     pub(super) actuals: Actuals,
     estimates: Estimates,
     total: Total,
@@ -47,10 +49,6 @@ pub(super) struct Meter {
 impl Meter {
     /// Returns the meters of a task: prices last, since they are made of the others.
     pub(super) fn all(metering: &Metering, saved: &Saved) -> Vec<Meter> {
-        let limited = |unit: &Unit| {
-            let mut amounts = metering.limits.iter().filter_map(Limit::amount);
-            amounts.any(|(_, of)| of == unit)
-        };
         let counted = |unit: &Unit| match Metering::find(&metering.price, unit) {
             Some(price) => Counted::Price(price.clone()),
             None if unit.is_calls() => Counted::Calls,
@@ -66,7 +64,8 @@ impl Meter {
                 let most = limit.as_ref().and_then(Limit::amount);
                 let stored = saved.of(&unit).map(MeterSaved::stored).unwrap_or_default();
                 Meter {
-                    is_limited: limited(&unit),
+                    is_limited: metering.is_limited(&unit),
+                    wants_actual: metering.wants_actual(&unit),
                     total: Total::restore(most.map_or(Amount::MAX, |(amount, _)| amount), stored),
                     unit,
                     counted,
@@ -96,7 +95,7 @@ impl Meter {
 
     /// Returns the calls that the meter allows with `out` calls out, and whether a checkpoint allows more.
     pub(super) fn leave(&self, out: u32) -> (u32, bool) {
-        let is_used = matches!(self.counted, Counted::Use) && self.is_limited;
+        let is_used = matches!(self.counted, Counted::Use) && self.is_limited && self.wants_actual;
         let unknown = self.estimates.out_max().filter(|_| is_used);
         let calls = unknown.map_or(u32::MAX, |most| most.saturating_sub(out));
         if self.limit.is_none() {

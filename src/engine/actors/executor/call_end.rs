@@ -28,15 +28,20 @@ impl Tickets {
 
 /// Returns the end of a call that was answered with `reply`.
 pub(super) fn of(reply: &Reply, items: &CallItems, ticket: NonZeroU64, at: Moment) -> CallEnd {
-    let (reply, windows, used) = match reply {
-        Reply::Told(told) => (&told.reply, told.limits.windows.clone(), told.used.clone()),
-        reply => (reply, Vec::new(), Usage::new()),
+    let (reply, windows, used, told_end) = match reply {
+        Reply::Told(told) => (
+            &told.reply,
+            told.limits.windows.clone(),
+            told.used.clone(),
+            told.end,
+        ),
+        reply => (reply, Vec::new(), Usage::new(), None),
     };
     let (end, after) = end(reply);
     CallEnd {
         ticket: ticket.get(),
         at,
-        end,
+        end: told_end.unwrap_or(end),
         item: items.only().map(|(index, _)| index),
         after,
         windows,
@@ -84,4 +89,45 @@ pub(super) fn unsent(ticket: Option<NonZeroU64>, at: Moment, reports: &mut Repor
         windows: Vec::new(),
         used: Usage::new(),
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_core::ids::{Attempt, ItemIndex};
+    use windrow_core::items::run::IndexRun;
+    use windrow_core::items::verdict::{Dispatch, Failure};
+    use windrow_core::meter::amount::Amount;
+
+    fn ended(reply: Reply) -> CallEnd {
+        let items = CallItems::One(Dispatch {
+            run: IndexRun::one(ItemIndex(7)),
+            attempt: Attempt::FIRST,
+        });
+        of(&reply, &items, NonZeroU64::MIN, Moment::default())
+    }
+
+    #[test]
+    fn what_a_call_used_comes_with_its_end() {
+        let used = vec![Some(Amount::units(3)), None];
+        let found = ended(Reply::AllOk.with_use(used.clone()));
+        assert_eq!((found.end, found.used), (End::Succeeded, used.clone()));
+        let failure = Failure::new("HTTP_422", "no");
+        let reply = Reply::failed(FailureClass::Faulty, failure).with_use(used.clone());
+        let found = ended(reply);
+        assert_eq!((found.end, found.used), (End::RequestFault, used));
+        assert!(ended(Reply::AllOk).used.is_empty());
+    }
+
+    #[test]
+    fn an_end_that_is_told_replaces_that_of_the_result() {
+        assert_eq!(
+            ended(Reply::AllOk.with_end(End::RequestFault)).end,
+            End::RequestFault
+        );
+        let changed = Reply::AllOk
+            .with_end(End::NeverSent)
+            .map(|_| Reply::Items(Box::default()));
+        assert_eq!(ended(changed).end, End::NeverSent);
+    }
 }

@@ -1,7 +1,7 @@
 //! Conversion of call outcomes into reports for the core: one table for all handlers.
 
 use std::time::Duration;
-use windrow_words::engine as say;
+use windrow_words::{engine as say, meter as words};
 
 use crate::actors::executor::run_cell::LogSink;
 use crate::ports::handling::data_log::{DataLogLine, LogOrigin};
@@ -16,6 +16,10 @@ use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
     Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice, Settled, Signal,
 };
+use windrow_core::meter::unit::Unit;
+
+/// Code of the line about the place from which the use of calls is read.
+const USUAL_PLACE: &str = "COST_PLACE";
 
 /// Send time, reply time and duration of a call. Plain success needs only the send time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,7 +68,12 @@ impl Reporter {
             }
             Reply::Items(replies) => self.items(items, *replies, at, reports),
             Reply::Failed(failure) => self.failed(items, *failure, at, reports),
-            Reply::Told(told) => self.report(items, told.reply, at, reports),
+            Reply::Told(told) => {
+                if let Some((unit, place)) = &told.place {
+                    self.place(unit, place, at.wall);
+                }
+                self.report(items, told.reply, at, reports);
+            }
         }
     }
 
@@ -115,6 +124,17 @@ impl Reporter {
             line,
         };
         self.said.lines.extend(logs.into_iter().map(own));
+    }
+
+    /// Says once from where the use of calls is read, since nobody named the place.
+    fn place(&self, unit: &Unit, place: &str, at: WallMs) {
+        let line = LogLine {
+            index: None,
+            level: LogLevel::Info,
+            message: words::usual_place(unit.as_str(), place).to_string(),
+            extra: None,
+        };
+        self.log(USUAL_PLACE, line, at);
     }
 
     fn keep(&mut self, index: ItemIndex, output: Output, at: WallMs) {
@@ -313,4 +333,46 @@ fn unsendable(items: &CallItems, failure: Failure, at: ReplyTime, reports: &mut 
 
 pub(crate) fn give_back(items: &CallItems, reports: &mut Reports) {
     reports.returned.extend_from_slice(items.dispatches());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use windrow_core::ids::TaskId;
+    use windrow_core::items::verdict::Dispatch;
+
+    #[test]
+    fn the_place_of_tokens_is_logged_by_the_system() {
+        let lines: Arc<Mutex<Vec<DataLogLine>>> = Arc::default();
+        let sink = lines.clone();
+        let shard = ShardId {
+            task: TaskId(1),
+            no: 0,
+        };
+        let logs: LogSink = Arc::new(move |line| sink.lock().expect("unpoisoned").push(line));
+        let mut reporter = Reporter::new(shard, logs, false);
+        let items = CallItems::One(Dispatch {
+            run: IndexRun::one(ItemIndex(7)),
+            attempt: Attempt::FIRST,
+        });
+        let unit = Unit::parse("tokens").expect("a unit");
+        let place = Some((unit, "{answer./usage/total_tokens}".to_owned()));
+        let mut reports = Reports::default();
+        for reply in [Reply::AllOk.with_place(place), Reply::AllOk] {
+            reporter.report(&items, reply, ReplyTime::default(), &mut reports);
+        }
+        let lines = lines.lock().expect("unpoisoned");
+        assert_eq!(lines.len(), 1);
+        let line = &lines[0];
+        assert_eq!(
+            (line.code.as_deref(), line.origin),
+            (Some("COST_PLACE"), LogOrigin::System)
+        );
+        assert_eq!(
+            line.line.message,
+            "the tokens of a call are read from its response: {answer./usage/total_tokens}"
+        );
+    }
 }

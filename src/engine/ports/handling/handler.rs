@@ -10,15 +10,14 @@ use tokio::sync::watch;
 
 pub use windrow_core::handler::log::LogLevel;
 
+pub use super::told::Told;
 use crate::ports::ownership::gate::Gate;
 use crate::ports::sources::source::RowChunk;
-use windrow_core::execution::Usage;
 use windrow_core::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::output::Output;
 use windrow_core::items::trace::Traces;
 use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 use windrow_core::meter::metering::Metering;
-use windrow_core::pilot::headers::Limits;
 
 /// Purpose of a run's items: real work, a preview or a canary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,72 +263,11 @@ pub enum Reply {
     Items(Box<ItemReplies>),
     /// The call failed as a whole.
     Failed(Box<CallFailure>),
-    /// Any of these, with limits that the service described along with it.
+    /// Any of these, with what else the response says.
     Told(Box<Told>),
 }
 
-/// Reply together with what the service says about its limits, and about the use of the call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
-    /// Result of the call.
-    pub reply: Reply,
-    /// Limits; without windows if it describes none.
-    pub limits: Limits,
-    /// Use of the call by meter, in the order of the task's meters; empty if it isn't counted.
-    pub used: Usage,
-}
-
 impl Reply {
-    /// Adds limits that the service described; without a window the reply stays as it is, and allocates nothing.
-    #[must_use]
-    pub fn with_limits(self, limits: Limits) -> Reply {
-        if limits.windows.is_empty() {
-            return self;
-        }
-        match self {
-            Reply::Told(told) => Reply::Told(Box::new(Told { limits, ..*told })),
-            reply => Reply::Told(Box::new(Told {
-                reply,
-                limits,
-                used: Usage::new(),
-            })),
-        }
-    }
-
-    /// Adds the use of the call; without a meter the reply stays as it is.
-    #[must_use]
-    pub fn with_use(self, used: Usage) -> Reply {
-        if used.is_empty() {
-            return self;
-        }
-        match self {
-            Reply::Told(told) => Reply::Told(Box::new(Told { used, ..*told })),
-            reply => Reply::Told(Box::new(Told {
-                reply,
-                limits: Limits::default(),
-                used,
-            })),
-        }
-    }
-
-    /// Replaces the result of the call and keeps what was told with it.
-    #[must_use]
-    pub fn map(self, change: impl FnOnce(Reply) -> Reply) -> Reply {
-        match self {
-            Reply::Told(told) => change(told.reply).with_limits(told.limits).with_use(told.used),
-            reply => change(reply),
-        }
-    }
-
-    /// Returns the result of the call without what was told with it.
-    #[must_use]
-    pub fn plain(self) -> Reply {
-        match self {
-            Reply::Told(told) => told.reply.plain(),
-            reply => reply,
-        }
-    }
-
     /// Returns a failure of the whole call.
     pub fn failed(class: FailureClass, failure: Failure) -> Reply {
         Reply::Failed(Box::new(CallFailure::Failed {

@@ -6,4 +6,5 @@ pub mod handler;
 pub mod hook;
 pub mod meters;
 pub mod outbox;
+pub mod told;
 mod unsaved;

@@ -1,0 +1,58 @@
+use super::*;
+
+/// Time at which paces have all of their credit.
+const NOW: Moment = Moment(60_000_000_000);
+
+fn charges(metering: &str) -> Charges {
+    let metering = serde_json::from_str(metering).expect("a metering");
+    Charges::new(&metering, &Restored::default(), Moment(0))
+}
+
+/// Sends a call with the estimates, as soon as a checkpoint allows it, and ends it as a success with the actuals.
+fn succeed(charges: &mut Charges, raw: Usage, actuals: Usage) {
+    let sent = |charges: &mut Charges| {
+        charges.draft(1);
+        charges.on_stored(1);
+        let (departure, charge) = charges.depart(raw.clone(), 1, NOW);
+        (departure == Departure::Go).then_some(charge)
+    };
+    let charge = sent(charges).or_else(|| sent(charges)).expect("it fits");
+    charges.end(&charge, End::Succeeded, &actuals, true, NOW);
+}
+
+#[test]
+fn a_price_counts_units_that_no_limit_names() {
+    let mut charges = charges(r#"{"limits":["5 eur"],"price":["eur = 0.5*{tokens} + 0.25*{calls}"]}"#);
+    let units = |charges: &Charges| -> Vec<String> {
+        let meters = charges.picture().into_iter();
+        meters
+            .map(|meter| format!("{} {}", meter.actual, meter.unit))
+            .collect()
+    };
+    let tokens = Some(Amount::units(4));
+    succeed(&mut charges, vec![None; 3], vec![None, tokens, None]);
+    assert_eq!(units(&charges), ["1 calls", "4 tokens", "2.25 eur"]);
+    assert_eq!(charges.unknown(), None);
+}
+
+#[test]
+fn a_price_of_what_no_answer_says_stops_the_run() {
+    let mut charges = charges(r#"{"limits":["5 eur"],"price":["eur = 0.5*{tokens}"]}"#);
+    for _ in 0..8 {
+        assert_eq!(charges.unknown(), None);
+        succeed(&mut charges, vec![None; 2], vec![None; 2]);
+    }
+    assert_eq!(charges.unknown().map(Unit::as_str), Some("tokens"));
+}
+
+#[test]
+fn a_unit_with_only_an_estimate_needs_no_answer() {
+    let mut charges = charges(r#"{"limits":["900k tokens/s"],"cost":["tokens = 2"]}"#);
+    for _ in 0..20 {
+        succeed(&mut charges, vec![Some(Amount::units(2))], Usage::new());
+    }
+    assert_eq!(charges.unknown(), None);
+    charges.out = 4;
+    assert!(charges.leave(NOW).calls > 0, "more than four calls may be out");
+    assert_eq!(charges.picture()[0].unsure, Amount::units(40));
+}
