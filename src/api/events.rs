@@ -1,11 +1,13 @@
 //! Bodies of the event stream: the `data` of each kind of event. A `snapshot` of a task carries the task, an `audit`
 //! its audit entry.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::message::Message;
-use crate::task::{HandlerDown, LastError, TaskAutopilot, TaskCounts, TaskPace};
+use crate::task::{HandlerDown, LastError, TaskAutopilot, TaskCost, TaskCounts, TaskPace};
 
 /// `status` event: a task changed its status.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -80,6 +82,9 @@ pub struct StatsEvent {
     /// Limits that the autopilot has found; null without one.
     #[serde(default)]
     pub autopilot: Option<TaskAutopilot>,
+    /// Same as in the task; absent if it isn't known anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<BTreeMap<String, TaskCost>>,
     #[serde(flatten)]
     pub handler: HandlerState,
     /// Only in the stream of one task: `store_unavailable` while the node can't reach its database and the numbers

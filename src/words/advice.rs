@@ -42,6 +42,12 @@ messages! { "advice";
         "把速率降到处理器能接受的 {rate}，让它不再拒绝调用";
     wait_for_handler() "wait until the handler accepts calls again" "等处理器重新接受调用";
     raise_usage() "raise the limit in units, if the service and the money allow it" "若服务方与预算允许，请提高单位限额";
+    raise_usage_limit(limit: Text)
+        "raise the limit of {limit}, if the service and the money allow it" "若服务方与预算允许，请提高限额 {limit}";
+    wait_for_costs() "wait for the first responses" "请等最初的响应";
+    costs_are_learned()
+        "at most four calls are in flight until eight responses show what a call costs"
+        "在八个响应表明一次调用的费用之前，最多四个调用在途";
     usage_is_set() "the task may use no more than its limits say" "任务的用量不得超过其限额";
     ask_service()
         "ask the service for more, or run it on more machines" "请服务方放宽限制，或为它增加机器";

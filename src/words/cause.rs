@@ -24,8 +24,11 @@ messages! { "cause";
     results_unsaved() "results unwritten" "结果未写入";
     items() "waiting for items" "等待条目";
     autopilot() "held by autopilot" "自动调速";
-    usage() "limit in units" "单位限额";
-    usage_holds() "a limit in units allows no more calls now" "单位限额暂不允许更多调用";
+    usage() "held by limit" "受限额限制";
+    usage_holds() "no more calls are allowed now" "暂不允许更多调用";
+    usage_limit(limit: Text) "{limit}" "{limit}";
+    usage_learns(unit: Text)
+        "few calls at a time until responses show what they cost in {unit}" "在响应表明 {unit} 费用之前，只放行少数调用";
     autopilot_holds() "calls wait for what the service takes" "调用在等服务方接受";
     calls_slower(calls: Count) "calls get slower beyond {calls} in flight" "在途超过 {calls} 个，调用就变慢";
     calls_slower_by(calls: Count, slower: Share)

@@ -85,3 +85,23 @@ pub fn rate(per_second: f64) -> String {
 pub fn share(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
+
+/// Returns an amount given in 10⁻⁹ of its unit, rounded down to three digits: `0.71`, `812`, `3.1k`, `1.2M`.
+pub fn amount(parts: u128) -> String {
+    let scales = [(15, "M"), (12, "k"), (9, "")];
+    let scale = scales.into_iter().find(|(power, _)| parts >= 10_u128.pow(*power));
+    let (power, suffix) = scale.unwrap_or(scales[2]);
+    let (whole, rest) = (parts / 10_u128.pow(power), parts % 10_u128.pow(power));
+    let decimals = format!("{rest:0>width$}", width = power as usize);
+    let zeros = decimals.len() - decimals.trim_start_matches('0').len();
+    let places = match whole {
+        0 => zeros + 3,
+        1..10 => 2,
+        10..100 => 1,
+        _ => 0,
+    };
+    let decimals = decimals[..places.min(decimals.len())].trim_end_matches('0');
+    let point = if decimals.is_empty() { "" } else { "." };
+    let whole = count(u64::try_from(whole).unwrap_or(u64::MAX));
+    format!("{whole}{point}{decimals}{suffix}")
+}

@@ -30,7 +30,7 @@ pub mod store;
 pub mod task;
 
 pub use arg::{Arg, Count, Rate, Share, Text};
-pub use format::{bytes, count, counted, rate, share, span};
+pub use format::{amount, bytes, count, counted, rate, share, span};
 pub use message::{Form, Message};
 
 /// Every form of every area, in the order of the source.

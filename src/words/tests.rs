@@ -61,6 +61,35 @@ fn spans_have_one_form() {
 }
 
 #[test]
+fn amounts_have_three_digits_and_are_never_more_than_was_used() {
+    let parts = [
+        0,
+        1,
+        71_234_567,
+        710_000_000,
+        1_000_000_000,
+        812_900_000_000,
+        3_129_000_000_000,
+        90_000_000_000_000,
+        1_999_999_999_999_999,
+        2_500_000_000_000_000_000_000,
+    ];
+    let texts = [
+        "0",
+        "0.000000001",
+        "0.0712",
+        "0.71",
+        "1",
+        "812",
+        "3.12k",
+        "90k",
+        "1.99M",
+        "2,500,000M",
+    ];
+    assert_eq!(parts.map(crate::amount), texts);
+}
+
+#[test]
 fn rates_are_by_the_unit_that_shows_them() {
     let shown = [0.0, 2_000.0, 99.96, 12.5, 0.3, 0.05, 0.001, 0.000_02].map(rate);
     assert_eq!(

@@ -1,6 +1,7 @@
 //! Task resources: views, changes, failures and reports.
 
 mod changes;
+mod costs;
 mod explain;
 mod failures;
 mod history;
@@ -13,6 +14,7 @@ mod view;
 mod window;
 
 pub use self::changes::*;
+pub use self::costs::*;
 pub use self::explain::*;
 pub use self::failures::*;
 pub use self::history::*;

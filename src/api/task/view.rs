@@ -1,5 +1,6 @@
 //! Representation of a task.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
@@ -11,6 +12,7 @@ use windrow_core::items::counters::Counters;
 use windrow_core::settings::table::Tuning;
 use windrow_core::task::spec::TaskSpec;
 
+use super::costs::TaskCost;
 use super::live::{CutOff, HandlerDown, LastError, TaskLive, TaskShard, TaskSkips};
 use crate::attributes::TaskAttributes;
 use crate::body::Own;
@@ -95,6 +97,10 @@ pub struct Task {
     pub finished_at: Option<String>,
     /// State while it runs, gathered from all its nodes.
     pub live: Option<TaskLive>,
+    /// Use of each counted unit so far; null if nothing is counted, and in lists while the task doesn't run. Then it is
+    /// that of the last checkpoint.
+    #[serde(default)]
+    pub costs: Option<BTreeMap<String, TaskCost>>,
     #[serde(flatten)]
     pub beside: TaskBeside,
 }

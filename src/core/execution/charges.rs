@@ -4,6 +4,7 @@
 //! store, so that a crash never spends more than was written down before; a limit of what is out at once needs neither.
 
 mod account;
+mod picture;
 mod saved;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,8 @@ use crate::meter::total::Room;
 use crate::meter::unit::Unit;
 use crate::task::lifecycle::StopReason;
 use account::{Account, Counted, Meter};
+use picture::Held;
+pub use picture::{HeldBy, MeterPicture};
 pub use saved::{MeterSaved, Saved};
 
 /// Use of a call by meter, in the order of [`Charges::units`]; `None` where nothing says it.
@@ -58,6 +61,8 @@ pub(super) struct Charges {
     full: Option<usize>,
     /// Number of the checkpoint that holds the last drafts.
     drafted: Option<u64>,
+    /// Limit that allowed the fewest calls when they were last asked for, or that sent a call back since.
+    held: Option<Held>,
 }
 
 /// Calls that limits allow now.
@@ -84,6 +89,7 @@ impl Charges {
             out: 0,
             full: None,
             drafted: None,
+            held: None,
         }
     }
 
@@ -100,21 +106,26 @@ impl Charges {
             until: None,
             wants_draft: false,
         };
-        for meter in &self.meters {
+        self.held = None;
+        for (at, meter) in self.meters.iter().enumerate() {
             let (calls, wants_draft) = meter.leave(self.out);
-            leave.calls = leave.calls.min(calls);
+            if calls < leave.calls {
+                (leave.calls, self.held) = (calls, Some(meter.held(at)));
+            }
             leave.wants_draft |= wants_draft;
         }
-        for account in &mut self.accounts {
+        for (at, account) in self.accounts.iter_mut().enumerate() {
             let mean = self.meters[account.meter()].expected();
             let calls = account.leave(mean, self.out, now);
             if calls == 0 {
                 leave.until = leave.until.max(account.until(mean));
             }
-            leave.calls = leave.calls.min(calls);
+            if calls < leave.calls {
+                (leave.calls, self.held) = (calls, Some(Held::Account(at)));
+            }
         }
-        if self.full.is_some() && self.out > 0 {
-            leave.calls = 0;
+        if let Some(at) = self.full.filter(|_| self.out > 0) {
+            (leave.calls, self.held) = (0, Some(Held::Total(at)));
         }
         leave
     }
@@ -125,21 +136,20 @@ impl Charges {
         if let Some(limit) = self.too_large(&charge) {
             return (Departure::TooLarge(limit), Charge::default());
         }
-        let fits_accounts = self
-            .accounts
-            .iter_mut()
-            .all(|account| account.fits(charge.pace[account.meter()], now));
-        let mut fits = fits_accounts;
+        let mut accounts = self.accounts.iter_mut();
+        let over = accounts.position(|account| !account.fits(charge.pace[account.meter()], now));
+        let mut held = over.map(Held::Account);
         for (at, meter) in self.meters.iter_mut().enumerate() {
             match meter.room(charge.total[at]) {
                 Room::Free => {}
-                Room::AfterCheckpoint => fits = false,
+                Room::AfterCheckpoint => held = Some(Held::Total(at)),
                 Room::Full => {
-                    (self.full, fits) = (Some(at), false);
+                    (self.full, held) = (Some(at), Some(Held::Total(at)));
                 }
             }
         }
-        if !fits {
+        if held.is_some() {
+            self.held = held;
             return (Departure::Back, Charge::default());
         }
         for account in &mut self.accounts {
@@ -267,28 +277,6 @@ impl Charges {
             self.meters.iter_mut().for_each(Meter::on_stored);
         }
     }
-
-    /// Returns the use so far, for people.
-    pub(super) fn picture(&self) -> Vec<MeterPicture> {
-        self.meters.iter().map(Meter::picture).collect()
-    }
-}
-
-/// Use of a meter so far.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MeterPicture {
-    /// Unit of the amounts.
-    pub unit: Unit,
-    /// Use that is certain.
-    pub actual: Amount,
-    /// Use that calls may have had.
-    pub unsure: Amount,
-    /// Estimates of the calls that are out.
-    pub out: Amount,
-    /// Total of the unit, if one is limited.
-    pub total: Option<Amount>,
-    /// True if so much of the total is used that people are warned.
-    pub is_nearly_used: bool,
 }
 
 /// Amounts of the meters that come first, for a price.

@@ -49,7 +49,7 @@ mod tickets;
 mod types;
 
 pub use autopilot::Found;
-pub use charges::{Departure, MeterPicture, MeterSaved, Saved as MetersSaved, Usage, usage};
+pub use charges::{Departure, HeldBy, MeterPicture, MeterSaved, Saved as MetersSaved, Usage, usage};
 pub use draft::{CheckpointDraft, SIDE_RECORDS_MAX};
 pub use horizon::{HORIZON_OF_CLAIM, Horizon};
 pub use part::{part_of, sharding, shared_faults};

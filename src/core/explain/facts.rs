@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use windrow_words::{Message, cause as say};
 
 use super::past::{Stood, Unheard};
+use crate::execution::HeldBy;
 use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId};
 use crate::pilot::Picture;
@@ -195,6 +196,9 @@ pub struct Live {
     /// Limits that the autopilot has found; `None` without one, and from an earlier version.
     #[serde(default)]
     pub autopilot: Option<Picture>,
+    /// Limit in units that allows the fewest calls; `None` without one, and from an earlier version.
+    #[serde(default)]
+    pub held_by: Option<HeldBy>,
 }
 
 /// Item at the watermark.

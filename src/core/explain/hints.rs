@@ -5,6 +5,7 @@ use windrow_words::{Message, cause as say};
 use super::autopilot;
 use super::causes::CauseKind;
 use super::facts::{Facts, Head, SharedLimit};
+use crate::execution::HeldBy;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::{START_AT, Status};
 
@@ -62,8 +63,16 @@ pub(super) fn stall(reason: StallReason, facts: &Facts) -> Message {
             .autopilot
             .as_ref()
             .map_or_else(say::autopilot_holds, autopilot::held),
-        StallReason::Usage => say::usage_holds(),
+        StallReason::Usage => live.held_by.as_ref().map_or_else(say::usage_holds, usage),
         StallReason::Limit => facts.limit.as_ref().map_or_else(say::limit_used, shared),
+    }
+}
+
+/// Describes the limit in units that holds calls back.
+pub fn usage(held: &HeldBy) -> Message {
+    match held {
+        HeldBy::Limit(limit) => say::usage_limit(limit),
+        HeldBy::Learning(unit) => say::usage_learns(unit.as_str()),
     }
 }
 

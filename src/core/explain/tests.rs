@@ -1,9 +1,11 @@
 //! Explanations of spans whose numbers are known.
 
 use super::*;
+use crate::execution::HeldBy;
 use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId, WallMs};
 use crate::items::verdict::{FailureClass, HandlerState, LastError, Outage};
+use crate::meter::unit::Unit;
 use crate::pilot::{Picture, Scouting, Why};
 use crate::settings::{Auto, RateLimit};
 use crate::stats::permits::{MICRO, Permits};
@@ -728,6 +730,37 @@ fn a_rate_above_what_the_service_takes_is_held_by_the_autopilot() {
     let starting = explained(&held_back("{}", found(Some(Why::Starting))));
     assert_eq!(why(&starting), "held by autopilot: starting with 8 in flight");
     assert_eq!(advised(&starting), "advice.wait_for_autopilot");
+}
+
+#[test]
+fn a_limit_in_units_that_holds_calls_back_is_named() {
+    let held = |held_by: Option<HeldBy>| {
+        let mut facts = lost(2_292, StallReason::Usage, "{}");
+        let mut live = Live {
+            age: Duration::from_secs(100),
+            held_by,
+            ..Live::default()
+        };
+        live.stalled[StallReason::Usage as usize] = Duration::from_secs(95);
+        facts.live = Some(live);
+        explained(&facts)
+    };
+    let limited = held(Some(HeldBy::Limit("90k tokens/min".to_owned())));
+    assert_eq!(limited.causes[0].kind.slug(), "usage");
+    assert_eq!(why(&limited), "held by limit: 90k tokens/min");
+    assert_eq!(
+        limited.advice[0].text.to_string(),
+        "raise the limit of 90k tokens/min, if the service and the money allow it"
+    );
+    assert_eq!(limited.advice[0].change, None, "money isn't spent by advice");
+    let unit = Unit::parse("tokens").expect("a unit");
+    let learning = held(Some(HeldBy::Learning(unit)));
+    assert_eq!(
+        why(&learning),
+        "held by limit: few calls at a time until responses show what they cost in tokens"
+    );
+    assert_eq!(advised(&learning), "advice.wait_for_costs");
+    assert_eq!(why(&held(None)), "held by limit: no more calls are allowed now");
 }
 
 #[test]

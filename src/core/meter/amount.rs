@@ -93,6 +93,11 @@ impl Amount {
         (amount <= Amount::MAX).then_some(amount)
     }
 
+    /// Returns the exact text without a suffix, for programs: `90000`, `0.5`.
+    pub fn decimal(self) -> String {
+        self.text("", 0)
+    }
+
     fn text(self, suffix: &str, power: usize) -> String {
         let places = DECIMALS + power;
         let digits = format!("{:0>width$}", self.0, width = places + 1);
@@ -240,6 +245,10 @@ mod tests {
                 Some(text)
             );
         }
+        assert_eq!(
+            Amount::parse("1.5M").map(Amount::decimal).as_deref(),
+            Some("1500000")
+        );
         assert_eq!(
             Amount(u128::MAX).to_string(),
             "340282366920938463463374607431.768211455"

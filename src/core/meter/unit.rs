@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use windrow_words::meter as say;
+
 /// Maximum length of the name of a unit. Unit: bytes.
 const BYTES_MAX: usize = 32;
 /// Words that mean something else in a limit or in an expression.
@@ -62,5 +65,18 @@ impl Unit {
 impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Unit {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Unit {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Unit, D::Error> {
+        let text = String::deserialize(from)?;
+        Unit::parse(&text).ok_or_else(|| serde::de::Error::custom(say::limit_unit()))
     }
 }

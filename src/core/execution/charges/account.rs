@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::MeterPicture;
+use super::picture::{Held, MeterPicture};
 use super::saved::{MeterSaved, Saved};
 use crate::ids::Moment;
 use crate::meter::amount::Amount;
@@ -107,6 +107,15 @@ impl Meter {
             Room::AfterCheckpoint => (0, true),
             // A call that fits may still come; the one that doesn't says so itself.
             Room::Full => (calls.min(1_u32.saturating_sub(out)), false),
+        }
+    }
+
+    /// Returns the reason for which the meter, which is the one at `at`, allows no more calls.
+    pub(super) fn held(&self, at: usize) -> Held {
+        let expected = self.expected().max(self.waiting);
+        match self.limit.is_some() && self.total.room(expected) != Room::Free {
+            true => Held::Total(at),
+            false => Held::Learning(at),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::execution::items::Items;
 use std::time::Duration;
 
 use crate::execution::Execution;
-use crate::execution::charges::MeterPicture;
+use crate::execution::charges::{HeldBy, MeterPicture};
 use crate::execution::types::{Now, Phase};
 use crate::handler::failed_calls::FailedCalls;
 use crate::ids::{ItemCount, ItemIndex, Moment};
@@ -41,6 +41,8 @@ pub struct Progress {
     pub autopilot: Option<Picture>,
     /// Use of each meter, if the task has any.
     pub costs: Vec<MeterPicture>,
+    /// Limit in units that allowed the fewest calls when they were last asked for.
+    pub held_by: Option<HeldBy>,
     /// Completions that a crash now would repeat.
     pub unsaved: u64,
     /// Items that wait for a retry or are being retried.
@@ -110,6 +112,7 @@ impl Execution {
             rate: self.pace.rate(),
             autopilot: self.autopilot.picture(now.moment),
             costs: self.charges.picture(),
+            held_by: self.charges.held_by(),
             unsaved: self.items.drafts.unsaved(),
             retrying: self.items.retrying_items.len() as u64,
             next_retry: self

@@ -5,6 +5,7 @@ use std::time::Duration;
 use windrow_words::{Message, advice as say};
 
 use super::{Advice, Case, cant, patch};
+use crate::execution::HeldBy;
 use crate::explain::LATE;
 use crate::explain::causes::CauseKind;
 use crate::explain::facts::Facts;
@@ -86,12 +87,24 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
     if reason == StallReason::Autopilot && is_starting() == Some(true) {
         return case.cant(say::wait_for_autopilot(), say::autopilot_raises());
     }
+    let held = case.facts.live.as_ref().and_then(|live| live.held_by.as_ref());
+    if let (StallReason::Usage, Some(held)) = (reason, held) {
+        return usage(case, held);
+    }
     let limit = case.facts.limit.as_ref().and_then(|limit| limit.name.as_ref());
     let (text, hindrance) = match (reason, limit) {
         (StallReason::Limit, Some(name)) => (say::raise_limit(name), say::limit_is_shared()),
         _ => words(reason),
     };
     case.cant(text, hindrance)
+}
+
+/// Advises on a limit in units that holds calls back.
+fn usage(case: &Case<'_>, held: &HeldBy) -> Advice {
+    match held {
+        HeldBy::Limit(limit) => case.cant(say::raise_usage_limit(limit), say::usage_is_set()),
+        HeldBy::Learning(_) => case.cant(say::wait_for_costs(), say::costs_are_learned()),
+    }
 }
 
 /// Advises on a database that took no writes for a while.

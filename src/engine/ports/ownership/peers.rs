@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use windrow_core::execution::WindowPicture;
+use windrow_core::execution::{MeterPicture, WindowPicture};
 use windrow_core::explain::{HeldBack, Live, Spell, Stay};
 use windrow_core::ids::{ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
@@ -178,6 +178,9 @@ pub struct LiveShard {
     /// Limits that the autopilot has found; `None` without one, and from an earlier version.
     #[serde(default)]
     pub autopilot: Option<Picture>,
+    /// Use of each meter; empty without meters, and from an earlier version.
+    #[serde(default)]
+    pub costs: Vec<MeterPicture>,
     /// State of the handler; unknown from an earlier version.
     #[serde(default)]
     pub handler: HandlerState,

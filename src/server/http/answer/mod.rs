@@ -1,5 +1,6 @@
 //! Response formats: pages, CSV, exports, timestamps and common headers.
 
+pub mod costs;
 pub(crate) mod export;
 pub(crate) mod held;
 pub(crate) mod html;

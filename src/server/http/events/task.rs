@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::handler::{HandlerNews, state};
 use super::topic::{Kind, STALE, Told, Watcher};
 use crate::http::answer::Of;
+use crate::http::answer::costs::show_costs;
 use crate::http::answer::time::rfc3339;
 use crate::http::front::App;
 use crate::http::tasks;
@@ -86,6 +87,7 @@ pub(super) fn numbers(picture: &TaskPicture) -> Value {
         autopilot: live
             .and_then(|live| live.autopilot.as_ref())
             .map(api::TaskAutopilot::of),
+        costs: show_costs(&picture.costs),
         handler: state(picture),
         stale: None,
     };
@@ -319,7 +321,8 @@ impl TaskWatcher {
     /// Collects the live numbers if they have changed.
     async fn live(&mut self, found: &mut Vec<(Kind, Told)>) {
         let Some(task) = &self.task else { return };
-        let picture = self.app.service.tasks.picture(task.clone()).await;
+        // Saved use changes with the end of a run only, and costs a read of the store.
+        let picture = self.app.service.tasks.live_picture(task.clone()).await;
         let picture = self.unless_ended(picture, found).await;
         // At the first look the snapshot already contains the handler state.
         let news = self

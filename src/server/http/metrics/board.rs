@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::calls::Calls;
 use super::ends::Ends;
 use crate::service::stats::RunView;
+use windrow_core::execution::MeterPicture;
 use windrow_core::ids::{ItemCount, Moment, RunNo, ShardId, TaskId};
 use windrow_core::items::counters::Counters;
 use windrow_core::pilot::Picture;
@@ -38,6 +39,8 @@ pub(super) struct TaskSample {
     pub(super) stalled: [Duration; StallReason::ALL.len()],
     pub(super) latency_p95: Option<Duration>,
     pub(super) autopilot: Option<Picture>,
+    /// Use of each meter.
+    pub(super) costs: Vec<MeterPicture>,
     /// Counters at the start of the current runs.
     pub(super) began: Counters,
     pub(super) head_age: Duration,
@@ -64,6 +67,7 @@ pub(super) fn samples<'a>(runs: impl Iterator<Item = &'a RunView>) -> Vec<TaskSa
             stalled: [Duration::ZERO; StallReason::ALL.len()],
             latency_p95: None,
             autopilot: None,
+            costs: Vec::new(),
             began: Counters::default(),
             head_age: Duration::ZERO,
             budget_left_ppm: None,
@@ -105,6 +109,8 @@ impl TaskSample {
         self.latency_p95 = self.latency_p95.max(run.latency_p95);
         let found = self.autopilot.into_iter().chain(run.autopilot);
         self.autopilot = found.reduce(Picture::join);
+        let costs = std::mem::take(&mut self.costs).into_iter();
+        self.costs = MeterPicture::sum(costs.chain(run.costs.iter().cloned()));
     }
 }
 
@@ -268,6 +274,7 @@ mod tests {
             stalled: [Duration::ZERO; StallReason::ALL.len()],
             latency_p95: None,
             autopilot: None,
+            costs: Vec::new(),
             began: Counters {
                 succeeded,
                 ..Counters::default()

@@ -70,6 +70,8 @@ families! {
         "Share of the last few hundred calls that the service refused";
     AUTOPILOT_SCOUTING, "windrow_autopilot_scouting", Gauge,
         "1 while one call at a time is sent until the service takes calls again";
+    TASK_COST, "windrow_task_cost", Gauge,
+        "Use of a unit by the calls of a task so far, with what they may have used";
     HANDLER_DOWN, "windrow_handler_down", Gauge,
         "1 if the handler of a task that runs here is down";
     TASK_RUNNING, "windrow_task_running", Gauge, "1 if the task runs here";

@@ -35,6 +35,8 @@ use super::problem::{HttpResult, Problem, Slug};
 use super::tasks::queries;
 use crate::http::front::App;
 use crate::service::results::Room;
+use windrow_core::meter::amount::PARTS;
+use windrow_core::meter::metering::UNITS_MAX;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
@@ -271,6 +273,7 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
         by_state.map(|(state, count)| ([("task", task.as_str()), ("state", state)], count))
     });
     page.all(f::TASK_ITEMS, items);
+    write_costs(page, own);
     let progress = own
         .iter()
         .map(|(task, entry)| (task.as_str(), entry.sample.progress()));
@@ -295,6 +298,22 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
         .iter()
         .map(|(task, entry)| (task.as_str(), entry.gone_at.is_none()));
     page.by(f::TASK_RUNNING, "task", running);
+}
+
+/// Writes the use of the units that tasks declare, of which each has a few. Calls and items are counted by other metrics.
+fn write_costs(page: &mut Page, own: &[(String, &Entry)]) {
+    let costs = own.iter().flat_map(|(task, entry)| {
+        let declared = entry
+            .sample
+            .costs
+            .iter()
+            .filter(|meter| !meter.unit.is_built_in());
+        declared.take(UNITS_MAX).map(|meter| {
+            let labels = [("task", task.as_str()), ("unit", meter.unit.as_str())];
+            (labels, meter.used().0 as f64 / PARTS as f64)
+        })
+    });
+    page.all(f::TASK_COST, costs);
 }
 
 /// Writes the status of tasks that run or ran on this node, and of those that wait or run elsewhere.

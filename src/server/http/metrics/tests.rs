@@ -7,12 +7,28 @@ use axum::http::Method;
 use super::board::TaskSample;
 use super::requests::Requests;
 use super::*;
+use windrow_core::execution::MeterPicture;
 use windrow_core::handler::failed_calls::FailedCalls;
 use windrow_core::ids::{Moment, TaskId};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::FailureClass;
+use windrow_core::meter::amount::{Amount, PARTS};
+use windrow_core::meter::unit::Unit;
 use windrow_core::pilot::Picture;
 use windrow_core::stats::histogram::Histogram;
+
+/// Use of tokens and of calls.
+fn costs() -> Vec<MeterPicture> {
+    let of = |unit: &str| MeterPicture {
+        unit: Unit::parse(unit).expect("a unit"),
+        actual: Amount::units(1_200),
+        unsure: Amount(PARTS / 2),
+        out: Amount::ONE,
+        total: None,
+        is_nearly_used: false,
+    };
+    vec![of("calls"), of("tokens")]
+}
 
 fn board_of(tasks: i64) -> Board {
     let sample = |task| TaskSample {
@@ -35,6 +51,7 @@ fn board_of(tasks: i64) -> Board {
             slope: Some(0.9),
             ..Picture::default()
         }),
+        costs: costs(),
         began: Counters::default(),
         head_age: Duration::from_secs(2),
         budget_left_ppm: Some(500_000),
@@ -128,6 +145,16 @@ fn every_metric_has_help_and_type_and_a_name_by_the_rules() {
     assert!(
         page.contains(r#"method="other",route="other",status="405""#),
         "{page}"
+    );
+}
+
+#[test]
+fn the_use_of_a_task_is_exported_by_unit_but_for_calls() {
+    let page = page_of(1);
+    let costs = page.lines().filter(|line| line.starts_with("windrow_task_cost{"));
+    assert_eq!(
+        costs.collect::<Vec<_>>(),
+        [r#"windrow_task_cost{task="t1",unit="tokens"} 1200.5"#]
     );
 }
 

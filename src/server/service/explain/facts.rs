@@ -160,6 +160,7 @@ pub(super) fn both(one: Live, other: Live) -> Live {
             .into_iter()
             .chain(other.autopilot)
             .reduce(Picture::join),
+        held_by: one.held_by.or(other.held_by),
     }
 }
 
@@ -188,6 +189,7 @@ pub(super) fn live(run: &RunView) -> Live {
         age: run.age,
         stalled: progress.stalled,
         autopilot: progress.autopilot,
+        held_by: progress.held_by.clone(),
     }
 }
 

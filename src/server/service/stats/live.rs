@@ -171,6 +171,7 @@ fn live_shard((shard, progress): (ShardId, Progress)) -> LiveShard {
         latency_p95: progress.latency_p95,
         stall: progress.stall,
         autopilot: progress.autopilot,
+        costs: progress.costs,
         handler: progress.handler,
     }
 }

@@ -1,6 +1,7 @@
 //! JSON form of a task, the same on all surfaces.
 
 use crate::http::answer::Of;
+use crate::http::answer::costs::show_costs;
 use crate::http::answer::silent::silent as all_silent;
 use crate::http::answer::time::rfc3339;
 use crate::http::datasets::members::show_publish;
@@ -22,6 +23,7 @@ pub(crate) fn show_task(picture: TaskPicture, recoveries: u32) -> api::Task {
 }
 
 pub(crate) fn show_task_at(pace: api::TaskPace, picture: TaskPicture, recoveries: u32) -> api::Task {
+    let costs = show_costs(&picture.costs);
     let (task, live, silent, handler) = (picture.task, picture.live, picture.silent, picture.handler);
     let said = handler.text().filter(|_| task.status_text.is_none());
     api::Task {
@@ -49,6 +51,7 @@ pub(crate) fn show_task_at(pace: api::TaskPace, picture: TaskPicture, recoveries
         started_at: task.started_at.map(rfc3339),
         finished_at: task.finished_at.map(rfc3339),
         live: live_json(live.as_ref(), &silent),
+        costs,
         beside: api::TaskBeside::default(),
         id: task.id.to_string(),
         business: task.business,

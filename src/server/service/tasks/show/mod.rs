@@ -1,5 +1,7 @@
 //! Tasks as shown to people: stored data combined with live progress from all nodes; lists and runs.
 
+pub mod costs;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -7,6 +9,7 @@ use crate::service::ServiceError;
 use crate::service::failures::net::NetResult;
 use crate::service::stats::live::Lives;
 use crate::service::tasks::Tasks;
+use windrow_core::execution::MeterPicture;
 use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
@@ -37,6 +40,8 @@ pub struct TaskPicture {
     pub is_blind: bool,
     /// Handler state while the task runs.
     pub handler: HandlerSight,
+    /// Use of each meter, as far as it was read.
+    pub costs: Vec<MeterPicture>,
 }
 
 /// Live data of a running task.
@@ -108,6 +113,7 @@ fn drawn(task: TaskView, mut lives: Lives, now: WallMs) -> TaskPicture {
         silent: std::mem::take(&mut lives.silent),
         is_blind: lives.is_blind,
         live: None,
+        costs: costs::live(&lives),
         task,
     };
     let task = &mut picture.task;
@@ -204,8 +210,18 @@ fn owner(task: &TaskView, shard: ShardId) -> String {
 }
 
 impl Tasks {
-    /// Returns a task with its live progress from all nodes.
+    /// Returns a task with its live progress from all nodes, and the saved use of the shards that don't run.
     pub async fn picture(&self, task: TaskView) -> TaskPicture {
+        let lives = self.stats.lives_of(&task).await;
+        let running: Vec<ShardId> = lives.shards.iter().map(|(_, live)| live.shard).collect();
+        let mut picture = self.draw(task, lives);
+        let saved = costs::saved(&*self.failures.reports, &picture.task, &running).await;
+        picture.costs = MeterPicture::sum(picture.costs.into_iter().chain(saved));
+        picture
+    }
+
+    /// Returns a task with its live progress from all nodes, without what only checkpoints say.
+    pub async fn live_picture(&self, task: TaskView) -> TaskPicture {
         let lives = self.stats.lives_of(&task).await;
         self.draw(task, lives)
     }
@@ -219,7 +235,7 @@ impl Tasks {
         drawn(task, lives, self.node.now())
     }
 
-    /// Returns tasks with their live progress from all nodes; each owner is asked once.
+    /// Returns tasks with their live progress from all nodes; each owner is asked once. Saved use isn't read.
     pub async fn pictures(&self, tasks: Vec<TaskView>) -> Vec<TaskPicture> {
         let mut lives = self.stats.lives(&tasks).await;
         let draw = |task: TaskView| {

@@ -4,6 +4,8 @@ use windrow_core::ids::ItemCount;
 use windrow_core::ids::SessionId;
 use windrow_core::items::verdict::Outage;
 use windrow_core::life::Life;
+use windrow_core::meter::amount::Amount;
+use windrow_core::meter::unit::Unit;
 use windrow_core::task::ShardRange;
 use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
@@ -95,6 +97,7 @@ fn live(no: u32, succeeded: u64) -> LiveShard {
             in_flight: no + 1,
             ..Picture::default()
         }),
+        costs: Vec::new(),
         handler: HandlerState::default(),
     }
 }
@@ -139,6 +142,27 @@ fn speed(sent: f64) -> Speed {
         sent,
         settled: sent / 2.0,
     }
+}
+
+#[test]
+fn the_use_of_live_runs_adds_up_by_unit() {
+    let part = |no, tokens| LiveShard {
+        costs: vec![MeterPicture {
+            unit: Unit::parse("tokens").expect("a unit"),
+            actual: Amount::units(tokens),
+            unsure: Amount::ONE,
+            out: Amount::ZERO,
+            total: None,
+            is_nearly_used: false,
+        }],
+        ..live(no, 1)
+    };
+    let lives = Lives {
+        shards: vec![("n1".to_owned(), part(0, 5)), ("n2".to_owned(), part(1, 7))],
+        ..Lives::default()
+    };
+    let costs = drawn(with(Status::Running), lives, NOW).costs;
+    assert_eq!((costs.len(), costs[0].used()), (1, Amount::units(14)));
 }
 
 #[test]

@@ -1,0 +1,196 @@
+//! Use of the meters of a run as people see it, and the limit that holds its calls back.
+
+use serde::{Deserialize, Serialize};
+
+use super::Charges;
+use super::account::Meter;
+use super::saved::Saved;
+use crate::meter::amount::Amount;
+use crate::meter::metering::Metering;
+use crate::meter::unit::Unit;
+
+/// Use of a meter so far.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeterPicture {
+    /// Unit of the amounts.
+    pub unit: Unit,
+    /// Use that is certain.
+    pub actual: Amount,
+    /// Use that calls may have had.
+    pub unsure: Amount,
+    /// Estimates of the calls that are out.
+    pub out: Amount,
+    /// Total of the unit, if one is limited.
+    pub total: Option<Amount>,
+    /// True if so much of the total is used that people are warned.
+    pub is_nearly_used: bool,
+}
+
+impl MeterPicture {
+    /// Returns the use that counts: what is certain, and what calls may have had.
+    pub fn used(&self) -> Amount {
+        self.actual.plus(self.unsure)
+    }
+
+    /// Merges the use of the shards of a task, by unit, in the order in which units come.
+    pub fn sum(parts: impl IntoIterator<Item = MeterPicture>) -> Vec<MeterPicture> {
+        let mut sums: Vec<MeterPicture> = Vec::new();
+        for part in parts {
+            match sums.iter_mut().find(|sum| sum.unit == part.unit) {
+                Some(sum) => sum.add(&part),
+                None => sums.push(part),
+            }
+        }
+        sums
+    }
+
+    fn add(&mut self, part: &MeterPicture) {
+        self.actual = self.actual.plus(part.actual);
+        self.unsure = self.unsure.plus(part.unsure);
+        self.out = self.out.plus(part.out);
+        self.total = self.total.max(part.total);
+        self.is_nearly_used |= part.is_nearly_used;
+    }
+}
+
+/// Reason for which limits in units hold calls back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldBy {
+    /// Limit that allows no more calls, as people write it.
+    Limit(String),
+    /// Unit whose cost the first answers have yet to say; until then few calls are out.
+    Learning(Unit),
+}
+
+/// Meter or account that allowed the fewest calls, by its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// Meter whose total holds no more calls.
+    Total(usize),
+    /// Meter whose cost isn't known yet.
+    Learning(usize),
+    Account(usize),
+}
+
+impl Charges {
+    /// Returns the use so far, for people.
+    pub(in crate::execution) fn picture(&self) -> Vec<MeterPicture> {
+        self.meters.iter().map(Meter::picture).collect()
+    }
+
+    /// Returns the limit that allowed the fewest calls when they were last asked for.
+    pub(in crate::execution) fn held_by(&self) -> Option<HeldBy> {
+        Some(match self.held? {
+            Held::Total(at) => HeldBy::Limit(self.meters.get(at)?.limit.as_ref()?.to_string()),
+            Held::Learning(at) => HeldBy::Learning(self.meters.get(at)?.unit.clone()),
+            Held::Account(at) => HeldBy::Limit(self.accounts.get(at)?.text().to_owned()),
+        })
+    }
+}
+
+impl Saved {
+    /// Returns the use from which the next run goes on: what the last one may have spent since counts as unsure.
+    pub fn picture(&self, metering: &Metering) -> Vec<MeterPicture> {
+        Meter::all(metering, self).iter().map(Meter::picture).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execution::charges::{Departure, MeterSaved};
+    use crate::execution::types::Restored;
+    use crate::ids::Moment;
+    use crate::meter::class::End;
+
+    const NOW: Moment = Moment(1_000_000_000);
+    /// Time at which the buckets of paces are full.
+    const LATER: Moment = Moment(5_000_000_000);
+
+    fn metering(limits: &[&str], cost: &[&str]) -> Metering {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        Metering::parse(&texts(limits), &texts(cost), &[], &[]).expect("a metering")
+    }
+
+    fn limit(text: &str) -> Option<HeldBy> {
+        Some(HeldBy::Limit(text.to_owned()))
+    }
+
+    fn tokens(spent: u64, unsure: u64, may_spend: u64) -> Saved {
+        Saved(vec![MeterSaved {
+            unit: "tokens".to_owned(),
+            spent: Amount::units(spent),
+            unsure: Amount::units(unsure),
+            may_spend: Amount::units(may_spend),
+            owed: Amount::ZERO,
+        }])
+    }
+
+    #[test]
+    fn saved_use_is_shown_as_the_next_run_counts_it() {
+        let metering = metering(&["100 tokens", "9/min"], &["tokens = 1"]);
+        let pictures = tokens(70, 5, 7).picture(&metering);
+        let used = pictures.iter().map(|meter| {
+            let amounts = [meter.actual, meter.unsure, meter.used()].map(|amount| amount.to_string());
+            (meter.unit.as_str(), amounts, meter.is_nearly_used)
+        });
+        let texts = |texts: [&str; 3]| texts.map(str::to_owned);
+        assert_eq!(
+            used.collect::<Vec<_>>(),
+            [
+                ("calls", texts(["0", "0", "0"]), false),
+                ("tokens", texts(["70", "12", "82"]), true),
+            ]
+        );
+        assert_eq!(pictures[1].total, Some(Amount::units(100)));
+    }
+
+    #[test]
+    fn the_use_of_shards_adds_up_by_unit() {
+        let metering = metering(&["100 tokens"], &["tokens = 1"]);
+        let one = tokens(10, 1, 0).picture(&metering);
+        let other = tokens(80, 2, 0).picture(&metering);
+        let sums = MeterPicture::sum(one.into_iter().chain(other));
+        assert_eq!(sums.len(), 1);
+        assert_eq!(sums[0].used(), Amount::units(93));
+        assert!(sums[0].is_nearly_used, "one of them is");
+        assert_eq!(sums[0].total, Some(Amount::units(100)));
+    }
+
+    #[test]
+    fn the_limit_that_allows_the_fewest_calls_holds() {
+        let metering = metering(&["6000 calls/min", "2 at once"], &[]);
+        let mut charges = Charges::new(&metering, &Restored::default(), NOW);
+        assert_eq!(charges.held_by(), None, "nothing was asked for");
+        assert_eq!(charges.leave(NOW).calls, 0, "the bucket is empty");
+        assert_eq!(charges.held_by(), limit("6k/min"));
+        assert_eq!(charges.leave(LATER).calls, 2);
+        assert_eq!(charges.held_by(), limit("2 at once"));
+        while charges.leave(LATER).calls > 0 {
+            let (departure, charge) = charges.depart(Vec::new(), 1, LATER);
+            assert_eq!(departure, Departure::Go);
+            charges.end(&charge, End::Succeeded, &Vec::new(), true, LATER);
+        }
+        assert_eq!(charges.held_by(), limit("6k/min"));
+    }
+
+    #[test]
+    fn a_call_that_goes_back_is_held_by_the_limit_that_sent_it_back() {
+        let metering = metering(&["10 tokens at once"], &["tokens = {t:number}"]);
+        let mut charges = Charges::new(&metering, &Restored::default(), NOW);
+        let seven = || vec![Some(Amount::units(7))];
+        assert_eq!(charges.depart(seven(), 1, NOW).0, Departure::Go);
+        assert_eq!(charges.depart(seven(), 1, NOW).0, Departure::Back);
+        assert_eq!(charges.held_by(), limit("10 tokens at once"));
+    }
+
+    #[test]
+    fn few_calls_are_out_until_answers_say_what_they_cost() {
+        let metering = metering(&["90k tokens/min"], &["tokens = {t:number}"]);
+        let mut charges = Charges::new(&metering, &Restored::default(), NOW);
+        charges.leave(LATER);
+        let unit = Unit::parse("tokens").expect("a unit");
+        assert_eq!(charges.held_by(), Some(HeldBy::Learning(unit)));
+    }
+}
