@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use windrow_core::execution::{
-    CallEnd, Departure, Effects, Event, Execution, MetersSaved, Now, Phase, Reports, RunEnd, Shared, Start, Wait,
+    CallEnd, Departure, Effects, Event, Execution, MetersSaved, Now, Phase, Reports, RunEnd, Shared, Start,
+    Wait,
 };
 use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::run::IndexRun;
@@ -209,7 +210,11 @@ impl World {
                 outcome: Outcome::Succeeded,
             });
             let used = Amount::units((self.cost)(index));
-            let used = if self.says_costs { vec![Some(used)] } else { Vec::new() };
+            let used = if self.says_costs {
+                vec![Some(used)]
+            } else {
+                Vec::new()
+            };
             self.end(ticket, End::Succeeded, used);
         }
     }
@@ -290,7 +295,10 @@ fn a_pace_is_used_up_and_held_in_every_second_whatever_the_estimates_are_worth()
             assert!(sent <= most, "guess {at}: {sent} tokens in second {second}");
         }
         let sent = world.between(20, 120);
-        assert!(sent <= 100 * 90_000 + 9_000 + 90_000 + 3_000, "guess {at}: {sent} tokens in 100 s");
+        assert!(
+            sent <= 100 * 90_000 + 9_000 + 90_000 + 3_000,
+            "guess {at}: {sent} tokens in 100 s"
+        );
     }
 }
 
@@ -303,7 +311,10 @@ fn a_total_of_calls_is_used_to_the_last_one_and_no_further() {
     world.metering = metering(&["500 calls"]);
     world.kill();
     world.run(1200);
-    assert_eq!((world.stopped(), world.paid.len()), (Some(StopReason::LimitReached), 500));
+    assert_eq!(
+        (world.stopped(), world.paid.len()),
+        (Some(StopReason::LimitReached), 500)
+    );
 }
 
 #[test]
@@ -324,9 +335,16 @@ fn a_total_is_never_overspent_however_often_the_run_dies_and_what_died_counts() 
         let paid = world.paid();
         assert_eq!(world.stopped(), Some(StopReason::LimitReached), "seed {seed}");
         assert!(paid <= 400_000, "seed {seed} paid {paid}");
-        assert!(world.known() >= paid, "seed {seed} paid {paid}, and knows of {}", world.known());
+        assert!(
+            world.known() >= paid,
+            "seed {seed} paid {paid}, and knows of {}",
+            world.known()
+        );
         // A kill may leave what a checkpoint allowed unspent: 1/64 of what was left, or two calls.
-        assert!(paid >= 400_000 - 3_000 - 15 * 6_250 - 15 * 6_000, "seed {seed} paid {paid}");
+        assert!(
+            paid >= 400_000 - 3_000 - 15 * 6_250 - 15 * 6_000,
+            "seed {seed} paid {paid}"
+        );
     }
 }
 
@@ -335,7 +353,10 @@ fn a_total_in_money_is_made_of_what_it_buys() {
     let mut world = World::new(100_000, &["5 eur"], thousand, Some(thousand));
     world.run(600);
     // 1,000 tokens are 2 eur.
-    assert_eq!((world.stopped(), world.paid()), (Some(StopReason::LimitReached), 2000));
+    assert_eq!(
+        (world.stopped(), world.paid()),
+        (Some(StopReason::LimitReached), 2000)
+    );
 }
 
 #[test]
@@ -353,7 +374,11 @@ fn until_eight_costs_are_known_at_most_four_calls_are_out() {
     let mut world = World::new(5_000, &["1M tokens/s"], thousand, None);
     while world.paid.len() < 8 {
         world.run(world.now / SECOND + 1);
-        assert!(world.out.len() <= 4 || world.paid.len() >= 8, "{} are out", world.out.len());
+        assert!(
+            world.out.len() <= 4 || world.paid.len() >= 8,
+            "{} are out",
+            world.out.len()
+        );
     }
 }
 

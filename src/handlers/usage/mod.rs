@@ -19,8 +19,8 @@ use windrow_core::meter::amount::Amount;
 use windrow_core::meter::class::End;
 use windrow_core::meter::expr::{Expr, Source};
 use windrow_core::meter::metering::Metering;
-use windrow_engine::ports::handling::handler::{Call, Reply};
 use windrow_core::meter::row::Row;
+use windrow_engine::ports::handling::handler::{Call, Reply};
 
 pub(crate) use costs::{LineCosts, sum};
 

@@ -11,7 +11,7 @@ fn charges(metering: &str) -> Charges {
 /// Sends a call with the estimates, as soon as a checkpoint allows it, and ends it as a success with the actuals.
 fn succeed(charges: &mut Charges, raw: Usage, actuals: Usage) {
     let sent = |charges: &mut Charges| {
-        charges.draft(1);
+        charges.draft(1, false);
         charges.on_stored(1);
         let (departure, charge) = charges.depart(raw.clone(), 1, NOW);
         (departure == Departure::Go).then_some(charge)

@@ -7,7 +7,6 @@ use windrow_words::engine as say;
 use super::lane::{Lane, Round};
 use crate::actors::executor::departure::rows_of;
 use crate::ports::handling::handler::{CallFailure, CallItems, Reply};
-use windrow_core::meter::row::Row;
 use windrow_core::execution::{Departure, Usage, usage};
 use windrow_core::items::verdict::Failure;
 use windrow_core::meter::expr::Expr;
