@@ -174,10 +174,11 @@ impl Picture {
         }
         match (self.status, self.waits_for()) {
             (Status::Running, Some(StallReason::Autopilot)) => {
-                let held = self.autopilot.as_ref().map(held_by_autopilot);
                 let title = windrow_words::cause::autopilot();
-                held.map_or(title.clone(), |held| list::titled(title, held))
-                    .to_string()
+                match &self.autopilot {
+                    Some(found) => list::titled(title, held_by_autopilot(found)).to_string(),
+                    None => title.to_string(),
+                }
             }
             (Status::Running, Some(stall)) => {
                 let is_told = |span: &Duration| stall == StallReason::RetryWait && span.as_secs() > 0;
