@@ -107,7 +107,7 @@ impl Job {
     }
 
     fn over(name: String, items: SourceSpec) -> Job {
-        // As in `windrow run`: without a rate, as fast as the handler responds.
+        // As in `windrow run` of a program: without a rate, as fast as the handler responds.
         let tuning = Tuning {
             rate: RateLimit::Unlimited,
             ..TaskDefaults::default().tuning

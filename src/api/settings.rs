@@ -22,9 +22,9 @@ pub const RETRY: &str = "retry";
 /// Settings found in `retry`.
 const OF_RETRIES: [&str; 3] = ["max_attempts", "backoff", "on_exhausted"];
 
-/// Pattern of a rate or `unlimited`.
-const RATE_LIMIT: &str =
-    "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$";
+/// Pattern of a rate, of `auto` with or without a rate as its ceiling, or of `unlimited`.
+const RATE_LIMIT: &str = "^ *((auto +up +to +)?[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( \
+                          ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*|auto|unlimited) *$";
 /// Pattern of a time span.
 const SPAN: &str = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$";
 const ON_EXHAUSTED: &str = "^ *(fail|stop) *$";

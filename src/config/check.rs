@@ -5,7 +5,7 @@ use super::redis_url::RedisUrl;
 use super::sections::Config;
 use super::values::{AuthMode, without_password};
 use windrow_core::settings::check;
-use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::settings::{Auto, Rate, RateLimit};
 use windrow_core::shards::SHARDS_MAX;
 
 impl Config {
@@ -57,7 +57,13 @@ fn check_node(config: &Config, faults: &mut Faults) {
          _",
         "[\"default\"]",
     );
-    if let RateLimit::Limited(capacity) = node.capacity_rate {
+    faults.unless(
+        !node.capacity_rate.is_auto(),
+        "node.capacity_rate",
+        "a capacity is a rate or \"unlimited\"; \"auto\" is for tasks",
+        "\"2000/s\"",
+    );
+    if let Some(capacity) = node.capacity_rate.most() {
         let reserves = node.unlimited_reserves.as_per_second();
         faults.unless(
             reserves <= capacity.as_per_second(),
@@ -201,23 +207,20 @@ fn check_task_defaults(config: &Config, faults: &mut Faults) {
             &fault.advice,
         );
     }
-    match (defaults.tuning.rate, config.node.capacity_rate) {
-        (RateLimit::Unlimited, _) => faults.unless(
-            config.node.allow_unlimited,
-            "task_defaults.rate",
-            "\"unlimited\" is forbidden by node.allow_unlimited",
-            "\"100/s\", or allow_unlimited = true",
-        ),
-        (RateLimit::Limited(rate), RateLimit::Limited(capacity)) => {
-            faults.unless(
-                rate.as_per_second() <= capacity.as_per_second(),
-                "task_defaults.rate",
-                "more than node.capacity_rate, so such a task could never run here",
-                "a lower rate",
-            );
-        }
-        (RateLimit::Limited(_), RateLimit::Unlimited) => {}
-    }
+    let (rate, capacity) = (defaults.tuning.rate, config.node.capacity_rate);
+    faults.unless(
+        rate != RateLimit::Unlimited || config.node.allow_unlimited,
+        "task_defaults.rate",
+        "\"unlimited\" is forbidden by node.allow_unlimited",
+        "\"100/s\", \"auto\", or allow_unlimited = true",
+    );
+    let fits = |(rate, capacity): (Rate, Rate)| !rate.is_faster_than(capacity);
+    faults.unless(
+        rate.most().zip(capacity.most()).is_none_or(fits),
+        "task_defaults.rate",
+        "more than node.capacity_rate, so such a task could never run here",
+        "a lower rate",
+    );
     let is_split = !matches!(defaults.shards, Auto::Fixed(shards) if shards.get() == 1);
     faults.unless(
         !(defaults.tuning.ordered && is_split),

@@ -30,9 +30,9 @@ sections! {
         data_dir: PathBuf = "/var/lib/windrow";
         /// Maximum total of task rates on this node, or "unlimited"
         capacity_rate: RateLimit = "2000/s", reload;
-        /// Rate reserved for a task without a rate: half a node, so that two fit
+        /// Rate reserved for a task without a rate, or at "auto" without a ceiling: half a node, so that two fit
         unlimited_reserves: Rate = "1000/s";
-        /// true: tasks may have rate = "unlimited" (`windrow run` always may)
+        /// true: tasks may have rate = "unlimited" (`windrow run` always may); "auto" is always allowed
         allow_unlimited: bool = false;
         /// false: this node only serves the API and runs no tasks
         run_tasks: bool = true, reload;

@@ -152,7 +152,7 @@ fn beside(key: &str, name: &str) -> String {
 
 fn kind(kind: Kind) -> &'static str {
     match kind {
-        Kind::RateLimit => RateLimit::WRITTEN,
+        Kind::RateLimit => "rate, \"auto\", \"auto up to RATE\", or \"unlimited\"",
         Kind::Burst => "span of the rate, or \"N items\"",
         Kind::NumberOrAuto => <Auto<NonZeroU32>>::WRITTEN,
         Kind::Positive | Kind::Number => u32::WRITTEN,

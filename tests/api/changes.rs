@@ -163,3 +163,48 @@ async fn a_rate_that_is_lowered_and_still_fits_no_node_is_changed_and_not_refuse
     assert_eq!(lowered["rate"], "500/s");
     assert_eq!(node.admin.get(&path).await.expect(200)["rate"], "500/s");
 }
+
+#[tokio::test]
+async fn a_rate_can_be_left_to_the_autopilot_within_what_the_business_allows() {
+    let node = Recipe::new()
+        .config("[task_defaults]\nrate = \"auto up to 70/s\"")
+        .start()
+        .await;
+    let url = "http://127.0.0.1:9/";
+    node.business("free", url, json!({})).await;
+    let bounds = json!({"limits": {"rate": "50/s"}, "defaults": {"rate": "auto"}});
+    node.business("push", url, bounds).await;
+    let rate =
+        async |task: &str| node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200)["rate"].clone();
+    let of_node = node.task("free", 9, json!({})).await;
+    assert_eq!(rate(&of_node).await, "auto up to 70/s");
+    let asked = node.task("free", 9, json!({"rate": "auto"})).await;
+    assert_eq!(
+        rate(&asked).await,
+        "auto",
+        "it is not an unlimited rate, which this node refuses"
+    );
+    let task = node.task("push", 9, json!({})).await;
+    assert_eq!(rate(&task).await, "auto up to 50/s", "the limit is the ceiling");
+    let path = format!("/v1/tasks/{task}");
+    let refused = node.admin.patch(&path, json!({"rate": "auto up to 51/s"})).await;
+    let refused = refused.problem(422, "validation-failed").to_string();
+    assert!(refused.contains("auto up to 50/s"), "{refused}");
+    for (wanted, stored) in [
+        ("7/s", "7/s"),
+        ("auto up to 7/s", "auto up to 7/s"),
+        ("auto", "auto up to 50/s"),
+    ] {
+        node.admin.patch(&path, json!({"rate": wanted})).await.expect(200);
+        assert_eq!(rate(&task).await, stored);
+    }
+    let request = json!({"source": {"type": "range", "total": 9}, "rate": "auto"});
+    let schedule = json!({"business": "free", "name": "nightly", "every": "1h", "task": request});
+    let made = node.admin.post("/v1/schedules", schedule).await.expect(201);
+    assert_eq!(made["task"]["rate"], "auto", "{made:#}");
+    let nodes = node.admin.get("/v1/nodes").await.expect(200);
+    let own = format!("/v1/nodes/{}", nodes["items"][0]["id"].as_str().expect("a name"));
+    let capacity = node.admin.patch(&own, json!({"capacity_rate": "auto"})).await;
+    let capacity = capacity.problem(422, "validation-failed").to_string();
+    assert!(capacity.contains("\\\"auto\\\" is for tasks"), "{capacity}");
+}

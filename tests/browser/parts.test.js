@@ -131,6 +131,19 @@ test('an end has its day unless that is today', async () => {
   assert.deepEqual([0, 38.9, 100, null].map(percentOf), ['0.0%', '38.9%', '100%', '–']);
 });
 
+test('a rate that the autopilot finds is shown as such, and nothing is slower than it', async () => {
+  const { isSlow, mostRate, wantedRate } = await import('../../ui/app/lib/task.js');
+  const { BLANK, summary } = await import('../../ui/app/lib/draft.js');
+  const of = (rate) => [wantedRate({ rate }), mostRate({ rate }), isSlow({ status: 'running', rate }, 1)];
+  assert.deepEqual(of('auto'), ['auto', null, false]);
+  assert.deepEqual(of('auto up to 500/s'), ['auto, at most 500/s', 500, false]);
+  assert.deepEqual(of('500/s'), ['500', 500, true]);
+  assert.deepEqual(of('unlimited'), ['∞', null, false]);
+  const said = (rate) => summary({ ...BLANK, rate }, 0).pace;
+  assert.deepEqual(['auto', 'auto up to 5/s', '5/s', 'unlimited'].map(said),
+    ['at the rate that the autopilot finds', 'at the rate that the autopilot finds, at most 5/s', 'at 5/s', 'as fast as the handler can']);
+});
+
 test('an open task that waits for items is not slow', async () => {
   const { isSlow, waitsForItems } = await import('../../ui/app/lib/task.js');
   const task = (stall) => ({ status: 'running', rate: '300/s', live: { stall } });

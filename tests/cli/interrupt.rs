@@ -274,6 +274,13 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
         .expect(0)
         .json();
     assert_eq!(shown["settings"]["rate"], "7/s");
+    let auto = place.windrow(&["job", "set", "mine", "--rate", "auto"]).expect(0);
+    assert!(auto.stdout.contains("rate 7/s → auto"), "{auto:?}");
+    let shown = place.windrow(&["job", "show", "mine"]).expect(0).stdout;
+    assert!(
+        shown.contains("– (auto)") || shown.contains("/s (auto)"),
+        "{shown}"
+    );
     place
         .windrow(&["job", "set", "mine"])
         .refused(2, &["nothing to change"]);

@@ -287,6 +287,59 @@ fn a_url_is_called_with_each_item() {
 }
 
 #[test]
+fn the_autopilot_finds_the_rate_of_calls_for_which_nobody_gave_one() {
+    let place = Place::new();
+    let business = Business::answering("204 No Content", "");
+    let request = format!("POST {}", business.url);
+    let to_url = ["--url", business.url.as_str()];
+    let line = "rate auto: found while it runs; --rate sets one";
+    for (name, handler, rate, expected) in [
+        ("a", to_url, None, "auto"),
+        ("b", ["--request", &request], None, "auto"),
+        ("c", to_url, Some("auto up to 900/s"), "auto up to 900/s"),
+        ("d", to_url, Some("unlimited"), "unlimited"),
+    ] {
+        let mut words = vec!["run", "--total", "5", "--name", name, "-o", "json"];
+        words.extend(handler);
+        words.extend(rate.into_iter().flat_map(|rate| ["--rate", rate]));
+        let done = place.windrow(&words).expect(0);
+        assert_eq!(done.stderr.contains(line), expected == "auto", "{}", done.stderr);
+        assert_eq!(done.json()["rate"], expected);
+        let shown = place
+            .windrow(&["job", "show", name, "-o", "json"])
+            .expect(0)
+            .json();
+        assert_eq!(shown["settings"]["rate"], expected, "{shown:#}");
+    }
+}
+
+#[test]
+fn a_job_resumed_by_its_name_keeps_its_rate_and_auto_is_one() {
+    let place = Place::new();
+    let failing = Business::answering("410 Gone", "");
+    place.windrow(&[
+        "run",
+        "--total",
+        "5",
+        "--name",
+        "a",
+        "--url",
+        &failing.url,
+        "--rate",
+        "70/s",
+        "-q",
+    ]);
+    let business = Business::answering("204 No Content", "");
+    let words = ["run", "--resume", "a", "--url", &business.url, "-o", "json"];
+    let done = place.windrow(&words).expect(0).json();
+    assert_eq!(done["rate"], "70/s", "{done:#}");
+    place.windrow(&["run", "--total", "6", "--name", "b", "--url", &failing.url, "-q"]);
+    let words = ["run", "--resume", "b", "--url", &business.url, "-o", "json"];
+    let done = place.windrow(&words).expect(0).json();
+    assert_eq!(done["rate"], "auto", "{done:#}");
+}
+
+#[test]
 fn a_batch_is_one_call() {
     let place = Place::new();
     let business = Business::answering("204 No Content", "");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windrow_core::execution::{CheckpointDraft, Effects, Progress};
 use windrow_core::pace::burst_items;
-use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::settings::{Auto, Rate};
 use windrow_core::stats::permits::{MICRO, Permits};
 use windrow_core::task::Tuning;
 
@@ -121,10 +121,7 @@ impl Auditor {
     }
 
     pub(crate) fn on_tuning(&mut self, tuning: &Tuning, at: u64) {
-        let rate = match tuning.rate {
-            RateLimit::Limited(rate) => Some(rate),
-            RateLimit::Unlimited => None,
-        };
+        let rate = tuning.rate.most();
         self.rates.push((at, rate));
         let burst = rate.map_or(0, |rate| burst_items(tuning.burst, rate, tuning.batch.get()));
         self.burst_max = self.burst_max.max(burst);

@@ -117,11 +117,7 @@ impl Twin {
     /// The rate in force may be another one: whole items survive as far as they fit.
     fn change(&mut self) {
         let before = self.in_force;
-        let limit = match self.limit {
-            RateLimit::Limited(rate) => Some(rate),
-            RateLimit::Unlimited => None,
-        };
-        let rates = [limit, self.slow.map(|(rate, _)| rate)];
+        let rates = [self.limit.most(), self.slow.map(|(rate, _)| rate)];
         self.in_force = rates.into_iter().flatten().min_by_key(|rate| speed(*rate));
         let whole = self.credit / u128::from(MINUTE_NS);
         let fits = self

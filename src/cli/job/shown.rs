@@ -132,10 +132,8 @@ fn rate(job: &Job) -> Option<String> {
     }
     // No measurement yet, because too little is known.
     let actual = job.actual_rate.map_or_else(|| "–".to_owned(), rate_text);
-    Some(match asked_rate(job) {
-        Some(asked) if asked != RateLimit::Unlimited => format!("{actual} of {asked}"),
-        _ => actual,
-    })
+    let asked = asked_rate(job).map(human::of_limit);
+    Some(actual + &asked.unwrap_or_default())
 }
 
 fn asked_rate(job: &Job) -> Option<RateLimit> {

@@ -71,7 +71,7 @@ A URL gets a POST per item (with --batch: \"items\" in, \"results\" out):
   stdin is the row as JSON; WINDROW_INDEX, WINDROW_KEY and WINDROW_ATTEMPT are
   set; one process per core runs at once, or --concurrency N
 
-Defaults: as fast as the handler answers, --batch 1 --concurrency auto --call-timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget auto
+Defaults: --rate auto for --request and --url, otherwise as fast as the handler answers, --batch 1 --concurrency auto --call-timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget auto
 
 Ctrl-C stops gracefully: calls in flight end, then the program exits. The same command resumes without repeating anything.
 It also resumes after a crash or kill -9; items in flight and those of the last moments are then repeated with the same keys.

@@ -117,7 +117,7 @@ impl Picture {
         line.trim_end().to_owned()
     }
 
-    /// Formats the pace as `412.3/s of 500/s  ETA 3m 20s  p95 12ms`, with `ETA 3m 20s+` while items are parked. Empty
+    /// Formats the pace as `412.3/s of 500/s  ETA 3m 20s  p95 12ms`, or `38.2/s (auto)`, with `ETA 3m 20s+` while items are parked. Empty
     /// for a run that is over: the outcome has its mean rate.
     pub(crate) fn pace_text(&self) -> String {
         if !matches!(self.status, Status::Running | Status::Stopping) {
@@ -126,10 +126,7 @@ impl Picture {
         let actual = self
             .speed
             .map_or_else(|| "–/s".to_owned(), |speed| rate_text(speed.sent));
-        let mut text = match self.rate {
-            RateLimit::Unlimited => actual,
-            RateLimit::Limited(rate) => format!("{actual} of {rate}"),
-        };
+        let mut text = actual + &human::of_limit(self.rate);
         if let Some(found) = self.autopilot.filter(|_| self.rate.is_auto()) {
             let found = found::brief(found.in_flight, found.refused_share, found.scouting.is_some());
             text += &format!(", {found}");
@@ -221,13 +218,9 @@ impl Picture {
 
     /// Returns the reason for waiting. A run at its rate waits between items too, which isn't worth a message.
     fn waits_for(&self) -> Option<StallReason> {
-        let is_at_speed = match self.rate {
-            RateLimit::Unlimited => false,
-            RateLimit::Limited(rate) => {
-                let sent = self.speed.map_or(0.0, |speed| speed.sent);
-                sent >= rate.as_per_second() * AT_SPEED
-            }
-        };
+        let sent = self.speed.map_or(0.0, |speed| speed.sent);
+        let most = self.rate.most();
+        let is_at_speed = most.is_some_and(|most| sent >= most.as_per_second() * AT_SPEED);
         self.stall.filter(|_| !is_at_speed)
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::end::{failures_out, results_out};
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::run::args::{RunArgs, Tunes};
+use crate::run::args::RunArgs;
 use crate::run::handler;
 use crate::run::handler::each::Beside;
 use crate::run::handler::identity;
@@ -59,7 +59,7 @@ pub(super) fn prepare(
         // A worker that doesn't get ready was never reached. Users of a slow one have set their own timeout.
         *startup = args.first_contact.max(STARTUP_MIN).min(*startup);
     }
-    let tuning = keeping(args, tuned(&args.tunes, &config.task_defaults.tuning)?);
+    let tuning = keeping(args, tuned(args, &config.task_defaults.tuning)?);
     let request = request::wanted(&args.request, &args.http)?;
     let spec = source::spec(
         &args.items,
@@ -147,13 +147,19 @@ impl Prepared {
     }
 }
 
-/// Applies the flags to the configured settings. Without `--rate` a run is unpaced, whatever the configuration says.
-fn tuned(tunes: &Tunes, base: &Tuning) -> Result<Tuning, Fault> {
-    let unpaced = TuningPatch {
-        rate: Some(RateLimit::Unlimited),
+/// Applies the flags to the configured settings. Without `--rate`, whatever the configuration says, the autopilot
+/// finds the rate of calls over the network, and a program of this machine is unpaced.
+fn tuned(args: &RunArgs, base: &Tuning) -> Result<Tuning, Fault> {
+    let is_remote = args.url.is_some() || args.request.request.is_some();
+    let rate = match is_remote {
+        true => RateLimit::Auto(None),
+        false => RateLimit::Unlimited,
+    };
+    let unasked = TuningPatch {
+        rate: Some(rate),
         ..TuningPatch::default()
     };
-    checked(unpaced.and(&tunes.0).apply(base))
+    checked(unasked.and(&args.tunes.0).apply(base))
 }
 
 fn checked(tuning: Tuning) -> Result<Tuning, Fault> {
@@ -181,17 +187,17 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_a_rate_is_unpaced_and_flags_win() {
+    fn a_program_without_a_rate_is_unpaced_and_flags_win() {
         let base = TaskDefaults::default().tuning;
         let flags = args("windrow run --total 3 --rate 5/s --max-attempts 1 --error-budget 1% -- true");
-        let tuning = tuned(&flags.tunes, &base).expect("sound");
+        let tuning = tuned(&flags, &base).expect("sound");
         assert_eq!(tuning.rate.to_string(), "5/s");
         assert_eq!(
             (tuning.max_attempts.get(), tuning.error_budget.to_string()),
             (1, "1%".to_owned())
         );
         assert_eq!(tuning.error_window, base.error_window);
-        let plain = tuned(&args("windrow run --total 3 -- true").tunes, &base).expect("sound");
+        let plain = tuned(&args("windrow run --total 3 -- true"), &base).expect("sound");
         assert_eq!(
             plain,
             Tuning {
@@ -202,9 +208,28 @@ mod tests {
     }
 
     #[test]
+    fn the_autopilot_finds_the_rate_of_calls_over_the_network() {
+        let rate = |handler: &str| {
+            let flags = args(&format!("windrow run --total 3 {handler}"));
+            let tuning = tuned(&flags, &TaskDefaults::default().tuning).expect("sound");
+            tuning.rate.to_string()
+        };
+        for (handler, expected) in [
+            ("--url http://127.0.0.1:9/", "auto"),
+            ("--request http://127.0.0.1:9/", "auto"),
+            ("--url http://127.0.0.1:9/ --rate unlimited", "unlimited"),
+            ("--url http://127.0.0.1:9/ --rate 7/s", "7/s"),
+            ("--each true", "unlimited"),
+            ("--rate auto -- true", "auto"),
+        ] {
+            assert_eq!(rate(handler), expected, "{handler}");
+        }
+    }
+
+    #[test]
     fn settings_that_contradict_one_another_are_all_listed() {
         let flags = args("windrow run --total 3 --window 4 --concurrency 64 --batch 8 -- true");
-        let fault = tuned(&flags.tunes, &TaskDefaults::default().tuning).expect_err("contradictions");
+        let fault = tuned(&flags, &TaskDefaults::default().tuning).expect_err("contradictions");
         assert_eq!((fault.exit, fault.because.len()), (Exit::Usage, 2));
     }
 }

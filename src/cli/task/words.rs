@@ -217,7 +217,7 @@ pub fn eta_text(task: &Task) -> Option<String> {
     eta(task).map(|eta| human::eta_text(human::span(eta), task.counts.parked))
 }
 
-/// Formats the speed as `498.7/500`, measured and target items per second. `None` for a task that is over.
+/// Formats the speed as `498.7/500`, measured and target items per second, or as `498.7 (auto)`. `None` for a task that is over.
 pub fn rate(task: &Task, times: &Times) -> Option<String> {
     let status = task.status.as_str();
     if matches!(status, "finished" | "cancelled" | "finalizing") {
@@ -233,6 +233,7 @@ pub fn rate(task: &Task, times: &Times) -> Option<String> {
             None => format!("{actual}/s of {rate}"),
         },
         RateLimit::Unlimited => format!("{actual}/∞"),
+        auto @ RateLimit::Auto(_) => format!("{actual} ({auto})"),
     };
     let next = task.next.as_ref().filter(|_| status == "recovering");
     let wait = next

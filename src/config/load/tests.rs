@@ -98,7 +98,7 @@ fn all_faults_are_reported_at_once_with_their_origin() {
     let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert!(lines.iter().all(|line| !line.contains('\n')), "{lines:?}");
     assert!(
-        lines[0].contains("windrow.toml): \"fast\" is not \"unlimited\" or a rate"),
+        lines[0].contains("windrow.toml): \"fast\" is not \"unlimited\", \"auto\" or a rate"),
         "{}",
         lines[0]
     );
@@ -216,6 +216,11 @@ fn keys_are_compared_with_one_another() {
         ),
         ("[task_defaults]\nrate = \"unlimited\"", "task_defaults.rate"),
         ("[task_defaults]\nrate = \"2001/s\"", "task_defaults.rate"),
+        (
+            "[task_defaults]\nrate = \"auto up to 2001/s\"",
+            "task_defaults.rate",
+        ),
+        ("[node]\ncapacity_rate = \"auto\"", "node.capacity_rate"),
         (
             "[task_defaults]\nmax_params = \"17 MiB\"",
             "task_defaults.max_params",

@@ -184,9 +184,9 @@ macro_rules! live_settings {
 }
 
 live_settings! {
-    /// Rate of item attempts, retries included: 500/s, 30/m, 1/2s, or unlimited
+    /// Rate of item attempts, retries included: 500/s, 30/m, 1/2s, unlimited, or auto (found by the autopilot)
     ///
-    /// "unlimited" turns pacing off (as `windrow run` does without --rate)
+    /// "auto up to 500/s" sets a ceiling; `windrow run` without --rate: auto with --request and --url, else unlimited
     rate: RateLimit = "100/s";
     /// Items sent at once above the steady rate: 100ms (of the rate) or '50 items'
     ///
@@ -194,7 +194,8 @@ live_settings! {
     burst: Burst = "100ms" to "365d";
     /// Maximum items in flight: a number or auto
     ///
-    /// auto = 64, or max(64, rate × p95 × 1.5) once a p95 is known
+    /// auto = max(64, rate × p95 × 1.5), lowered by the autopilot if more in flight makes calls slower (HTTP handlers);
+    /// with rate = "auto", found by the autopilot from 4 up
     concurrency: Auto<NonZeroU32> = "auto";
     /// Upper bound of concurrency = auto
     max_concurrency: NonZeroU32 = 1024;

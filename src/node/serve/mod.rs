@@ -25,7 +25,7 @@ use super::min_level::MinLevel;
 use super::{Node, Runtimes};
 use windrow_config::{AuthMode, Config, Fault, Origin};
 use windrow_core::capacity::Capacity;
-use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::settings::Auto;
 use windrow_engine::actors::runtime::context::ServingNow;
 pub use windrow_handlers::rust::InProcess;
 pub use windrow_server::http::dashboard::Pages;
@@ -326,8 +326,6 @@ fn begin(
 }
 
 fn capacity(config: &Config) -> Capacity {
-    match config.node.capacity_rate {
-        RateLimit::Unlimited => Capacity::Unlimited,
-        RateLimit::Limited(rate) => Capacity::Limited(rate),
-    }
+    let most = config.node.capacity_rate.most();
+    most.map_or(Capacity::Unlimited, Capacity::Limited)
 }

@@ -2,7 +2,6 @@
 
 use windrow_core::ids::{ShardId, TaskId};
 use windrow_core::pace::burst_items;
-use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Desired;
 use windrow_engine::ports::ownership::run_store::Control;
 
@@ -31,12 +30,12 @@ pub(crate) struct Pace {
 
 impl super::Run {
     pub(crate) fn on_control(&mut self, at: u64, control: &Control) {
-        let (rate, burst) = match control.tuning.rate {
-            RateLimit::Limited(rate) => {
+        let (rate, burst) = match control.tuning.rate.most() {
+            Some(rate) => {
                 let burst = burst_items(control.tuning.burst, rate, control.tuning.batch.get());
                 (Some(rate.items() as f64 / rate.period_ns() as f64), burst)
             }
-            RateLimit::Unlimited => (None, 0),
+            None => (None, 0),
         };
         let parts = f64::from(control.shared.share.parts());
         self.pace.limits.push(Limit {

@@ -164,7 +164,7 @@ export const stopAll = (tasks, after) => several(tasks, t('Stop {n:task|tasks}?'
 
 /** Sets one rate on several tasks. */
 export const rateAll = (tasks, after) => several(tasks, t('Set the rate of {n:task|tasks}', { n: tasks.length }), t('Apply'), (task, values) => change(task, { rate: values.rate }), {
-  after, fields: [{ name: 'rate', label: t('Rate'), value: tasks[0].rate, required: true }],
+  after, fields: [{ name: 'rate', label: t('Rate'), value: tasks[0].rate, required: true, hint: t('500/s, 30/m, unlimited, or auto (found by the autopilot)') }],
 });
 
 /** Adds one label to several tasks. */
@@ -184,7 +184,7 @@ export function redrive(task, filter, number) {
     verb: t('Create and start'),
     typed: isAll ? task.id : undefined,
     fields: [
-      { name: 'rate', label: t('Rate'), value: task.rate },
+      { name: 'rate', label: t('Rate'), value: task.rate, hint: t('500/s, 30/m, unlimited, or auto (found by the autopilot)') },
       { name: 'canary', label: t('Canary items'), value: '', hint: t('pauses for review after this many items; leave empty for no canary') },
       { name: 'new_keys', label: t('New item keys (the business treats them as new items)'), type: 'checkbox', value: false },
     ],

@@ -1,5 +1,5 @@
 /** @file Draft of a task: form values as API body, command and summary. Pure. */
-import { count, perSecond, span } from './format.js';
+import { ceiling, count, isAutoRate, perSecond, span } from './format.js';
 import { t } from './i18n.js';
 import { flag, sh } from './command.js';
 
@@ -94,6 +94,13 @@ export function items(form) {
   return form.kind === 'range' ? Number(form.total) || 0 : null;
 }
 
+function pace(written) {
+  if (perSecond(written) != null) return t('at {rate}', { rate: written });
+  if (!isAutoRate(written)) return t('as fast as the handler can');
+  const most = ceiling(written);
+  return most ? t('at the rate that the autopilot finds, at most {rate}', { rate: most }) : t('at the rate that the autopilot finds');
+}
+
 /** Summary sentences. `nowMs` is the assumed start. */
 export function summary(form, nowMs) {
   const number = items(form);
@@ -103,7 +110,7 @@ export function summary(form, nowMs) {
     what: number == null
       ? t('sends items to {business}', { business: form.business || '…' })
       : t('sends {n:item|items} to {business}', { n: count(number), business: form.business || '…' }),
-    pace: rate == null ? t('as fast as the handler can') : t('at {rate}', { rate: form.rate }),
+    pace: pace(form.rate),
     length: seconds == null ? null : t('about {span}', { span: span(seconds) }),
     end: seconds == null ? null : nowMs + seconds * 1000,
   };

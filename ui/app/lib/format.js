@@ -1,5 +1,5 @@
 /** @file Numbers and times for display. Pure except for the chosen language and time zone. */
-import { language } from './i18n.js';
+import { language, t } from './i18n.js';
 import { zone } from './kept.js';
 
 const DASH = '–';
@@ -105,7 +105,19 @@ export function localTime(time) {
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-/** Parses a written rate into items per second; null if it is unlimited. */
+/** Returns true if a written rate is found by the autopilot: `auto`, `auto up to 500/s`. */
+export const isAutoRate = (written) => /^\s*auto\b/.test(written ?? '');
+
+/** Ceiling of a written rate that the autopilot finds; null if it has none. */
+export const ceiling = (written) => /^\s*auto\s+up\s+to\s+(.*\S)/.exec(written ?? '')?.[1] ?? null;
+
+/** Written rate that the autopilot finds, in the reader's language. */
+export function autoText(written) {
+  const most = ceiling(written);
+  return most ? t('auto, at most {rate}', { rate: most }) : t('auto');
+}
+
+/** Parses a written rate into items per second; null if it is unlimited, or found by the autopilot. */
 export function perSecond(written) {
   const found = /^\s*([\d.]+)\s*\/\s*([\d.]*)\s*(ms|s|m|h|d)?\s*$/.exec(written ?? '');
   if (!found) return null;

@@ -1,5 +1,5 @@
 /** @file Values derived from a task of the API. Pure. */
-import { perSecond, span } from './format.js';
+import { autoText, ceiling, isAutoRate, perSecond, rate, span } from './format.js';
 
 /** Settled items: succeeded, skipped or failed. */
 export const settled = (counts) => counts.succeeded + counts.skipped + counts.failed;
@@ -49,8 +49,20 @@ export function timeLeft(task) {
   return span(seconds) + (seconds != null && isLeast(task) ? '+' : '');
 }
 
-/** Target rate of a task in items per second; null if it is unlimited. */
+/** Target rate of a task in items per second; null if it is unlimited, or found by the autopilot. */
 export const target = (task) => perSecond(task.rate);
+
+/** Returns true if the autopilot finds the rate. */
+export const isAuto = (task) => isAutoRate(task.rate);
+
+/** Target rate for a column, without its unit: `500`, `∞` or `auto`. */
+export function wantedRate(task) {
+  if (isAuto(task)) return autoText(task.rate);
+  return task.rate === 'unlimited' ? '∞' : rate(target(task));
+}
+
+/** Rate that a task never exceeds, in items per second: its target, or the ceiling of the autopilot; null if there is none. */
+export const mostRate = (task) => target(task) ?? perSecond(ceiling(task.rate));
 
 /** Returns true if an open task has sent all its items and waits for more, which is no fault. */
 export const waitsForItems = (task) => task.status === 'running' && task.live?.stall === 'items' && !task.handler_down;

@@ -5,6 +5,7 @@ import { part } from '../lib/api.js';
 import { age, count, perSecond, rate, span } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
+import { mostRate } from '../lib/task.js';
 import { ActButton } from '../parts/ask.js';
 import { Ago, Copy, Pairs, Section, Whole } from '../parts/basic.js';
 import { Page } from '../parts/shell.js';
@@ -51,7 +52,7 @@ function Shares({ node, tasks }) {
   const parts = tasks.map((task) => {
     const own = task.shard_list.filter((shard) => node.runs.some((run) => run.task === task.id && `${task.id}.${run.shard}` === shard.shard));
     const share = own.reduce((sum, shard) => sum + shard.rate_share, 0);
-    return { task, rate: (perSecond(task.rate) ?? perSecond(node.unlimited_reserves) ?? 0) * share };
+    return { task, rate: (mostRate(task) ?? perSecond(node.unlimited_reserves) ?? 0) * share };
   });
   return html`<${Section} title=${t('Capacity')} aside=${t('{used} of {all} reserved', { used: node.reserved_rate ?? '–', all: node.capacity_rate })}
       end=${html`<${ActButton} class="is-small" action=${capacity(node)}>${t('Change')}<//>`}>

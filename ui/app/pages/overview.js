@@ -10,7 +10,7 @@ import { listen, paused } from '../lib/live.js';
 import { useResource } from '../lib/resource.js';
 import { statusText } from '../lib/say.js';
 import { inSeconds, withGaps } from '../lib/series.js';
-import { hasEnded, isSlow, left, settled, target, timeLeft, title } from '../lib/task.js';
+import { hasEnded, isSlow, left, settled, target, timeLeft, title, wantedRate } from '../lib/task.js';
 import { historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
 import { ActButton } from '../parts/ask.js';
 import { Ago, Empty, Loading, Section } from '../parts/basic.js';
@@ -136,7 +136,7 @@ function taskColumns() {
   return [
     { head: t('Task'), class: 'main-cell fill', cell: (task) => html`<span class="row"><a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${task.id}</span> ${task.name ?? task.business}</a></span>` },
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percentOf(task.progress?.percent)}</span></span>` },
-    { head: t('Rate'), class: 'num', cell: (task) => html`<span class=${isSlow(task, rateOf(task)) ? 'warn' : ''}>${rate(rateOf(task))}</span><span class="soft"> / ${task.rate === 'unlimited' ? '∞' : rate(target(task))}</span>` },
+    { head: t('Rate'), class: 'num', cell: (task) => html`<span class=${isSlow(task, rateOf(task)) ? 'warn' : ''}>${rate(rateOf(task))}</span><span class="soft"> / ${wantedRate(task)}</span>` },
     { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('recent rate')} />` },
     { head: t('Time left'), class: 'num w5', cell: (task) => timeLeft(task) },
   ];

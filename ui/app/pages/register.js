@@ -64,7 +64,7 @@ export function Register() {
         <label class="check"><input type="radio" name="kind" value="url" checked=${form.kind === 'url'} onChange=${set('kind')} />HTTP</label>
         <label class="check"><input type="radio" name="kind" value="command" checked=${form.kind === 'command'} onChange=${set('kind')} />${t('Command on the node')}</label></fieldset>
       <div class="fields">${form.kind === 'url' ? field('url', t('URL'), 'https://push.internal/windrow', { required: true }) : field('command', t('Command'), t('a name under [handler.command.commands]'), { required: true })}
-      ${field('rate', t('Default task rate (optional)'), '500/s')}${field('timeout', t('Call timeout (optional)'), '10s')}${field('limit', t('Total rate of all tasks (optional)'), '2000/s')}</div>
+      ${field('rate', t('Default task rate (optional)'), '500/s, auto')}${field('timeout', t('Call timeout (optional)'), '10s')}${field('limit', t('Total rate of all tasks (optional)'), '2000/s')}</div>
       <label class="check"><input type="checkbox" checked=${form.insecure} onChange=${set('insecure')} />${t('Trust any certificate (test systems only)')}</label><//>
     <${Section} title=${t('Contract')}><label class="check"><input type="checkbox" checked=${form.check === 'require'} onChange=${(event) => setForm((old) => ({ ...old, check: event.target.checked ? 'require' : 'skip' }))} />${t('Check the contract before saving')}</label>
       ${error && html`<${Problem} error=${error} />`}${Array.isArray(report) && html`<${Checks} reply=${{ checks: report }} />`}

@@ -8,7 +8,7 @@ import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { route, withQuery } from '../lib/router.js';
 import { may, session } from '../lib/session.js';
-import { isRecovered, isSlow, recovered, offers, target, timeLeft } from '../lib/task.js';
+import { isRecovered, isSlow, recovered, offers, target, timeLeft, wantedRate } from '../lib/task.js';
 import { changes, historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
 import { ask } from '../parts/ask.js';
 import { Ago, Empty, Segments, Whole } from '../parts/basic.js';
@@ -76,7 +76,7 @@ function columns(rows) {
 
 function Rate({ task }) {
   const actual = rateOf(task);
-  const wanted = task.rate === 'unlimited' ? '∞' : rate(target(task));
+  const wanted = wantedRate(task);
   if (task.status !== 'running') return html`<span class="soft">${wanted}</span>`;
   return html`<span class=${isSlow(task, actual) ? 'warn' : ''}>${rate(actual)}</span><span class="soft"> / ${wanted}</span>`;
 }

@@ -107,7 +107,8 @@ export default {
   // New task.
   'Handled by': '所属业务', 'choose…': '选择…', 'unique within the business': '在业务内唯一', 'Labels (optional)': '标签（可选）', Labels: '标签', File: '文件', 'Number range': '编号区间',
   URL: 'URL', 'Appended while running': '运行中追加', 'Number of items': '条目数', 'handlers receive the numbers 0, 1, 2 …': '处理器依次收到编号 0、1、2 …', Address: '地址', Format: '格式',
-  'Programs append items while the task runs, until it is sealed:': '任务运行期间由程序追加条目，直到封存：', '500/s, 30/m or unlimited; can be changed while running': '500/s、30/m 或 unlimited；运行中可调整', 'items in flight: a number or auto': '最大在途条目数：数字或 auto',
+  'Programs append items while the task runs, until it is sealed:': '任务运行期间由程序追加条目，直到封存：', '500/s, 30/m, unlimited, or auto (found by the autopilot); can be changed while running': '500/s、30/m、unlimited 或 auto（自动调速）；运行中可调整', '500/s, 30/m, unlimited, or auto (found by the autopilot)': '500/s、30/m、unlimited 或 auto（自动调速）',
+  'auto, at most {rate}': '自动，最高 {rate}', 'at the rate that the autopilot finds': '速率由自动调速确定', 'at the rate that the autopilot finds, at most {rate}': '速率由自动调速确定，最高 {rate}', 'items in flight: a number or auto': '最大在途条目数：数字或 auto',
   'items ahead of the oldest unfinished one: a number or auto': '可超前最早未完成条目的数量：数字或 auto', 'Call timeout (optional)': '调用超时（可选）', Safety: '安全措施', 'Run a canary first': '先试跑', 'run this many items first, then pause for review': '先处理这么多条目，然后暂停等待检查',
   'auto or 10/s: pause; 1% or 500: stop; none: no limit': 'auto 或 10/s：暂停；1% 或 500：停止；none：不限', 'Attempts per item (optional)': '每个条目的最大尝试次数（可选）', 'default: set by the business, else 5': '默认取业务设置，否则为 5', 'Retry backoff (optional)': '重试退避（可选）',
   'When retries run out': '重试用尽时', 'mark failed and continue': '标记为失败并继续', 'stop the task': '停止任务', Responses: '应答', discard: '丢弃', keep: '保存',

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use console::{measure_text_width, truncate_str};
+use windrow_core::settings::RateLimit;
 use windrow_core::text::steers;
 pub use windrow_words::{bytes, count, counted, span};
 
@@ -88,6 +89,15 @@ pub fn ended(text: &str, end: &str, cells: usize) -> String {
     let end = truncate_str(end, cells / 2, "…");
     let room = cells.saturating_sub(measure_text_width(&end));
     format!("{}{end}", truncate_str(text, room, "…"))
+}
+
+/// Formats the rate limit behind a measured rate: ` of 500/s`, ` (auto)`, or nothing.
+pub(crate) fn of_limit(rate: RateLimit) -> String {
+    match rate {
+        RateLimit::Unlimited => String::new(),
+        RateLimit::Limited(rate) => format!(" of {rate}"),
+        auto @ RateLimit::Auto(_) => format!(" ({auto})"),
+    }
 }
 
 /// Adds `+` to a remaining time such as `21m` while items are parked: the duration of their retries doesn't follow from

@@ -20,25 +20,26 @@ const PERIOD_TOLD_MIN: Duration = Duration::from_secs(5);
 
 /// Returns the interval between items, such as `12m`, if it is so long that the run may seem hung.
 pub(crate) fn long_period(rate: RateLimit) -> Option<String> {
-    let RateLimit::Limited(rate) = rate else {
-        return None;
-    };
+    let rate = rate.most()?;
     let period = Duration::from_nanos(rate.period_ns() / rate.items());
     (period > PERIOD_TOLD_MIN).then(|| human::span(period))
 }
 
 /// Returns the message for a rate at which even the first item takes a while.
 fn first_leaves(rate: RateLimit) -> Option<String> {
-    let period = long_period(rate)?;
+    let (period, most) = long_period(rate).zip(rate.most())?;
     Some(format!(
-        "at {rate} the first item starts in {period}, then one every {period}: restarts never exceed \
+        "at {most} the first item starts in {period}, then one every {period}: restarts never exceed \
             the rate"
     ))
 }
 
 impl JobRun<'_> {
-    /// Reports that nothing is dispatched for a while if the rate is low.
+    /// Reports that nothing is dispatched for a while if the rate is low, and that nobody chose it if it is `auto`.
     pub(in crate::run) fn tell_of_rate(&self, task: &TaskView) {
+        if task.tuning.rate == RateLimit::Auto(None) && self.args.tunes.0.rate.is_none() {
+            self.say("rate auto: found while it runs; --rate sets one");
+        }
         first_leaves(task.tuning.rate)
             .iter()
             .for_each(|line| self.say(line));

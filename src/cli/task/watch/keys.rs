@@ -120,7 +120,11 @@ impl State {
         let present = self.wanted.unwrap_or(self.task.settings.tuning.rate);
         let Some(next) = stepped(present, is_up) else {
             let id = self.id();
-            let note = format!("no rate to change; windrow task set {id} --rate 100/s");
+            let why = match present.is_auto() {
+                true => "the autopilot finds the rate",
+                false => "no rate to change",
+            };
+            let note = format!("{why}; windrow task set {id} --rate 100/s");
             self.note = Some(note);
             return None;
         };
@@ -130,12 +134,10 @@ impl State {
     }
 }
 
-/// Changes a rate by ten percent, at least by one item. A rate of few items is first expressed over ten times its
-/// period, so that a step is never more than ten percent.
-fn stepped(rate: RateLimit, is_up: bool) -> Option<RateLimit> {
-    let RateLimit::Limited(rate) = rate else {
-        return None;
-    };
+/// Changes a rate, or the ceiling of `auto`, by ten percent, at least by one item. A rate of few items is first
+/// expressed over ten times its period, so that a step is never more than ten percent.
+fn stepped(present: RateLimit, is_up: bool) -> Option<RateLimit> {
+    let rate = present.most()?;
     let (mut items, mut period_ns) = (rate.items(), rate.period_ns());
     if items < 10 {
         items *= 10;
@@ -147,7 +149,7 @@ fn stepped(rate: RateLimit, is_up: bool) -> Option<RateLimit> {
     } else {
         items - step
     };
-    Rate::new(items, Duration::from_nanos(period_ns)).map(RateLimit::Limited)
+    Rate::new(items, Duration::from_nanos(period_ns)).map(|next| present.map(|_| next))
 }
 
 #[cfg(test)]
@@ -252,10 +254,29 @@ mod tests {
     }
 
     #[test]
+    fn under_the_autopilot_the_keys_change_the_ceiling() {
+        let mut state = state("auto up to 500/s");
+        assert_eq!(
+            press(&mut state, b"+-"),
+            [rate("auto up to 550/s"), rate("auto up to 495/s")]
+        );
+        assert_eq!(press(&mut state, b"rauto up to 70\r"), [rate("auto up to 70/s")]);
+        assert_eq!(press(&mut state, b"rauto\r"), [rate("auto")]);
+    }
+
+    #[test]
     fn what_has_no_rate_says_how_it_gets_one() {
         let mut state = state("unlimited");
         assert_eq!(press(&mut state, b"+"), []);
-        assert!(state.note.expect("a note").contains("windrow task set t1 --rate"));
+        let note = state.note.take().expect("a note");
+        assert!(note.contains("windrow task set t1 --rate"), "{note}");
+        state.task.settings.tuning.rate = RateLimit::Auto(None);
+        assert_eq!(press(&mut state, b"-"), []);
+        let note = state.note.expect("a note");
+        assert!(
+            note.starts_with("the autopilot finds the rate; windrow task set"),
+            "{note}"
+        );
     }
 
     #[test]

@@ -16,11 +16,10 @@ use crate::fault::Fault;
 use crate::link::Form;
 use crate::output::body::joined;
 use crate::output::screen;
-use crate::output::table::Tone;
+use crate::output::table::{Tone, human};
 use crate::task::ending::{ended, line};
 use crate::task::words;
 use windrow_client::Event;
-use windrow_core::settings::RateLimit;
 
 /// Largest number of failures printed between two progress lines.
 const FAILURES_MAX: u32 = 5;
@@ -212,10 +211,7 @@ impl Lines<'_> {
         let task = &self.state.task;
         let is_known = task.status == "running" && self.silent.is_empty();
         let rate = task.pace.actual_rate.filter(|_| is_known);
-        let wanted = match task.settings.tuning.rate {
-            RateLimit::Limited(wanted) => format!(" of {wanted}"),
-            RateLimit::Unlimited => String::new(),
-        };
+        let wanted = human::of_limit(task.settings.tuning.rate);
         let rate = rate.map(|rate| format!("  {}{wanted}", windrow_core::explain::rate_text(rate)));
         let stale = match (self.state.lost_at_ms, joined(&self.silent, ", ")) {
             (Some(_), _) => "  (stale: the node is unreachable)".to_owned(),

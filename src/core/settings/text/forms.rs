@@ -75,7 +75,7 @@ pub(super) const RATE: Form = Form {
     guess: guess::rate,
 };
 pub(super) const RATE_LIMIT: Form = Form {
-    expected: || say::rate_or_unlimited("\"unlimited\" or \"auto\""),
+    expected: || say::rate_or_unlimited("\"unlimited\", \"auto\""),
     examples: "\"500/s\", \"30/m\", \"1/2s\", \"10k/s\", \"unlimited\", \"auto\", \"auto up to 500/s\"",
     guess: guess::rate,
 };

@@ -164,10 +164,13 @@ impl fmt::Display for RateLimit {
             RateLimit::Unlimited => f.write_str("unlimited"),
             RateLimit::Limited(rate) => rate.fmt(f),
             RateLimit::Auto(None) => f.write_str("auto"),
-            RateLimit::Auto(Some(most)) => write!(f, "auto up to {most}"),
+            RateLimit::Auto(Some(most)) => write!(f, "auto {UP_TO} {most}"),
         }
     }
 }
+
+/// Words between `auto` and its ceiling.
+const UP_TO: &str = "up to";
 
 fn rate_limit(text: &str) -> Option<RateLimit> {
     match text.split_whitespace().collect::<Vec<_>>()[..] {

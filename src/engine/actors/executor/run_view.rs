@@ -16,7 +16,7 @@ use windrow_core::stats::tally::Tally;
 use windrow_core::task::Tuning;
 
 /// Live run on this node, as shown to people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunView {
     /// Shard that the run works on.
     pub shard: ShardId,

@@ -211,10 +211,7 @@ impl Filled {
 }
 
 fn own_rate(rate: RateLimit) -> Option<u64> {
-    match rate {
-        RateLimit::Unlimited => None,
-        RateLimit::Limited(rate) => Some(nanos(rate)),
-    }
+    rate.most().map(nanos)
 }
 
 /// Slot of a run in a local bucket; given back when dropped.

@@ -102,7 +102,7 @@ impl Candidate {
     pub fn takes(&self) -> Option<Duration> {
         match self.rate {
             RateLimit::Limited(rate) => Some(rate.time_of(self.left?)),
-            RateLimit::Unlimited => None,
+            RateLimit::Unlimited | RateLimit::Auto(_) => None,
         }
     }
 }

@@ -99,6 +99,15 @@ fn each_member_that_can_not_be_used_is_named() {
             json!({"limits": {"rate": "50/s"}, "defaults": {"rate": "50/s"}}),
             vec![],
         ),
+        (json!({"defaults": {"rate": "auto"}}), vec![]),
+        (
+            json!({"limits": {"rate": "50/s"}, "defaults": {"rate": "auto"}}),
+            vec![],
+        ),
+        (
+            json!({"limits": {"rate": "50/s"}, "defaults": {"rate": "auto up to 51/s"}}),
+            vec!["/limits/rate"],
+        ),
         (
             json!({"limits": {"concurrency": 8}, "defaults": {"batch": 16}}),
             vec!["/limits/concurrency"],

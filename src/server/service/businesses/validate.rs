@@ -185,7 +185,8 @@ fn check_defaults(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFa
     if body.defaults.rate == Some(RateLimit::Unlimited) && !config.node.allow_unlimited {
         let what = "unlimited tasks are not allowed on this node";
         faults.push(
-            FieldFault::new("/defaults/rate", what).advise("500/s, or set node.allow_unlimited = true"),
+            FieldFault::new("/defaults/rate", what)
+                .advise("500/s or auto, or set node.allow_unlimited = true"),
         );
     }
 }
@@ -194,9 +195,10 @@ fn check_defaults(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFa
 fn check_limits(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFault>) {
     let tuning = body.defaults.apply(&config.task_defaults.tuning);
     if let Some(limit) = body.limits.rate {
-        let fits = match tuning.rate {
-            RateLimit::Unlimited => false,
-            RateLimit::Limited(rate) => rate.as_per_second() <= limit.as_per_second(),
+        // A task at `auto` without a ceiling gets the limit as its ceiling.
+        let fits = match tuning.rate.most() {
+            None => tuning.rate.is_auto(),
+            Some(rate) => !rate.is_faster_than(limit),
         };
         if !fits {
             let what = format!("its tasks start with {}, which exceeds {limit}", tuning.rate);

@@ -47,10 +47,8 @@ impl Cluster {
             return Ok(());
         }
         self.node.reconfigure(config);
-        self.node.supervisor.set_capacity(match rate {
-            RateLimit::Unlimited => Capacity::Unlimited,
-            RateLimit::Limited(rate) => Capacity::Limited(rate),
-        });
+        let capacity = rate.most().map_or(Capacity::Unlimited, Capacity::Limited);
+        self.node.supervisor.set_capacity(capacity);
         Ok(())
     }
 

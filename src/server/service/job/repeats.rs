@@ -81,7 +81,7 @@ pub async fn may_repeat(reports: &dyn ReportStore, task: &TaskView) -> Result<Op
         .sum();
     let about = match task.tuning.rate {
         RateLimit::Limited(rate) => Some(saved + rate.items_in(task.tuning.checkpoint_interval)),
-        RateLimit::Unlimited => None,
+        RateLimit::Unlimited | RateLimit::Auto(_) => None,
     };
     Ok((most > 0).then_some(MayRepeat::UpTo {
         most,

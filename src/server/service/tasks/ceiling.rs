@@ -8,7 +8,7 @@ use super::outlook::{Outlook, Warning};
 use crate::service::FieldFault;
 use windrow_core::capacity::Load;
 use windrow_core::limit::key::NAMED_MAX;
-use windrow_core::settings::{Rate, RateLimit};
+use windrow_core::settings::Rate;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::Business;
 
@@ -34,14 +34,14 @@ struct Bound {
 }
 
 impl Tasks {
-    /// Warns if a task's rate can't be reached; an unlimited rate never causes a warning. If a part of the task fits
+    /// Warns if a task's rate can't be reached; a rate without an upper bound never causes a warning. If a part of the task fits
     /// on no node, a limit below its rate is reported as well, because more capacity alone wouldn't help.
     pub(super) async fn beyond_reach(
         &self,
         outlook: &Outlook,
         limits: &[Ceiling],
     ) -> Result<Vec<Warning>, StoreError> {
-        let RateLimit::Limited(asked) = outlook.rate else {
+        let Some(asked) = outlook.rate.most() else {
             return Ok(Vec::new());
         };
         let mut bounds: Vec<Bound> = limits.iter().map(Bound::from).collect();
@@ -54,7 +54,9 @@ impl Tasks {
         // With a deadline, the warning about the deadline covers this.
         let waits = too_large.filter(|_| outlook.deadline.is_none());
         let waits = waits.map(|(wants, most)| waits_for_room(wants, most, lowest.as_ref()));
-        let beyond = lowest.as_ref().map(|bound| beyond(asked, bound));
+        // The ceiling of `auto` isn't a rate that anybody expects.
+        let expected = lowest.as_ref().filter(|_| !outlook.rate.is_auto());
+        let beyond = expected.map(|bound| beyond(asked, bound));
         Ok(waits.into_iter().chain(beyond).collect())
     }
 

@@ -158,8 +158,7 @@ impl Tasks {
         change: TaskChange,
         write: &Write,
     ) -> Result<TaskEdit, ServiceError> {
-        let tuning = change.tuning.apply(&task.tuning);
-        self.check_settings(&tuning, business)?;
+        let tuning = self.checked_settings(change.tuning.apply(&task.tuning), business)?;
         let mut edit = change.edit;
         edit.spec.shards = edit.spec.shards.filter(|shards| *shards != task.spec.shards);
         check_shared(&tuning, shards(task, edit.spec.shards))?;
@@ -266,10 +265,8 @@ impl Tasks {
     }
 
     fn load(&self, rate: RateLimit) -> Load {
-        match rate {
-            RateLimit::Unlimited => Load::needed_by(self.node.config().node.unlimited_reserves),
-            RateLimit::Limited(rate) => Load::needed_by(rate),
-        }
+        let reserves = self.node.config().node.unlimited_reserves;
+        Load::needed_by(rate.most().unwrap_or(reserves))
     }
 }
 

@@ -166,8 +166,7 @@ impl Tasks {
         let business = self.businesses.open(&origin.business).await?;
         self.check_plan(plan, &origin.spec, write)?;
         self.limits.check(plan, &business, write).await?;
-        let tuning = plan.tuning.apply(&origin.tuning);
-        self.check_settings(&tuning, &business)?;
+        let tuning = self.checked_settings(plan.tuning.apply(&origin.tuning), &business)?;
         Ok((business, tuning))
     }
 

@@ -270,10 +270,8 @@ impl Tasks {
 
     /// Returns the capacity that one shard needs; `None` if the number of shards is automatic.
     pub(super) fn part(&self, outlook: &Outlook) -> Option<Load> {
-        let rate = match outlook.rate {
-            RateLimit::Limited(rate) => rate,
-            RateLimit::Unlimited => self.node.config().node.unlimited_reserves,
-        };
+        let reserves = self.node.config().node.unlimited_reserves;
+        let rate = outlook.rate.most().unwrap_or(reserves);
         let shards = u128::from(outlook.shards?.max(1));
         Some(Load(Load::needed_by(rate).0.div_ceil(shards)))
     }

@@ -42,19 +42,25 @@ impl Tasks {
             base.batch = NonZeroU32::MIN;
             base.concurrency = Auto::Auto;
         }
-        let tuning = named.apply(&base);
-        self.check_settings(&tuning, business)?;
-        Ok(tuning)
+        self.checked_settings(named.apply(&base), business)
     }
 
-    /// Checks that settings are valid, permitted on this node, and within the limits of the business.
-    pub(crate) fn check_settings(&self, tuning: &Tuning, business: &Business) -> Result<(), ServiceError> {
+    /// Checks that settings are valid, permitted on this node, and within the limits of the business. Returns them,
+    /// with the rate of the business as the ceiling of `auto`.
+    pub(crate) fn checked_settings(
+        &self,
+        mut tuning: Tuning,
+        business: &Business,
+    ) -> Result<Tuning, ServiceError> {
         let limits = &business.spec.limits;
-        let mut faults: Vec<FieldFault> = check::faults(tuning)
+        if tuning.rate == RateLimit::Auto(None) {
+            tuning.rate = RateLimit::Auto(limits.rate);
+        }
+        let mut faults: Vec<FieldFault> = check::faults(&tuning)
             .into_iter()
             .map(|fault| FieldFault::new(format!("/{}", fault.key), fault.what).advise(fault.advice))
             .collect();
-        faults.extend(self.rate_fault(tuning, limits));
+        faults.extend(self.rate_fault(&tuning, limits));
         if is_request(business) && tuning.batch != NonZeroU32::MIN {
             let text = format!("must be 1: {} sends one item per request", business.slug);
             faults.push(FieldFault::new("/batch", text).advise("1"));
@@ -65,26 +71,27 @@ impl Tasks {
             let text = format!("{asked} exceeds {most}, the limit for all tasks of the business");
             faults.push(FieldFault::new("/concurrency", text).advise(format!("{most}, or \"auto\"")));
         }
-        ServiceError::refuse(faults)
+        ServiceError::refuse(faults).map(|()| tuning)
     }
 
     fn rate_fault(&self, tuning: &Tuning, limits: &BusinessLimits) -> Option<FieldFault> {
         let node = &self.node.config().node;
-        let load = match tuning.rate {
-            RateLimit::Unlimited if !node.allow_unlimited => {
-                let text = "\"unlimited\" is not allowed on this node (node.allow_unlimited)";
-                return Some(FieldFault::new("/rate", text).advise("a rate such as \"500/s\""));
-            }
-            RateLimit::Unlimited => Load::needed_by(node.unlimited_reserves),
-            RateLimit::Limited(rate) => Load::needed_by(rate),
-        };
+        if tuning.rate == RateLimit::Unlimited && !node.allow_unlimited {
+            let text = "\"unlimited\" is not allowed on this node (node.allow_unlimited)";
+            return Some(FieldFault::new("/rate", text).advise("a rate such as \"500/s\", or \"auto\""));
+        }
+        let load = Load::needed_by(tuning.rate.most().unwrap_or(node.unlimited_reserves));
         let most = limits.rate?;
         (load > Load::needed_by(most)).then(|| {
             let text = format!(
                 "{} exceeds {most}, the limit for all tasks of the business",
                 tuning.rate
             );
-            FieldFault::new("/rate", text).advise(format!("at most \"{most}\""))
+            let bounded = match tuning.rate {
+                RateLimit::Auto(_) => format!("\"{}\"", RateLimit::Auto(Some(most))),
+                _ => format!("at most \"{most}\""),
+            };
+            FieldFault::new("/rate", text).advise(bounded)
         })
     }
 

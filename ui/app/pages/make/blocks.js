@@ -46,7 +46,7 @@ export function Items({ form, set, faults }) {
 /** Rate, concurrency and window. */
 export function Pace(props) {
   return html`<${Section} title=${`3 ${t('Pace')}`}><div class="fields">
-    <${Text} ...${props} name="rate" label=${t('Rate')} hint=${t('500/s, 30/m or unlimited; can be changed while running')} />
+    <${Text} ...${props} name="rate" label=${t('Rate')} hint=${t('500/s, 30/m, unlimited, or auto (found by the autopilot); can be changed while running')} />
     <${Text} ...${props} name="concurrency" label=${t('Concurrency')} hint=${t('items in flight: a number or auto')} />
     <${Text} ...${props} name="window" label=${t('Window')} hint=${t('items ahead of the oldest unfinished one: a number or auto')} />
     <${Text} ...${props} name="timeout" label=${t('Call timeout (optional)')} hint="10s" />

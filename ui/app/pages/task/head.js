@@ -1,12 +1,12 @@
 /** @file Header of a task: counts, remaining time, problems and actions. */
 import { html, useEffect, useRef } from '../../../vendor/preact-htm.js';
 import * as actions from '../../lib/actions.js';
-import { count, near, percentOf, rate, span } from '../../lib/format.js';
+import { autoText, count, near, percentOf, rate, span } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
 import { statusText } from '../../lib/say.js';
 import { isStaff } from '../../lib/session.js';
-import { hasEnded, isLeast, isSlow, recovered, offers, secondsLeft, target, timeLeft } from '../../lib/task.js';
+import { hasEnded, isAuto, isLeast, isSlow, recovered, offers, secondsLeft, target, timeLeft } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
 import { Ago, Since, Stamp } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
@@ -69,6 +69,7 @@ function Ends({ task }) {
 
 function Speed({ task }) {
   if (task.status !== 'running') return null;
+  if (isAuto(task)) return html`<span><b>${rate(task.actual_rate)}/s</b><span class="soft"> (${autoText(task.rate)})</span></span>`;
   const wanted = task.rate === 'unlimited' ? t('unlimited') : `${rate(target(task))}/s`;
   return html`<span><b class=${isSlow(task, task.actual_rate) ? 'warn' : ''}>${rate(task.actual_rate)}</b><span class="soft"> ${t('of')} ${wanted}</span></span>`;
 }

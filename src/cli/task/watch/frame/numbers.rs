@@ -31,7 +31,7 @@ pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
         .map(|(run, node)| format!("run {run} on {node}"));
     let rate = match task.settings.tuning.rate {
         RateLimit::Unlimited => "no rate limit".to_owned(),
-        RateLimit::Limited(rate) => format!("rate {rate}"),
+        rate => format!("rate {rate}"),
     };
     let stale = state.lost_at_ms.map(|since| {
         let age = Duration::from_millis(state.now_ms.saturating_sub(since).unsigned_abs());
