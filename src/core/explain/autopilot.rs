@@ -3,7 +3,7 @@
 use windrow_words::{Message, cause, explain as say};
 
 use super::facts::Facts;
-use crate::pilot::{Picture, Why};
+use crate::stats::autopilot::{Picture, Why};
 
 /// Share of refused calls below which they aren't mentioned.
 const REFUSED_MIN: f64 = 0.005;
