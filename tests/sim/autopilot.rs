@@ -54,6 +54,9 @@ fn thrash() -> Service {
     Box::new(|_, _, n| (Answer::Taken, 0.05 * (f64::from(n) / 8.0).max(1.0).powi(2)))
 }
 
+/// End of a call that is out: time, ticket, item, attempt, number.
+type Out = Reverse<(u64, u64, u64, u32, u64)>;
+
 /// A run at a service, on a virtual clock.
 struct World {
     core: Execution,
@@ -62,8 +65,7 @@ struct World {
     saved: u64,
     fx: Effects,
     reports: Reports,
-    /// Ends of the calls that are out: time, ticket, item, attempt.
-    out: BinaryHeap<Reverse<(u64, u64, u64, u32, u64)>>,
+    out: BinaryHeap<Out>,
     answers: Vec<Answer>,
     /// Departures, and calls taken and refused with the time of their departure.
     departed: Vec<u64>,

@@ -65,6 +65,7 @@ const VOCABULARY: &[&str] = &[
     "items::run",
     "items::verdict",
     "items::counters",
+    "stats::autopilot",
     "stats::histogram",
     "stats::stall",
     "stats::permits",

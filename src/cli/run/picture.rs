@@ -117,8 +117,8 @@ impl Picture {
         line.trim_end().to_owned()
     }
 
-    /// Formats the pace as `412.3/s of 500/s  ETA 3m 20s  p95 12ms`, or `38.2/s (auto)`, with `ETA 3m 20s+` while items are parked. Empty
-    /// for a run that is over: the outcome has its mean rate.
+    /// Formats the pace as `412.3/s of 500/s  ETA 3m 20s  p95 12ms`, or `38.2/s (auto), 8 in flight, 1 % refused`, with
+    /// `ETA 3m 20s+` while items are parked. Empty for a run that is over: the outcome has its mean rate.
     pub(crate) fn pace_text(&self) -> String {
         if !matches!(self.status, Status::Running | Status::Stopping) {
             return String::new();
@@ -171,10 +171,11 @@ impl Picture {
         }
         match (self.status, self.waits_for()) {
             (Status::Running, Some(StallReason::Autopilot)) => {
-                let held = self.autopilot.as_ref().map(held_by_autopilot);
                 let title = windrow_words::cause::autopilot();
-                held.map_or_else(|| title.clone(), |held| list::titled(title.clone(), held))
-                    .to_string()
+                match &self.autopilot {
+                    Some(found) => list::titled(title, held_by_autopilot(found)).to_string(),
+                    None => title.to_string(),
+                }
             }
             (Status::Running, Some(stall)) => {
                 let is_told = |span: &Duration| stall == StallReason::RetryWait && span.as_secs() > 0;

@@ -3,7 +3,7 @@
 use windrow_words::{Message, cause, explain as say};
 
 use super::facts::Facts;
-use crate::pilot::{Picture, Why};
+use crate::stats::autopilot::{Picture, Why};
 
 /// Share of refused calls below which they aren't mentioned.
 const REFUSED_MIN: f64 = 0.005;
@@ -29,10 +29,8 @@ pub fn held(picture: &Picture) -> Message {
             None => cause::autopilot_holds(),
         },
         Some(Why::WindowUsed) => {
-            let rest = picture
-                .held_for
-                .or_else(|| picture.scouting.map(|scouting| scouting.next));
-            let rest = rest.filter(|rest| !rest.is_zero());
+            let next = picture.scouting.map(|scouting| scouting.next);
+            let rest = picture.held_for.or(next).filter(|rest| !rest.is_zero());
             rest.map_or_else(cause::service_window_used, cause::service_window)
         }
         None => cause::autopilot_holds(),

@@ -32,37 +32,15 @@ mod window;
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::ids::Moment;
+pub use crate::stats::autopilot::{Picture, Scouting, Why};
 use flight::Flight;
 pub use knowledge::Knowledge;
 pub use numbers::START_IN_FLIGHT;
-pub use picture::{Picture, Scouting};
 use refusals::Refusals;
 pub use share::Heard;
 use share::Share;
 use window::Window;
-
-crate::slugs! {
-    /// Reason for which the autopilot holds a call back, in the order of their weight.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Why {
-        /// The limit in flight is still being raised for the first time.
-        Starting = "starting",
-        /// More calls in flight make calls slower.
-        Slower = "slower",
-        /// The service refuses calls above the rate found.
-        RefusedAboveRate = "refused_above_rate",
-        /// The service refuses calls above a number in flight.
-        RefusedInFlight = "refused_in_flight",
-        /// One call at a time until the service takes calls again.
-        Scouting = "scouting",
-        /// The service said that its window is used up.
-        WindowUsed = "window_used",
-    }
-}
 
 /// Answer to the question whether a call may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Statistics of calls and items, for people and for advice.
 
+pub mod autopilot;
 pub mod completion;
 pub mod daily;
 pub mod histogram;

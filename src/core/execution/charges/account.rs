@@ -215,7 +215,11 @@ pub(super) struct Account {
 #[derive(Debug)]
 enum Kind {
     Pace(Owing),
-    AtOnce { out: Amount },
+    /// Amount that is out, and the cost of a call that didn't fit beside it.
+    AtOnce {
+        out: Amount,
+        waiting: Amount,
+    },
 }
 
 impl Account {
@@ -230,7 +234,10 @@ impl Account {
                 bucket.inherit(saved.of(unit).map(|saved| saved.owed).unwrap_or_default());
                 Kind::Pace(bucket)
             }
-            Limit::AtOnce { .. } => Kind::AtOnce { out: Amount::ZERO },
+            Limit::AtOnce { .. } => Kind::AtOnce {
+                out: Amount::ZERO,
+                waiting: Amount::ZERO,
+            },
             Limit::Total { .. } | Limit::Allowance { .. } | Limit::Named(_) => return None,
         };
         Some(Account {
@@ -261,7 +268,7 @@ impl Account {
                 bucket.release(calls, mean);
                 calls
             }
-            Kind::AtOnce { out: used } => match self.amount.minus(*used).steps(mean) {
+            Kind::AtOnce { out: used, waiting } => match self.amount.minus(*used).steps(mean.max(*waiting)) {
                 Some(0) => u32::from(out == 0),
                 steps => steps.map_or(u32::MAX, |steps| u32::try_from(steps).unwrap_or(u32::MAX)),
             },
@@ -279,7 +286,11 @@ impl Account {
     pub(super) fn fits(&mut self, estimate: Amount, now: Moment) -> bool {
         match &mut self.kind {
             Kind::Pace(bucket) => bucket.reserve(1, Amount::ZERO, now) > 0,
-            Kind::AtOnce { out } => out.is_zero() || out.plus(estimate) <= self.amount,
+            Kind::AtOnce { out, waiting } => {
+                let fits = out.is_zero() || out.plus(estimate) <= self.amount;
+                *waiting = if fits { Amount::ZERO } else { estimate };
+                fits
+            }
         }
     }
 
@@ -289,14 +300,14 @@ impl Account {
                 let has_credit = bucket.take(Amount::ZERO, estimate, now);
                 debug_assert!(has_credit, "`fits` was asked at the same moment");
             }
-            Kind::AtOnce { out } => *out = out.plus(estimate),
+            Kind::AtOnce { out, .. } => *out = out.plus(estimate),
         }
     }
 
     pub(super) fn end(&mut self, estimate: Amount, cost: Amount, now: Moment) {
         match &mut self.kind {
             Kind::Pace(bucket) => bucket.true_up(estimate, cost, now),
-            Kind::AtOnce { out } => *out = out.minus(estimate),
+            Kind::AtOnce { out, .. } => *out = out.minus(estimate),
         }
     }
 

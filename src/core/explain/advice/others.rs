@@ -10,8 +10,8 @@ use crate::explain::LATE;
 use crate::explain::causes::CauseKind;
 use crate::explain::facts::Facts;
 use crate::explain::text::round_up;
-use crate::pilot::Why;
 use crate::settings::{Rate, RateLimit};
+use crate::stats::autopilot::Why;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::{DORMANT, KEY_MISSING, Status, StopReason};
 

@@ -1,10 +1,10 @@
 /** @file Three plots of a task with a shared pointer. */
 import { html, useMemo, useState } from '../../../vendor/preact-htm.js';
-import { count, perSecond, rate, share, span as length } from '../../lib/format.js';
+import { autoText, count, perSecond, rate, share, span as length } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
 import { withGaps } from '../../lib/series.js';
-import { target } from '../../lib/task.js';
+import { isAuto, target } from '../../lib/task.js';
 import { Plot } from '../../parts/plot.js';
 
 const each = (value) => (value == null ? '–' : `${rate(value)}/s`);
@@ -51,9 +51,10 @@ export function ThroughputPlot({ task, series, span, marks }) {
   const data = useData(series, ['sent', 'target']);
   const found = useFound(series);
   const isUnlimited = target(task) == null;
+  const none = isAuto(task) ? autoText(task.rate) : t('unlimited');
   const lines = [
     { name: t('sent'), color: 'run', fill: true, write: each },
-    { name: t('target'), color: 'soft', dashed: true, write: (value) => (value == null && isUnlimited ? t('unlimited') : each(value)), idle: isUnlimited ? t('unlimited') : each(target(task)) },
+    { name: t('target'), color: 'soft', dashed: true, write: (value) => (value == null && isUnlimited ? none : each(value)), idle: isUnlimited ? none : each(target(task)) },
     ...found.lines,
   ];
   return html`<${Figure} title=${t('Throughput against target')}>
