@@ -64,11 +64,21 @@ fn a_total_of_calls_stops_a_job_exactly_and_a_higher_one_goes_on() {
 fn a_stop_by_a_signal_costs_nothing_of_a_total() {
     let (place, api) = (Place::new(), api());
     let request = format!("POST {}/v1/{{index}}", api.origin);
-    let words = ["run", "--total", "1000", "--name", "cut", "--request", &request, "--limit", "100 calls"];
+    let words = [
+        "run",
+        "--total",
+        "1000",
+        "--name",
+        "cut",
+        "--request",
+        &request,
+        "--limit",
+        "100 calls",
+    ];
     let mut run = place.start(&[&words[..], &["--rate", "50/s"]].concat());
     run.wait_for("running");
     run.signal(Signal::INT);
-    run.end().expect(130);
+    run.end().expect(9);
     assert!(api.seen().len() < 100, "it was stopped before its total");
     let resumed = ["run", "--resume", "cut", "--rate", "unlimited"];
     place.windrow(&resumed).expect(9);

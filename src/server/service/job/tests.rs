@@ -116,7 +116,9 @@ async fn other_limits_are_set_before_a_stopped_job_goes_on() {
         .await
         .expect("begun"));
     assert_eq!(first.spec.metering.to_string(), "200 calls");
-    let found = begin_at(&tasks, &limited("500 calls"), false).await.expect("begun");
+    let found = begin_at(&tasks, &limited("500 calls"), false)
+        .await
+        .expect("begun");
     let JobStart::Resumed(task) = found else {
         panic!("not resumed: {found:?}")
     };
