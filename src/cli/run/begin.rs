@@ -24,14 +24,14 @@ impl JobRun<'_> {
             JobStart::New(task) => {
                 self.introduce(&task, &job.name, &opened).await;
                 self.tell_of_others(&task).await?;
-                self.drive(task, opened.source, signals).await
+                Box::pin(self.drive(task, opened.source, signals)).await
             }
             JobStart::Resumed(task) => {
                 let other = identity::note(&task, self.args);
                 other.iter().for_each(|note| self.shell.screen.must_say(note));
                 self.say(&resume::told(&task, before));
                 self.remember(&task, &job).await?;
-                self.drive(task, opened.source, signals).await
+                Box::pin(self.drive(task, opened.source, signals)).await
             }
         }
     }

@@ -190,7 +190,7 @@ impl JobRun<'_> {
             before.repeats()
         ));
         let source = self.source_of(&task).await?;
-        self.drive(task, source, signals).await
+        Box::pin(self.drive(task, source, signals)).await
     }
 
     /// Opens the items of a job as stored with it.
