@@ -249,7 +249,7 @@ mod tests {
         for (text, word) in [
             (r#"{"limits":["openai"]}"#, "openai"),
             (r#"{"limits":["5 eur"]}"#, "eur"),
-            (r#"{"limits":["2000/day"]}"#, "2k calls/day"),
+            (r#"{"limits":["2000/day"]}"#, "2k/day"),
             (r#"{"limits":["1 a","1 b","1 c","1 d","1 e"]}"#, "4"),
             (r#"{"cost":["tokens = 1","tokens = 2"]}"#, "tokens"),
             (r#"{"price":["eur = {sheep}"]}"#, "sheep"),
