@@ -78,7 +78,7 @@ fn a_stop_by_a_signal_costs_nothing_of_a_total() {
     let mut run = place.start(&[&words[..], &["--rate", "50/s"]].concat());
     run.wait_for("running");
     run.signal(Signal::INT);
-    run.end().expect(130);
+    run.end().expect(9);
     assert!(api.seen().len() < 100, "it was stopped before its total");
     let resumed = ["run", "--resume", "cut", "--rate", "unlimited"];
     place.windrow(&resumed).expect(9);
