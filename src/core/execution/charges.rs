@@ -1,4 +1,4 @@
-//! What the calls of a run use, in the units of its task, and the limits that hold them back.
+//! Use of a run's calls in the units of its task, and the limits that hold them back.
 //!
 //! Each call takes its estimate when it is sent, and its cost when it ends. A pace may owe; a total is kept with the
 //! store, so that a crash never spends more than was written down before; a limit of what is out at once needs neither.

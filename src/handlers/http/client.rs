@@ -65,7 +65,7 @@ pub(crate) enum Reads {
     Whole,
     /// As much as is allowed, for what else it says: the response means the same without it.
     UpToMax,
-    /// Its beginning, to quote it.
+    /// The beginning, to quote it.
     Quoted,
 }
 

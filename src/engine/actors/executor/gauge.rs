@@ -22,9 +22,9 @@ pub(crate) struct Gauge {
 
 /// Decision about a call that was granted.
 pub(super) enum Charged {
-    /// It is sent.
+    /// Charged, and free to be sent.
     Go,
-    /// It and the rest of its grant go back.
+    /// Given back, with the rest of its grant.
     Back,
     /// No call is made of it: it costs too much, or what it costs can't be computed.
     Refused(Reply),
