@@ -251,8 +251,8 @@ impl Charges {
         self.meters.iter().any(Meter::is_draft_due)
     }
 
-    /// Drafts what checkpoint `no` saves.
-    pub(super) fn draft(&mut self, no: u64) -> Saved {
+    /// Drafts what checkpoint `no` saves. After the last one of a run nothing departs, so it allows nothing.
+    pub(super) fn draft(&mut self, no: u64, is_last: bool) -> Saved {
         if !self.is_on() {
             return Saved::default();
         }
@@ -263,7 +263,7 @@ impl Charges {
                 .iter()
                 .filter(|account| account.meter() == at)
                 .map(Account::debt);
-            meter.draft(owed.max().unwrap_or_default())
+            meter.draft(owed.max().unwrap_or_default(), is_last)
         };
         Saved(self.meters.iter_mut().enumerate().map(save).collect())
     }

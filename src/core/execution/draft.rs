@@ -243,7 +243,7 @@ impl Execution {
             canary_passed: self.items.canary.on_drafted(no),
             told: outstanding.told,
             outage,
-            meters: self.charges.draft(no),
+            meters: self.charges.draft(no, end.is_some()),
             end,
         };
         self.items.drafts.outstanding = Some(outstanding);

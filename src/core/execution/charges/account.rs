@@ -163,10 +163,14 @@ impl Meter {
         self.limit.is_some() && (self.total.is_draft_due() || !self.waiting.is_zero())
     }
 
-    pub(super) fn draft(&mut self, owed: Amount) -> MeterSaved {
+    /// Drafts what a checkpoint saves. The last one of a run holds only what calls that are out may spend.
+    pub(super) fn draft(&mut self, owed: Amount, is_last: bool) -> MeterSaved {
         let batch = self.expected().max(self.waiting);
         let batch = Amount(batch.0.saturating_mul(2));
-        let draft = self.total.draft(None, batch);
+        let draft = match is_last {
+            true => self.total.draft(Some(Amount::ZERO), Amount::ZERO),
+            false => self.total.draft(None, batch),
+        };
         let may_spend = match self.limit {
             Some(_) => draft.state.may_spend,
             None => Amount::ZERO,
