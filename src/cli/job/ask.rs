@@ -102,6 +102,7 @@ impl Live {
             actual_rate: task.pace.actual_rate.filter(|_| is_moving),
             eta_seconds: task.pace.eta_seconds,
             settings: Some(settings(&task.settings.tuning)),
+            costs: task.costs.clone(),
             live: Some(JobLive {
                 latency_p95_seconds: live.and_then(|live| live.latency_p95_seconds),
                 stall: live.and_then(|live| live.stall.clone()),

@@ -13,5 +13,6 @@ pub(crate) mod screen;
 mod shell_word;
 pub mod table;
 mod tty;
+pub(crate) mod used;
 
 pub(crate) use shell_word::shell_word;
