@@ -199,6 +199,7 @@ fn a_summary_has_the_members_of_a_task() {
         [
             "actual_rate",
             "business",
+            "costs",
             "counts",
             "disk_was_full",
             "duration_seconds",

@@ -103,6 +103,7 @@ impl Live {
             eta_seconds: task.pace.eta_seconds,
             settings: Some(settings(&task.settings.tuning)),
             metering: metering(&task.spec),
+            costs: task.costs.clone(),
             live: Some(JobLive {
                 latency_p95_seconds: live.and_then(|live| live.latency_p95_seconds),
                 stall: live.and_then(|live| live.stall.clone()),

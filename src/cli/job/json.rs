@@ -1,5 +1,6 @@
 //! JSON form of a job, filled by its process or from its directory.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,8 @@ pub(crate) struct Job {
     /// Command that resumes the job. The outer `None` means unknown: the job's own process doesn't know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) go_on: Option<Option<String>>,
+    #[serde(default)]
+    pub(crate) costs: Option<BTreeMap<String, api::TaskCost>>,
     #[serde(flatten)]
     pub(crate) live: Option<JobLive>,
     #[serde(flatten)]

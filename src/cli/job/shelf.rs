@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::fault::Fault;
 use crate::job::json::{Job, JobKept, metering, settings};
 use crate::run::kept::{beside, only_failed, resume};
+use windrow_core::execution::MeterPicture;
 use windrow_core::ids::WallMs;
 use windrow_core::stats::completion::Completion;
 use windrow_core::task::lifecycle::Status;
@@ -12,8 +13,10 @@ use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_node::jobs::BUSINESS;
 use windrow_node::{StateDir, Store};
+use windrow_server::http::answer::costs::show_costs;
 use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::job::{MayRepeat, is_at_rest, may_repeat};
+use windrow_server::service::tasks::show::costs::saved;
 
 /// Number of jobs read per page.
 const JOBS_AT_ONCE: u32 = 200;
@@ -32,6 +35,8 @@ pub(crate) struct KeptJob {
     open_round: bool,
     /// Failed items of the job that later runs over its failures recovered.
     recovered: u64,
+    /// Use of each meter.
+    costs: Vec<MeterPicture>,
     /// Number of items that may be called a second time after a resume. `None` if certainly none.
     may_repeat: Option<MayRepeat>,
 }
@@ -96,6 +101,7 @@ async fn kept(store: &Store, task: TaskView) -> Result<KeptJob, Fault> {
         ran_at: ran_at.unwrap_or(newest.since),
         open_round: !newest.status.is_terminal() && newest.id != task.id,
         may_repeat: may_repeat(store, &task).await?,
+        costs: saved(store, &task, &[]).await,
         recovered,
         task,
     })
@@ -138,6 +144,7 @@ impl KeptJob {
             )),
             settings: Some(settings(&task.tuning)),
             metering: metering(&task.spec),
+            costs: show_costs(&self.costs),
             go_on: Some(self.go_on(name).filter(|_| !runs)),
             kept: Some(JobKept {
                 result: Some(task.result.map(|result| result.as_str().to_owned())),

@@ -13,6 +13,7 @@ use crate::output::screen;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
 use crate::output::{found, limits};
+use crate::output::used::used_of;
 use crate::run::items::introduction::long_period;
 use crate::shell::Shell;
 use windrow_core::explain::rate_text;
@@ -215,6 +216,7 @@ fn card(job: &Job, times: &Times) -> Card {
         .maybe("failures", redone(job))
         .maybe("rate", rate_and_period(job))
         .maybe("autopilot", live.autopilot.as_ref().map(found::whole))
+        .maybe("used", used_of(job.costs.as_ref()))
         .maybe("limited by", live.stall.map(|stall| stall.replace('_', " ")))
         .maybe("ETA", eta(job))
         .line("settings", settings.join(", "))

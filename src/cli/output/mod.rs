@@ -14,5 +14,6 @@ pub(crate) mod screen;
 mod shell_word;
 pub mod table;
 mod tty;
+pub(crate) mod used;
 
 pub(crate) use shell_word::shell_word;

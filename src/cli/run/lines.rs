@@ -142,6 +142,8 @@ mod tests {
             speed: None,
             latency_p95: None,
             autopilot: None,
+            costs: Vec::new(),
+            held_by: None,
             stall: None,
             next_retry: None,
             trouble: code.map(|code| format!("a long story of {code}")),

@@ -316,7 +316,7 @@ impl JobRun<'_> {
             End::Stopped(task, seen) => {
                 let settled = task.counters.settled().saturating_sub(settled_before);
                 let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
-                self.tell(outcome.seeing(seen)).await
+                Box::pin(self.tell(outcome.seeing(seen))).await
             }
             End::Cut => self.tell_cut(&how),
         }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use console::measure_text_width;
 
-use crate::output::found;
 use crate::output::table::{Tone, human};
-use windrow_core::execution::Progress;
-use windrow_core::explain::{held_by_autopilot, rate_text};
+use crate::output::{found, used};
+use windrow_core::execution::{HeldBy, MeterPicture, Progress};
+use windrow_core::explain::{held_by_autopilot, held_by_usage, rate_text};
 use windrow_core::handler::text::{self, Subject};
 use windrow_core::ids::{ItemCount, WallMs};
 use windrow_core::items::counters::Counters;
@@ -19,7 +19,7 @@ use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_server::service::tasks::show::TaskPicture;
-use windrow_words::list;
+use windrow_words::{Message, list};
 
 /// Snapshot of a run at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +44,10 @@ pub(crate) struct Picture {
     pub latency_p95: Option<Duration>,
     /// Limits that the autopilot has found, if it steers the run.
     pub autopilot: Option<pilot::Picture>,
+    /// Use of each meter, if the task has any.
+    pub costs: Vec<MeterPicture>,
+    /// Limit in units that holds calls back, if one does.
+    pub held_by: Option<HeldBy>,
     /// Reason why nothing is dispatched, if so.
     pub stall: Option<StallReason>,
     /// Time until the next retry of an item that waits for one.
@@ -78,6 +82,8 @@ impl Picture {
             speed: of_run.and_then(|live| live.speed).filter(|_| runs),
             latency_p95: of_run.and_then(|live| live.latency_p95),
             autopilot: of_run.and_then(|live| live.autopilot),
+            costs: seen.costs.clone(),
+            held_by: live.iter().find_map(|progress| progress.held_by.clone()),
             stall: live.iter().find_map(|progress| progress.stall),
             next_retry: live.iter().filter_map(|progress| progress.next_retry).min(),
             trouble: full.or_else(|| seen.handler.text().map(|text| text.to_string())),
@@ -143,7 +149,7 @@ impl Picture {
         text
     }
 
-    /// Formats all counts of the sum. `excluded` is left out if it is 0.
+    /// Formats all counts of the sum, and the use of meters. `excluded` is left out if it is 0.
     pub(crate) fn counts_text(&self) -> String {
         let Counters {
             succeeded,
@@ -161,6 +167,9 @@ impl Picture {
         if excluded > 0 {
             text += &format!("  excluded {excluded}");
         }
+        if let Some(used) = used::used(&self.costs) {
+            text += &format!("  used {used}");
+        }
         text
     }
 
@@ -170,13 +179,14 @@ impl Picture {
             return format!("{handler}{}", self.who);
         }
         match (self.status, self.waits_for()) {
-            (Status::Running, Some(StallReason::Autopilot)) => {
-                let title = windrow_words::cause::autopilot();
-                match &self.autopilot {
-                    Some(found) => list::titled(title, held_by_autopilot(found)).to_string(),
-                    None => title.to_string(),
-                }
-            }
+            (Status::Running, Some(StallReason::Autopilot)) => held(
+                windrow_words::cause::autopilot(),
+                self.autopilot.as_ref().map(held_by_autopilot),
+            ),
+            (Status::Running, Some(StallReason::Usage)) => held(
+                windrow_words::cause::usage(),
+                self.held_by.as_ref().map(held_by_usage),
+            ),
             (Status::Running, Some(stall)) => {
                 let is_told = |span: &Duration| stall == StallReason::RetryWait && span.as_secs() > 0;
                 let next = self.next_retry.filter(is_told);
@@ -265,6 +275,13 @@ impl Picture {
     }
 }
 
+fn held(title: Message, by: Option<Message>) -> String {
+    match by {
+        Some(by) => list::titled(title, by).to_string(),
+        None => title.to_string(),
+    }
+}
+
 fn stands(status: Status, why: Option<String>) -> String {
     match why {
         Some(why) if why.starts_with("by ") => format!("{status} {why}"),
@@ -299,6 +316,8 @@ fn why(view: &TaskView) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windrow_core::meter::amount::Amount;
+    use windrow_core::meter::unit::Unit;
     use windrow_core::settings::Rate;
 
     fn speed(sent: f64) -> Option<Speed> {
@@ -317,6 +336,8 @@ mod tests {
             speed: speed(10.0),
             latency_p95: Some(Duration::from_micros(1500)),
             autopilot: None,
+            costs: Vec::new(),
+            held_by: None,
             stall: None,
             next_retry: None,
             trouble: None,
@@ -383,6 +404,30 @@ mod tests {
         };
         let line = retried.line();
         assert!(line.ends_with("waiting: retry wait, next in 12s"), "{line}");
+    }
+
+    #[test]
+    fn a_line_says_what_was_used_and_which_limit_holds_calls_back() {
+        let metered = Picture {
+            stall: Some(StallReason::Usage),
+            held_by: Some(HeldBy::Limit("90k tokens/min".to_owned())),
+            costs: vec![MeterPicture {
+                unit: Unit::parse("tokens").expect("a unit"),
+                actual: Amount::units(1_200_000),
+                unsure: Amount::units(3_100),
+                out: Amount::ZERO,
+                total: Amount::parse("2M"),
+                is_nearly_used: false,
+            }],
+            ..picture(Counters::default())
+        };
+        let line = metered.line();
+        assert!(
+            line.ends_with(
+                "pending 100  used 1.2M tokens (of 2M); unsure 3.1k tokens  held by limit: 90k tokens/min"
+            ),
+            "{line}"
+        );
     }
 
     #[test]

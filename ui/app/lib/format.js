@@ -17,6 +17,14 @@ export function rate(perSecond) {
   return new Intl.NumberFormat(language.value, { maximumFractionDigits: digits }).format(perSecond);
 }
 
+/** Amount of a unit, rounded down to three digits, with the suffixes that limits have: `0.71`, `3.1k`, `1.2M`. */
+export function amount(text) {
+  if (text == null) return DASH;
+  const number = Number(text);
+  const [scale, suffix] = number >= 1e6 ? [1e6, 'M'] : number >= 1e3 ? [1e3, 'k'] : [1, ''];
+  return `${new Intl.NumberFormat(language.value, { maximumSignificantDigits: 3, roundingMode: 'trunc' }).format(number / scale)}${suffix}`;
+}
+
 /** Percentage as the node reports it. */
 export function percentOf(number) {
   return number == null ? DASH : `${number.toFixed(number === 100 ? 0 : 1)}%`;

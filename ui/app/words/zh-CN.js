@@ -31,7 +31,7 @@ export default {
   'running, handler down': '运行中，处理器不可用', serving: '服务中', draining: '排空中', drained: '已排空', silent: '失联', fenced: '已隔离',
   pending: '待发送', 'in window': '窗口内', 'in flight': '在途', parked: '挂起', excluded: '已排除', succeeded: '成功', skipped: '跳过',
   failed: '失败', settled: '已了结', sent: '已发送', 'waiting for items': '等待新条目', 'All added items have been sent. The task waits for more, or to be sealed.': '已添加的条目均已发送。任务等待更多条目或封存。', free: '空闲', retrying: '等待重试', 'not sent yet': '尚未发送',
-  start: '启动', stop: '停止', recover: '恢复', canary_done: '试跑完成', error_budget: '错误预算', item_exhausted: '条目重试次数用尽',
+  start: '启动', stop: '停止', recover: '恢复', canary_done: '试跑完成', error_budget: '错误预算', limit_reached: '限额已用完', cost_unknown: '费用未知', item_exhausted: '条目重试次数用尽',
   handler_gone: '处理器已下线', handler_rejected: '被处理器拒绝', handler_unreachable: '处理器不可达', recoveries_exhausted: '恢复次数用尽',
   deadline: '截止时间', limit_reached: '达到限额', cost_unknown: '费用未知', source_changed: '数据源已变更', checkpoint_corrupt: '检查点已损坏', crash_loop: '反复崩溃',
   // Columns.
@@ -182,6 +182,7 @@ export default {
   'command {name}': '命令 {name}', 'It is kept regardless of newer generations.': '无论之后有多少代，都会保留。',
   'It is deleted once enough newer generations exist.': '有足够多的新代之后会删除。', schedule: '计划', limit: '限额', token: '令牌',
   session: '会话', dataset: '数据集', node: '节点',
+  Used: '已用', 'of {total} ({share} used)': '/ {total}（已用 {share}）', '+ {n} unsure': '+ {n} 不确定', '+ {n} expected of calls in flight': '+ {n}（在途调用预计）',
   Autopilot: '自动调速', 'rate found': '找到的速率', refused: '被拒绝', '{n} in flight': '在途 {n} 个', 'up to {rate}/s': '至多 {rate}/s',
   'refused above {n} in flight': '在途超过 {n} 个会被拒绝', '{share} refused': '{share} 被拒绝', 'calls {now}, {best} at best': '调用 {now}，最快 {best}',
   'one call at a time for {span}, next in {next}': '每次只试一个调用，已 {span}，{next} 后再试',

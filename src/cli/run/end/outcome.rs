@@ -10,8 +10,10 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::judgement::of_them_unconfirmed;
 use crate::output::table::human::{self, span, who};
+use crate::output::used::used;
 use crate::run::kept::only_failed::Net;
 use crate::run::kept::resume::goes_on_at;
+use windrow_core::execution::MeterPicture;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
@@ -19,8 +21,10 @@ use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::report_store::ReportStore;
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore, TaskView};
+use windrow_server::http::answer::costs::show_costs;
 use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
+use windrow_server::service::tasks::show::costs::saved;
 
 /// Beginning of the text of a task that stopped because no item fits its template.
 const NO_REQUEST: &str = "no request could be built";
@@ -49,6 +53,8 @@ pub(in crate::run) struct Outcome {
     seen: Seen,
     /// First item that a resumed run processes.
     goes_on_at: ItemIndex,
+    /// Use of each meter.
+    costs: Vec<MeterPicture>,
 }
 
 impl Outcome {
@@ -64,6 +70,7 @@ impl Outcome {
         let examples = vec![ItemData::default(); groups.len()];
         Ok(Outcome {
             goes_on_at: goes_on_at(store, &task).await?,
+            costs: saved(store, &task, &[]).await,
             task,
             net: None,
             groups,
@@ -206,6 +213,7 @@ impl Outcome {
             "handler_changed": handler_changed,
             "disk_was_full": self.seen.disk_full,
             "unconfirmed": self.unconfirmed(),
+            "costs": show_costs(&self.costs),
             "failures": self.examples().map(group_json).collect::<Vec<_>>(),
         })
     }
@@ -233,6 +241,9 @@ impl Outcome {
                 span(took),
                 rate_text(self.mean_rate())
             );
+        }
+        if let Some(used) = used(&self.costs) {
+            text += &format!("\n  {:<10} {used}", "used");
         }
         if !self.groups.is_empty() {
             self.add_groups(&mut text, again);

@@ -10,6 +10,7 @@ use crate::output::body::{joined, labels, shown};
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Tone, human};
 use crate::output::{found, limits};
+use crate::output::used::used_of;
 use crate::shell::Shell;
 use crate::task::args::ShowArgs;
 use crate::task::look::columns::TASKS;
@@ -88,6 +89,7 @@ pub(crate) fn card(task: &Task, times: &Times) -> Card {
         .maybe("skipped", skips(task))
         .maybe("pace", words::rate(task, times).map(|rate| pace(task, &rate)))
         .maybe("autopilot", autopilot(task))
+        .maybe("used", used_of(task.costs.as_ref()))
         .maybe("nodes", nodes(task))
         .line("window", window(task))
         .line("settings", settings(task))

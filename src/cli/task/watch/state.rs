@@ -261,6 +261,9 @@ impl State {
             autopilot: told.autopilot,
             ..api::TaskLive::default()
         });
+        if told.costs.is_some() {
+            task.costs = told.costs;
+        }
         self.is_stale = told.stale.is_some();
         self.hear_handler(told.handler);
     }

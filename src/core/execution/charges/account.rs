@@ -162,6 +162,7 @@ impl Meter {
         self.limit.is_some() && (self.total.is_draft_due() || !self.waiting.is_zero())
     }
 
+    /// Drafts what a checkpoint saves. The last one of a run holds only what calls that are out may spend.
     pub(super) fn draft(&mut self, owed: Amount, is_last: bool) -> MeterSaved {
         let batch = self.expected().max(self.waiting);
         let batch = Amount(batch.0.saturating_mul(2));

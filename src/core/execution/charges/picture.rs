@@ -147,6 +147,36 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_ended_in_order_leaves_nothing_unsure_but_the_calls_that_are_out() {
+        let metering = metering(&["6400 calls"], &[]);
+        let mut charges = Charges::new(&metering, &Restored::default(), NOW);
+        assert_eq!(
+            charges.draft(1, false).0[0].may_spend,
+            Amount::units(100),
+            "a death counts it"
+        );
+        charges.on_stored(1);
+        let (departure, answered) = charges.depart(Vec::new(), 1, NOW);
+        assert_eq!(departure, Departure::Go);
+        assert_eq!(
+            charges.depart(Vec::new(), 1, NOW).0,
+            Departure::Go,
+            "it is cut off"
+        );
+        charges.end(&answered, End::Succeeded, &Vec::new(), true, NOW);
+        let saved = charges.draft(2, true);
+        assert_eq!(charges.depart(Vec::new(), 1, NOW).0, Departure::Back);
+        charges.on_stored(2);
+        assert_eq!(
+            charges.depart(Vec::new(), 1, NOW).0,
+            Departure::Back,
+            "nothing departs after it"
+        );
+        let calls = &saved.picture(&metering)[0];
+        assert_eq!((calls.actual, calls.unsure), (Amount::ONE, Amount::ONE));
+    }
+
+    #[test]
     fn the_use_of_shards_adds_up_by_unit() {
         let metering = metering(&["100 tokens"], &["tokens = 1"]);
         let one = tokens(10, 1, 0).picture(&metering);

@@ -13,6 +13,7 @@ import { Icon } from '../../parts/icon.js';
 import { Menu } from '../../parts/menu.js';
 import { Progress, taskLook } from '../../parts/status.js';
 import { announce } from '../../parts/toast.js';
+import { Costs } from './costs.js';
 import { Knobs } from './knobs.js';
 
 function More({ task }) {
@@ -121,6 +122,7 @@ export function Head({ task }) {
       <${Speed} task=${task} /><span class="end soft"><${Ends} task=${task} /></span></div>
     <${Progress} task=${task} isBig=${true} />
     <${Sum} task=${task} />
+    <${Costs} task=${task} />
     ${!hasEnded(task) && html`<${Knobs} task=${task} />`}
   </section>`;
 }

@@ -6,9 +6,9 @@ use console::measure_text_width;
 
 use super::super::state::State;
 use super::flow::{Piece, Sheet, flow, piece};
-use crate::output::found;
 use crate::output::table::times::{TimeStyle, Times};
 use crate::output::table::{Tone, human};
+use crate::output::{found, used};
 use crate::task::words;
 use windrow_core::explain::{CauseKind, rate_text};
 use windrow_core::settings::RateLimit;
@@ -108,9 +108,9 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     let stall = live
         .and_then(|live| live.stall.as_deref())
         .filter(|_| !words::waits_for_items(task))
-        .map(|stall| match stall == StallReason::Autopilot.as_str() {
-            true => cause(stall),
-            false => format!("waiting: {}", cause(stall).trim_start_matches("waiting for ")),
+        .map(|stall| match StallReason::parse(stall) {
+            Some(StallReason::Autopilot | StallReason::Usage) => cause(stall),
+            _ => format!("waiting: {}", cause(stall).trim_start_matches("waiting for ")),
         });
     let found = live
         .and_then(|live| live.autopilot.as_ref())
@@ -159,7 +159,18 @@ pub(super) fn counts(state: &State, sheet: &Sheet) -> Vec<String> {
         };
         piece(words::counts(counts, &[name], &words::RARE), tone)
     });
-    flow(&pieces, 2, [1, 1], sheet)
+    let mut lines = flow(&pieces, 2, [1, 1], sheet);
+    lines.extend(flow(&those([used(state)]), 2, [1, 1], sheet));
+    lines
+}
+
+fn used(state: &State) -> (Option<String>, Tone) {
+    let costs = state.task.costs.as_ref();
+    let tone = match used::is_nearly_used(costs) {
+        true => Tone::Warn,
+        false => Tone::Plain,
+    };
+    (used::used_of(costs).map(|used| format!("used {used}")), tone)
 }
 
 /// Returns the words of an explanation for a stall.

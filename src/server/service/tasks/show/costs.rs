@@ -28,7 +28,7 @@ pub async fn saved(reports: &dyn ReportStore, task: &TaskView, running: &[ShardI
 }
 
 /// Reads the use that a checkpoint holds; nothing if it is damaged, or none was saved.
-fn of_window(saved: &SavedWindow, task: &TaskView) -> Vec<MeterPicture> {
+pub(super) fn of_window(saved: &SavedWindow, task: &TaskView) -> Vec<MeterPicture> {
     let snapshot = match saved.blob.is_empty() {
         true => Ok(checkpoint::Snapshot::default()),
         false => checkpoint::decode(&saved.blob, saved.watermark),

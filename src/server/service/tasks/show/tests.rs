@@ -12,6 +12,7 @@ use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::Desired;
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::peers::LiveShard;
+use windrow_engine::ports::tasks::report_store::SavedWindow;
 
 /// A running task of 1,000 items, of which the first 10 are skipped.
 fn task() -> TaskView {
@@ -142,6 +143,30 @@ fn speed(sent: f64) -> Speed {
         sent,
         settled: sent / 2.0,
     }
+}
+
+#[test]
+fn saved_use_is_read_from_a_checkpoint_and_a_damaged_one_says_nothing() {
+    let metering = r#"{"limits":["100 tokens"],"cost":["tokens = 1"]}"#;
+    let mut task = with(Status::Stopped);
+    task.life.spec.metering = serde_json::from_str(metering).expect("a metering");
+    let extension = br#"{"meters":[{"unit":"tokens","spent":"70","unsure":"5","may_spend":"7"}]}"#;
+    let saved = |blob| SavedWindow {
+        shard: shard(0),
+        watermark: ItemIndex(3),
+        high_water: ItemIndex(3),
+        horizon: ItemIndex(3),
+        blob,
+    };
+    let used = |blob| {
+        let costs = costs::of_window(&saved(blob), &task);
+        costs.first().map(|meter| (meter.actual, meter.unsure))
+    };
+    let blob = windrow_core::checkpoint::encode(ItemIndex(3), &[], extension);
+    let units = Amount::units;
+    assert_eq!(used(blob.clone()), Some((units(70), units(12))));
+    assert_eq!(used(Vec::new()), Some((units(0), units(0))), "before the first");
+    assert_eq!(used(blob[1..].to_vec()), None);
 }
 
 #[test]
