@@ -8,6 +8,8 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::schema::{NewCanary, NumberOrAuto, TaskCanary};
 use crate::settings::{TaskSettings, nullable, number_or_auto};
 use windrow_core::ids::INDEX_MAX;
+use windrow_core::meter::expr::BYTES_MAX;
+use windrow_core::meter::metering::{self, UNITS_MAX};
 use windrow_core::task::NAME_CHARS_MAX;
 use windrow_core::task::spec::{ATTRIBUTES, Attribute, Kind, Request};
 
@@ -107,29 +109,33 @@ fn property(attribute: &Attribute, request: Option<Request>) -> RefOr<Schema> {
             .description(Some(about)),
         Kind::Time => object(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))),
         Kind::Canary => return canary(about, is_request),
-        Kind::Metering => {
-            let texts = |about: &str| {
-                ArrayBuilder::new()
-                    .items(text())
-                    .description(Some(about.to_owned()))
-            };
-            object(Type::Object)
-                .property(
-                    "limits",
-                    texts("Limits in units: `90k tokens/min`, `5 eur`, `20 at once`."),
-                )
-                .property(
-                    "cost",
-                    texts("Costs before a call: `tokens = {prompt:bytes}/4 + 300`."),
-                )
-                .property(
-                    "cost_from",
-                    texts("Costs after a call: `tokens = {answer./usage/total_tokens}`."),
-                )
-                .property("price", texts("Prices of other units: `eur = 0.6*{tokens}/1M`."))
-        }
+        Kind::Metering => metering(object(Type::Object)),
     }
     .into()
+}
+
+/// Adds the lists of limits in units and of costs, with their bounds.
+fn metering(object: ObjectBuilder) -> ObjectBuilder {
+    let texts = |about: &str, most| {
+        let text = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .max_length(Some(BYTES_MAX));
+        ArrayBuilder::new()
+            .items(text)
+            .max_items(Some(most))
+            .description(Some(about.to_owned()))
+    };
+    let limits = "Limits in units: `90k tokens/min`, `5 eur`, `20 at once`.";
+    let cost = "Costs before a call: `tokens = {prompt:bytes}/4 + 300`.";
+    let cost_from = "Costs after a call: `tokens = {answer./usage/total_tokens}`.";
+    object
+        .property("limits", texts(limits, metering::LIMITS_MAX))
+        .property("cost", texts(cost, UNITS_MAX))
+        .property("cost_from", texts(cost_from, UNITS_MAX))
+        .property(
+            "price",
+            texts("Prices of other units: `eur = 0.6*{tokens}/1M`.", UNITS_MAX),
+        )
 }
 
 fn canary(about: String, is_request: bool) -> RefOr<Schema> {

@@ -72,6 +72,7 @@ const VOCABULARY: &[&str] = &[
     "stats::tally",
     "handler::text",
     "handler::sight",
+    "meter",
     "settings",
     "live_settings", // its macro, which Rust exports at the root of the crate
     "slugs",         // the same

@@ -37,7 +37,7 @@ const STARTUP_MIN: Duration = Duration::from_secs(1);
 pub(super) struct Prepared {
     pub(super) config: Config,
     pub(super) tuning: Tuning,
-    /// Limits in units.
+    /// Limits in units that its calls count against.
     pub(super) metering: Metering,
     /// Source of the items; `None` means that of the resumed job.
     pub(super) spec: Option<SourceSpec>,

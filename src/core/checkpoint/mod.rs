@@ -15,10 +15,8 @@
 //! ```
 
 mod bytes;
-mod extension;
 
 use bytes::{Reader, push_varint};
-pub use extension::Extension;
 
 use windrow_words::checkpoint as say;
 

@@ -18,13 +18,14 @@ use crate::meter::amount::Amount;
 use crate::meter::class::{self, End};
 use crate::meter::expr::{CostFault, Expr, Values};
 use crate::meter::limit::Limit;
+pub use crate::meter::metering::HeldBy;
 use crate::meter::metering::Metering;
 use crate::meter::total::Room;
 use crate::meter::unit::Unit;
 use crate::task::lifecycle::StopReason;
 use account::{Account, Counted, Meter};
 use picture::Held;
-pub use picture::{HeldBy, MeterPicture};
+pub use picture::MeterPicture;
 pub use saved::{MeterSaved, Saved};
 
 /// Use of a call by meter, in the order of [`Charges::units`]; `None` where nothing says it.

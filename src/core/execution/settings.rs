@@ -1,8 +1,8 @@
 //! Settings in force: those of the task, and the shard's share of them.
 
+use super::limits::Limits;
 use super::part::part_of;
 use super::shared::Shared;
-use super::types::Limits;
 use crate::task::Tuning;
 
 /// Settings in force for a run.

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use windrow_words::{Message, cause as say};
 
 use super::past::{Stood, Unheard};
-use crate::execution::HeldBy;
 use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId};
+use crate::meter::metering::HeldBy;
 use crate::settings::RateLimit;
 use crate::stats::autopilot::Picture;
 use crate::stats::permits::{MICRO, Permits};

@@ -5,7 +5,7 @@ use windrow_words::{Message, cause as say};
 use super::autopilot;
 use super::causes::CauseKind;
 use super::facts::{Facts, Head, SharedLimit};
-use crate::execution::HeldBy;
+use crate::meter::metering::HeldBy;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::{START_AT, Status};
 

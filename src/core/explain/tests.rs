@@ -1,10 +1,10 @@
 //! Explanations of spans whose numbers are known.
 
 use super::*;
-use crate::execution::HeldBy;
 use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId, WallMs};
 use crate::items::verdict::{FailureClass, HandlerState, LastError, Outage};
+use crate::meter::metering::HeldBy;
 use crate::meter::unit::Unit;
 use crate::settings::{Auto, RateLimit};
 use crate::stats::autopilot::{Picture, Scouting, Why};

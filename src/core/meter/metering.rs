@@ -261,6 +261,16 @@ impl<'de> Deserialize<'de> for Metering {
     }
 }
 
+/// Reason for which limits in units hold calls back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldBy {
+    /// Limit that allows no more calls, as people write it.
+    Limit(String),
+    /// Unit whose cost the first answers have yet to say; until then few calls are out.
+    Learning(Unit),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use super::Charges;
 use super::account::Meter;
 use super::saved::Saved;
 use crate::meter::amount::Amount;
-use crate::meter::metering::Metering;
+use crate::meter::metering::{HeldBy, Metering};
 use crate::meter::unit::Unit;
 
 /// Use of a meter so far.
@@ -51,16 +51,6 @@ impl MeterPicture {
         self.total = self.total.max(part.total);
         self.is_nearly_used |= part.is_nearly_used;
     }
-}
-
-/// Reason for which limits in units hold calls back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HeldBy {
-    /// Limit that allows no more calls, as people write it.
-    Limit(String),
-    /// Unit whose cost the first answers have yet to say; until then few calls are out.
-    Learning(Unit),
 }
 
 /// Meter or account that allowed the fewest calls, by its position.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::execution::Execution;
-use crate::execution::types::Speed;
+use crate::execution::limits::Speed;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::RetryAdvice;
 use crate::pace::Pace;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use windrow_words::{Message, advice as say};
 
 use super::{Advice, Case, cant, patch};
-use crate::execution::HeldBy;
 use crate::explain::LATE;
 use crate::explain::causes::CauseKind;
 use crate::explain::facts::Facts;
 use crate::explain::text::round_up;
+use crate::meter::metering::HeldBy;
 use crate::settings::{Rate, RateLimit};
 use crate::stats::autopilot::Why;
 use crate::stats::stall::StallReason;

@@ -47,34 +47,22 @@ pub(super) async fn start<'a>(
             let ticket = tickets.next();
             if paced {
                 departed = lane.cell.clock.now();
-                if departed.since(granted_at) > STALE_AFTER {
-                    give_back(&call, &mut round.reports);
-                    call_end::unsent(ticket, departed, &mut round.reports);
-                    continue;
-                }
             }
-            let charged = match ticket.filter(|_| !goes_back) {
-                Some(ticket) => gauge::charge(lane, round, &call, ticket),
-                None if goes_back => Charged::Back,
-                None => Charged::Go,
-            };
+            let is_stale = paced && departed.since(granted_at) > STALE_AFTER;
             let sent = Sent { departed, ticket };
+            let charged = match is_stale || goes_back {
+                true => Charged::Back,
+                false => gauge::charge(lane, round, &call, ticket),
+            };
             match charged {
-                Charged::Go => {}
-                Charged::Refused(reply) => {
-                    round.take_in(&lane.cell, &call, reply, sent);
-                    continue;
-                }
+                // Not `push`: it shares the queue, which would keep the lane from changing threads.
+                Charged::Go => flight.extend(start_one(lane, round, call, sent, cx)),
+                Charged::Refused(reply) => round.take_in(&lane.cell, &call, reply, sent),
                 Charged::Back => {
-                    goes_back = true;
+                    goes_back |= !is_stale;
                     give_back(&call, &mut round.reports);
                     call_end::unsent(ticket, departed, &mut round.reports);
-                    continue;
                 }
-            }
-            if let Some(out) = start_one(lane, round, call, sent, cx) {
-                // Not `push`: it shares the queue, which would keep the lane from changing threads.
-                flight.extend([out]);
             }
         }
         // Returns the buffer, so that the next exchange doesn't allocate one.

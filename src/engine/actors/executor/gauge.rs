@@ -57,8 +57,14 @@ impl Gauge {
 }
 
 /// Charges a call of a run whose calls are counted.
-pub(super) fn charge(lane: &Lane, round: &mut Round, items: &CallItems, ticket: NonZeroU64) -> Charged {
-    let Some(gauge) = &lane.cell.gauge else {
+#[inline]
+pub(super) fn charge(
+    lane: &Lane,
+    round: &mut Round,
+    items: &CallItems,
+    ticket: Option<NonZeroU64>,
+) -> Charged {
+    let Some((gauge, ticket)) = lane.cell.gauge.as_ref().zip(ticket) else {
         return Charged::Go;
     };
     let unsendable = |failure| Charged::Refused(Reply::Failed(Box::new(CallFailure::Unsendable(failure))));

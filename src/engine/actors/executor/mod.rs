@@ -1,8 +1,6 @@
-//! Owner of the lanes of one run: starts them, notices their end, asks the core for checkpoints and passes commands
-//! on.
-//!
-//! It never sees an item. It ends by failing (a lane panicked) or by reporting the run's last draft. Its parent
-//! restarts it on the same `RunCell` once the old lanes are gone.
+//! Owner of the lanes of one run: starts them, notices their end, asks the core for checkpoints, passes commands on.
+//! It ends by failing (a lane panicked) or by reporting the run's last draft. Its parent restarts it on the same
+//! `RunCell` once the old lanes are gone.
 
 mod call_end;
 mod calls;

@@ -19,7 +19,7 @@ use crate::ports::ownership::run_store::{ClaimOutcome, ClaimRequest, ClaimedShar
 use crate::ports::sources::provision::{Provision, ProvisionError};
 use crate::ports::tasks::store::TaskView;
 use windrow_core::checkpoint;
-use windrow_core::execution::Restored;
+use windrow_core::execution::{Extension, Restored};
 use windrow_core::ids::{ClaimId, WallMs};
 use windrow_core::items::verdict::ParkedItem;
 use windrow_core::task::lifecycle::{Desired, KEY_MISSING, StopReason};
@@ -241,7 +241,7 @@ fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, St
         true => checkpoint::Snapshot::default(),
         false => checkpoint::decode(&shard.blob, shard.watermark).map_err(|error| error.to_string())?,
     };
-    let extension = checkpoint::Extension::of(&snapshot.extension).map_err(|error| error.to_string())?;
+    let extension = Extension::of(&snapshot.extension).map_err(|error| error.to_string())?;
     Ok(Restored {
         watermark: shard.watermark,
         high_water: shard.high_water,

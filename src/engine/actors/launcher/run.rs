@@ -26,7 +26,7 @@ use crate::ports::ownership::gate::Gate;
 use crate::ports::ownership::lease_store::LeaseKey;
 use crate::ports::ownership::run_store::{Control, ReplyLines, RunClose, ShardCheckpoint};
 use windrow_core::checkpoint;
-use windrow_core::execution::{Command, RunEnd};
+use windrow_core::execution::{Command, Extension, RunEnd};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
 use windrow_core::items::retry::doubled;
 use windrow_core::task::lifecycle::{Desired, StopReason};
@@ -150,7 +150,7 @@ impl Run {
         self.seq = self.seq.next();
         let lines = self.carried_lines(lines);
         let version = state.arguments.node.heartbeats.checkpoint_version();
-        let extension = checkpoint::Extension::new(self.cell.found(), draft.meters);
+        let extension = Extension::new(self.cell.found(), draft.meters);
         let checkpoint = ShardCheckpoint {
             shard: self.cell.shard,
             epoch: self.epoch,

@@ -130,7 +130,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let (shard, gate, control) = (claimed.shard, claimed.gate, claimed.control);
     let (task, provision) = (claimed.task, claimed.provision);
     let about = about(&shard, &task, &control, provision.handler.kind());
-    let metering = Arc::new((*task.life.spec.metering).clone());
+    let metering: Arc<Metering> = Arc::from(task.life.spec.metering.clone());
     let context = context(node, &shard, task, &control, (gate.clone(), metering.clone()));
     let handler = provision.handler.open(Arc::new(context))?;
     let has_data = provision.source.has_data();
@@ -157,8 +157,10 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     };
     let wake = Arc::<Notify>::default();
     let limited = (&state.arguments.life, &*provision.limits);
-    let rate = start.shared.share.of_limit(start.tuning.rate);
-    let settings = (rate, start.tuning.batch.get());
+    let settings = (
+        start.shared.share.of_limit(start.tuning.rate),
+        start.tuning.batch.get(),
+    );
     let limits = LimitSlots::join(&node.local_buckets, limited, settings, &node.clock, &wake);
     let drives = Drives {
         shard: shard.shard,
@@ -174,8 +176,11 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     };
     let execution = Execution::new(start, run_cell::now(&*node.clock));
     let lines = state.arguments.logs.of_replies(node.data_log.clone());
-    let kept = (lines, results_of(node, &shard));
-    Ok(Arc::new(RunCell::new(drives, execution, kept)))
+    Ok(Arc::new(RunCell::new(
+        drives,
+        execution,
+        (lines, results_of(node, &shard)),
+    )))
 }
 
 fn about(shard: &ClaimedShard, task: &TaskView, control: &Control, kind: &'static str) -> RunAbout {

@@ -4,6 +4,7 @@
 //! A lane locks the core once per exchange, never across an await. The generation is compared under that lock: a lane
 //! of a dead executor gets no grant, and its reports are dropped.
 
+mod counted;
 mod heard;
 mod limited;
 mod parts;
@@ -24,7 +25,7 @@ use crate::actors::executor::results::Results;
 use crate::actors::runtime::lock;
 use crate::ports::clock::Clock;
 use crate::ports::handling::data_log::DataLogLine;
-use windrow_core::execution::{Departure, Effects, Event, Execution, Found, Now, Progress, Reports, Usage};
+use windrow_core::execution::{Effects, Event, Execution, Now, Progress, Reports};
 use windrow_core::handler::journal::Journal;
 use windrow_core::ids::{Generation, Moment, WallMs};
 use windrow_core::items::counters::Counters;
@@ -216,22 +217,6 @@ impl RunCell {
         }
     }
 
-    /// Charges a granted call that is about to be sent.
-    pub(crate) fn charge(
-        &self,
-        generation: Generation,
-        ticket: u64,
-        usage: Usage,
-        items: u32,
-    ) -> Result<Departure, Superseded> {
-        let now = self.now();
-        let mut core = self.core.lock().map_err(|_| Superseded)?;
-        if core.generation != generation {
-            return Err(Superseded);
-        }
-        Ok(core.execution.charge(ticket, usage, items, now))
-    }
-
     /// Passes one event from outside the lanes to the core, and wakes the lanes, since it may change what they may
     /// do.
     pub(crate) fn tell(&self, event: Event<'_>, fx: &mut Effects) -> Result<(), CoreBroken> {
@@ -305,12 +290,6 @@ impl RunCell {
     pub(crate) fn progress(&self) -> Progress {
         let now = self.now();
         self.peek(|execution| execution.progress(now))
-    }
-
-    /// Returns the limits that the autopilot has found.
-    pub(crate) fn found(&self) -> Option<Found> {
-        let now = self.now();
-        self.peek(|execution| execution.found(now))
     }
 
     /// Writes new events of the handler to the data log.

@@ -1,8 +1,8 @@
 //! Use of a task's meters: that of its runs, and the saved one of the shards that don't run.
 
 use crate::service::stats::live::Lives;
-use windrow_core::checkpoint::{self, Extension};
-use windrow_core::execution::MeterPicture;
+use windrow_core::checkpoint;
+use windrow_core::execution::{Extension, MeterPicture};
 use windrow_core::ids::ShardId;
 use windrow_engine::ports::tasks::report_store::{ReportStore, SavedWindow};
 use windrow_engine::ports::tasks::store::TaskView;

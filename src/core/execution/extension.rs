@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Corrupt;
-use crate::execution::{Found, MetersSaved};
+use super::{Found, MetersSaved};
+use crate::checkpoint::Corrupt;
 use crate::ids::WallMs;
 use crate::pilot::Knowledge;
 
@@ -13,7 +13,7 @@ pub struct Extension {
     /// Limits that the autopilot found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     autopilot: Option<Saved>,
-    /// Use of meters.
+    /// Use of the meters of the shard.
     #[serde(default, skip_serializing_if = "MetersSaved::is_empty")]
     pub meters: MetersSaved,
 }
@@ -27,7 +27,7 @@ struct Saved {
 }
 
 impl Extension {
-    /// Creates an extension.
+    /// Creates the extension of a checkpoint.
     pub fn new(found: Option<Found>, meters: MetersSaved) -> Extension {
         let saved = |found: Found| Saved {
             at: found.at.0,

@@ -1,0 +1,29 @@
+//! Calls of a run whose use is counted, and what its autopilot has found.
+
+use super::{RunCell, Superseded};
+use windrow_core::execution::{Departure, Found, Usage};
+use windrow_core::ids::Generation;
+
+impl RunCell {
+    /// Charges a granted call that is about to be sent.
+    pub(crate) fn charge(
+        &self,
+        generation: Generation,
+        ticket: u64,
+        usage: Usage,
+        items: u32,
+    ) -> Result<Departure, Superseded> {
+        let now = self.now();
+        let mut core = self.core.lock().map_err(|_| Superseded)?;
+        if core.generation != generation {
+            return Err(Superseded);
+        }
+        Ok(core.execution.charge(ticket, usage, items, now))
+    }
+
+    /// Returns the limits that the autopilot has found.
+    pub(crate) fn found(&self) -> Option<Found> {
+        let now = self.now();
+        self.peek(|execution| execution.found(now))
+    }
+}
