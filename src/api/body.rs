@@ -244,7 +244,7 @@ mod tests {
         for (text, what) in [
             (
                 r#"{"nam":1}"#,
-                "unknown field `nam`, expected `open`, `name`, `labels`, `priority`, `canary`, `rate`, `burst`",
+                "unknown field `nam`, expected `open`, `name`, `labels`, `metering`, `priority`, `canary`, `rate`, `burst`",
             ),
             (r#"{"retry":{"rate":"1/s"}}"#, "unknown field `rate`"),
             (r#"{"retry":[5]}"#, "an object"),

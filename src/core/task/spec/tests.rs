@@ -11,7 +11,7 @@ fn patch(request: Request, members: &str) -> Result<SpecPatch, serde_json::Error
 }
 
 const WHOLE: &str = r#"{"name":"x","labels":{"a":"b"},"skip_first":3,"params":{"n":12345678901234567890123},"send_params":true,
-"limits":["vendor"],"shards":4,"priority":-7,"start_at":"2026-11-20T17:02:11.500Z","deadline":"2026-11-21T00:00:00.000Z",
+"limits":["vendor"],"metering":{"limits":["300/min","5 eur"],"cost":["eur = {n:number}"]},"shards":4,"priority":-7,"start_at":"2026-11-20T17:02:11.500Z","deadline":"2026-11-21T00:00:00.000Z",
 "canary":{"items":10,"then":"continue"}}"#;
 
 #[test]
