@@ -259,7 +259,8 @@ impl Shell {
         let exec = if command.contains(['|', ';', '&']) && !command.contains('\'') {
             ""
         } else {
-            "exec "
+            // `env`, as variables may stand before the program.
+            "exec env "
         };
         let mut shell = Command::new("bash");
         shell.arg("-c").arg(format!("exec 2>&1\n{exec}{command}"));

@@ -19,7 +19,8 @@ const SECRET_PARTS: [&str; 5] = ["token", "secret", "password", "api-key", "apik
 
 /// True if a header of this name carries a secret.
 pub fn is_secret_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
+    // A number of tokens, such as `max_tokens`, is none.
+    let name = name.to_ascii_lowercase().replace("_tokens", "");
     SECRET_HEADERS.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
 }
 

@@ -26,7 +26,7 @@ pub(in crate::execution) struct Pauses {
     /// Calls answered since the last pause was forgotten.
     answered: u32,
     /// Time at which the last pause began.
-    began: Moment,
+    began: Option<Moment>,
     /// Calls answered since a pause that was cut short; `None` while nothing was.
     since_cut: Option<u32>,
 }
@@ -39,14 +39,14 @@ impl Pauses {
         departed: Moment,
         now: Moment,
     ) -> Option<Moment> {
-        if departed < self.began {
+        if self.is_before_pause(departed) {
             return None;
         }
         let own = doubled(BACK_OFF, self.in_a_row);
         let after = after.unwrap_or_default();
         self.in_a_row = self.in_a_row.saturating_add(1);
         self.answered = 0;
-        self.began = now;
+        self.began = Some(now);
         if after > RETRY_AFTER_LONGEST || self.since_cut.is_some() {
             self.since_cut = Some(0);
         }
@@ -55,7 +55,7 @@ impl Pauses {
 
     /// Adds answered calls, the latest of which was sent at `departed`.
     pub(super) fn on_answered(&mut self, calls: u32, departed: Moment) {
-        if departed < self.began {
+        if self.is_before_pause(departed) {
             return;
         }
         self.answered = self.answered.saturating_add(calls);
@@ -63,6 +63,11 @@ impl Pauses {
         self.answered %= FORGOTTEN_AFTER;
         let answered = self.since_cut.map(|answered| answered.saturating_add(calls));
         self.since_cut = answered.filter(|answered| *answered < ANSWERED_UNTIL_TRUSTED);
+    }
+
+    /// True for a call that was sent before the last pause began: those that are out together answer together.
+    fn is_before_pause(&self, departed: Moment) -> bool {
+        self.began.is_some_and(|began| departed <= began)
     }
 
     /// True if an answered call would change anything.
@@ -118,7 +123,7 @@ mod tests {
         );
         pauses.on_answered(1000, at(now - 1));
         assert!(pauses.is_stirred(), "those were sent before");
-        pauses.on_answered(2 * FORGOTTEN_AFTER, at(now));
+        pauses.on_answered(2 * FORGOTTEN_AFTER, at(now + 1));
         assert!(!pauses.is_stirred());
     }
 

@@ -59,7 +59,7 @@ impl TurnedAway {
     /// one, or if no others are left that could be.
     fn count(
         &mut self,
-        index: ItemIndex,
+        (index, is_only): (ItemIndex, bool),
         turns: &mut Turns,
         are_others_left: bool,
         (others, departed): (Others, Moment),
@@ -72,7 +72,7 @@ impl TurnedAway {
         let is_its_own = !is_first && answered > 0 && answered >= turned_away * ANSWERED_MIN;
         let counts = is_first || is_its_own || !are_others_left && turns.own > 1;
         // An item that is known to be the cause says nothing about others, however often it is called.
-        let is_for_all = self.count_for_all(others, departed) && (is_another || !are_others_left);
+        let is_for_all = self.count_for_all(others, departed) && (is_another || is_only || !are_others_left);
         let is_of_item = is_its_own || !is_for_all;
         if counts {
             turns.own = turns.own.saturating_add(1);
@@ -111,11 +111,14 @@ impl Execution {
             return;
         };
         let mut retrying = retrying.unwrap_or_else(|| RetryingItem::fresh(now.wall));
+        let is_only = self.items.left() == 0 && self.items.counters.in_flight <= 1;
         let turns = &mut retrying.suspicion.turns;
-        let turn =
-            self.judge
-                .turned_away
-                .count(index, turns, others_left, (self.judge.others, failed.departed));
+        let turn = self.judge.turned_away.count(
+            (index, is_only),
+            turns,
+            others_left,
+            (self.judge.others, failed.departed),
+        );
         let after = match failed.advice {
             RetryAdvice::Retry { after } => after,
             RetryAdvice::Fail => None,

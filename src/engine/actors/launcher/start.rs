@@ -20,6 +20,7 @@ use crate::actors::runtime::policy::Kind;
 use crate::ports::handling::handler::{Mode, OpenError, RunContext};
 use crate::ports::ownership::gate::Gate;
 use crate::ports::ownership::run_store::{ClaimedShard, Control};
+use crate::ports::sources::provision::LimitOf;
 use crate::ports::tasks::store::TaskView;
 use windrow_core::execution::{Command, Execution, Restored, Shared, Start};
 use windrow_core::ids::CheckpointSeq;
@@ -156,12 +157,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         metering: (*metering).clone(),
     };
     let wake = Arc::<Notify>::default();
-    let limited = (&state.arguments.life, &*provision.limits);
-    let settings = (
-        start.shared.share.of_limit(start.tuning.rate),
-        start.tuning.batch.get(),
-    );
-    let limits = LimitSlots::join(&node.local_buckets, limited, settings, &node.clock, &wake);
+    let limits = limits(state, &provision.limits, &start, &wake);
     let drives = Drives {
         shard: shard.shard,
         about,
@@ -181,6 +177,15 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         execution,
         (lines, results_of(node, &shard)),
     )))
+}
+
+/// Joins the limits that the run shares with others.
+fn limits(state: &Launcher, named: &[LimitOf], start: &Start, wake: &Arc<Notify>) -> LimitSlots {
+    let node = &state.arguments.node;
+    let rate = start.shared.share.of_limit(start.tuning.rate);
+    let settings = (rate, start.tuning.batch.get());
+    let limited = (&state.arguments.life, named);
+    LimitSlots::join(&node.local_buckets, limited, settings, &node.clock, wake)
 }
 
 fn about(shard: &ClaimedShard, task: &TaskView, control: &Control, kind: &'static str) -> RunAbout {

@@ -359,6 +359,16 @@ mod tests {
     }
 
     #[test]
+    fn a_number_of_tokens_is_no_secret() {
+        let json = "{\"max_tokens\": 200}";
+        let found = of(&args(&["--request", "PUT https://a.example/", "--json", json])).expect("text");
+        assert!(
+            found.words.contains(&json.to_owned()) && found.left_out.is_empty(),
+            "{found:?}"
+        );
+    }
+
+    #[test]
     fn what_may_be_a_secret_is_left_out_and_told() {
         for (words, kept, told) in [
             (
