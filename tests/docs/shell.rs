@@ -120,8 +120,13 @@ impl Shell {
         text
     }
 
-    /// Where a program that keeps running will answer: a handler's port stands in its text.
+    /// Where a program that keeps running will answer: a handler's port stands before it, or in its text.
     fn port_of(&self, command: &str) -> u16 {
+        let told = self.with_port(command);
+        let before = told.split(' ').find_map(|word| word.strip_prefix("PORT="));
+        if let Some(port) = before.and_then(|port| port.parse().ok()) {
+            return port;
+        }
         if command.contains("windrow serve") {
             return self.ports[NODE];
         }

@@ -156,7 +156,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         is_service: handler.is_service(),
         metering: (*metering).clone(),
     };
-    let wake = Arc::<Notify>::default();
+    let wake = Arc::default();
     let limits = limits(state, &provision.limits, &start, &wake);
     let drives = Drives {
         shard: shard.shard,
@@ -172,11 +172,8 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     };
     let execution = Execution::new(start, run_cell::now(&*node.clock));
     let lines = state.arguments.logs.of_replies(node.data_log.clone());
-    Ok(Arc::new(RunCell::new(
-        drives,
-        execution,
-        (lines, results_of(node, &shard)),
-    )))
+    let kept = (lines, results_of(node, &shard));
+    Ok(Arc::new(RunCell::new(drives, execution, kept)))
 }
 
 /// Joins the limits that the run shares with others.
