@@ -28,7 +28,7 @@ use picture::Held;
 pub use picture::MeterPicture;
 pub use saved::{MeterSaved, Saved};
 
-/// Use of a call by meter, in the order of [`Charges::units`]; `None` where nothing says it.
+/// Use of a call by meter, in the order of [`Metering::meters`]; `None` where nothing says it.
 pub type Usage = Vec<Option<Amount>>;
 
 /// Answer to the question whether a call may be sent.
