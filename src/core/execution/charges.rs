@@ -211,6 +211,7 @@ impl Charges {
     pub(super) fn end(&mut self, charge: &Charge, end: End, actuals: &Usage, is_closed: bool, now: Moment) {
         self.out = self.out.saturating_sub(1);
         let mut costs: Vec<Amount> = Vec::with_capacity(self.meters.len());
+        let mut is_unsure = false;
         for at in 0..self.meters.len() {
             let actual = actuals.get(at).copied().flatten();
             let cost = match &self.meters[at].counted {
@@ -220,6 +221,7 @@ impl Charges {
                     _ => charge.pace[at],
                 }),
                 Counted::Use => class::cost(class::Counts::Use, end, actual, charge.total[at], is_closed),
+                Counted::Price(price) if is_unsure => class::Cost::Unsure(self.price(price, &costs)),
                 Counted::Price(price) => class::Cost::Known(self.price(price, &costs)),
             };
             let cost = match end {
@@ -228,6 +230,7 @@ impl Charges {
             };
             let raw = charge.raw.get(at).copied().flatten();
             self.meters[at].end((raw, charge.total[at]), end, actual, cost);
+            is_unsure |= matches!(cost, class::Cost::Unsure(_));
             costs.push(cost.amount());
         }
         for account in &mut self.accounts {

@@ -10,7 +10,7 @@
 //! the rate, as long as estimates are scaled. Calls that all
 //! cost what their grant reserved, within the burst, never owe.
 //!
-//! What comes back waits, if it is more than the rate earns in a second: many estimates that were too high and end
+//! Credit that comes back waits, if it is more than the rate earns in a second: many estimates that were too high and end
 //! together are no burst.
 
 use std::time::Duration;

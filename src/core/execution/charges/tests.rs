@@ -56,3 +56,18 @@ fn a_unit_with_only_an_estimate_needs_no_answer() {
     assert!(charges.leave(NOW).calls > 0, "more than four calls may be out");
     assert_eq!(charges.picture()[0].unsure, Amount::units(40));
 }
+
+#[test]
+fn a_price_of_unsure_use_is_unsure_too() {
+    let mut charges = charges(r#"{"limits":["5 eur"],"cost":["tokens = 4"],"price":["eur = 0.5*{tokens}"]}"#);
+    let sent = (1..3).find_map(|no| {
+        charges.draft(no, false);
+        charges.on_stored(no);
+        let (departure, charge) = charges.depart(vec![Some(Amount::units(4)), None], 1, NOW);
+        (departure == Departure::Go).then_some(charge)
+    });
+    let charge = sent.expect("it fits");
+    charges.end(&charge, End::TimedOut, &Usage::new(), true, NOW);
+    let eur = charges.picture().pop().expect("a price");
+    assert_eq!((eur.actual, eur.unsure), (Amount::ZERO, Amount::units(2)));
+}

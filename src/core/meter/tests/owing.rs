@@ -87,7 +87,7 @@ struct Departure {
     span: u64,
     estimate: i128,
     actual: i128,
-    /// What earlier calls may still bring back: waiting, and of those out the rest of their estimates.
+    /// Credit that earlier calls may still bring back: waiting, and of those out the rest of their estimates.
     back: i128,
 }
 
