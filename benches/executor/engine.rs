@@ -159,6 +159,10 @@ impl HandlerFactory for InProcess {
             keeps_results: context.keeps_results,
         }))
     }
+
+    fn service(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The handler that does nothing.

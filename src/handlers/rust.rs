@@ -299,6 +299,10 @@ impl<H: ItemHandler> HandlerFactory for RustHandlerFactory<H> {
             slots,
         }))
     }
+
+    fn service(&self) -> Option<String> {
+        None
+    }
 }
 
 struct RustHandler<H> {

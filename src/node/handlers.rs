@@ -263,6 +263,10 @@ impl HandlerFactory for OnThread {
         Ok(Arc::new(Placed { inner, thread }))
     }
 
+    fn service(&self) -> Option<String> {
+        self.inner.service()
+    }
+
     fn kind(&self) -> &'static str {
         self.inner.kind()
     }

@@ -152,6 +152,7 @@ impl Node {
             tasks: store.clone(),
             sessions: store.clone(),
             limits: store.clone(),
+            found: store.clone(),
             local_buckets: LocalBuckets::default(),
             leases,
             hints,

@@ -136,6 +136,10 @@ impl HandlerFactory for Opener {
             slots: watch::Sender::new(None),
         }))
     }
+
+    fn service(&self) -> Option<String> {
+        Some("http://service.test".to_owned())
+    }
 }
 
 /// The handler of one run.

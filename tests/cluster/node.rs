@@ -70,6 +70,7 @@ impl Node {
             tasks: view.clone(),
             sessions: view.clone(),
             limits: view.store.clone(),
+            found: view.store.clone(),
             local_buckets: LocalBuckets::default(),
             leases,
             hints,

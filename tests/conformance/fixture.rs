@@ -25,6 +25,7 @@ use windrow_engine::ports::datasets::sink::SinkStore;
 use windrow_engine::ports::datasets::store::DatasetStore;
 use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::outbox::OutboxStore;
+use windrow_engine::ports::ownership::found_store::FoundStore;
 use windrow_engine::ports::ownership::limit_store::LimitStore;
 use windrow_engine::ports::ownership::run_store::{
     CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore,
@@ -64,6 +65,7 @@ pub trait Stores:
     + OutboxStore
     + UpkeepStore
     + LimitStore
+    + FoundStore
     + ScheduleStore
     + StatisticsStore
     + AppendStore
@@ -83,6 +85,7 @@ impl<T> Stores for T where
         + OutboxStore
         + UpkeepStore
         + LimitStore
+        + FoundStore
         + ScheduleStore
         + StatisticsStore
         + AppendStore

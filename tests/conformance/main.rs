@@ -25,6 +25,7 @@ mod failures;
 mod far;
 mod faults;
 mod fixture;
+mod found;
 mod given_up;
 mod history;
 mod inspected;
@@ -246,6 +247,10 @@ facts! {
         a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name,
         a_task_names_only_limits_that_are_there,
         nodes_that_play_at_once_never_hold_more_than_the_limit,
+    }
+    found {
+        shards_of_a_task_hear_each_other_and_nobody_else,
+        last_news_of_a_business_at_a_service_is_found_until_it_is_swept,
     }
     open {
         an_open_task_begins_empty_and_grows_by_what_is_appended,

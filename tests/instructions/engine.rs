@@ -54,6 +54,10 @@ impl HandlerFactory for Nothing {
     fn open(&self, _: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         Ok(Arc::new(Nothing))
     }
+
+    fn service(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Indexes without rows.
@@ -98,6 +102,7 @@ async fn node(store: &Arc<MemoryStore>, clock: Arc<dyn Clock>) -> SupervisorHand
         tasks: store.clone(),
         sessions: store.clone(),
         limits: store.clone(),
+        found: store.clone(),
         local_buckets: LocalBuckets::default(),
         leases: None,
         hints: None,

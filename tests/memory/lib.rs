@@ -9,6 +9,7 @@ mod data_log;
 mod datasets;
 mod failures;
 mod faults;
+mod found;
 mod hints;
 mod history;
 mod hooks;

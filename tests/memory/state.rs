@@ -23,6 +23,7 @@ use windrow_core::task::lifecycle::{Desired, ShardState, Status, StopReason, Tas
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::datasets::store::{Generation, SinkView};
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
+use windrow_engine::ports::ownership::found_store::FoundRow;
 use windrow_engine::ports::ownership::run_store::LeftBy;
 use windrow_engine::ports::ownership::session_store::SessionFace;
 use windrow_engine::ports::schedules::store::{Fire, Schedule};
@@ -75,6 +76,8 @@ pub(super) struct State {
     pub(super) shard_days: BTreeMap<(ShardId, UtcDay), Settled>,
     /// What deleted tasks did.
     pub(super) business_days: Cells,
+    /// What autopilots found.
+    pub(super) found: BTreeMap<ShardId, FoundRow>,
 }
 
 #[derive(Clone, Debug)]
@@ -304,6 +307,7 @@ impl State {
             fires: BTreeMap::new(),
             shard_days: BTreeMap::new(),
             business_days: Cells::new(),
+            found: BTreeMap::new(),
         }
     }
 

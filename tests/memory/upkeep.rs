@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 
 use super::state::{CallState, Shard, State, Task};
-use super::{Call, MemoryStore, append, datasets, progress, statistics};
+use super::{Call, MemoryStore, append, datasets, found, progress, statistics};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
@@ -193,6 +193,7 @@ fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {
         Sweep::Delivered => calls(state, CallState::Done, before),
         Sweep::GivenUp => calls(state, CallState::Dead, before),
         Sweep::Sessions => sessions(state, before),
+        Sweep::Found => found::expire(state, before),
         Sweep::Failures => failures(state, before),
         Sweep::Results => results(state, before),
         Sweep::Generations => datasets::sweep(state),

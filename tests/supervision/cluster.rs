@@ -140,6 +140,7 @@ impl Cluster {
             tasks: self.store.clone(),
             sessions: link.clone(),
             limits: link.clone(),
+            found: self.store.clone(),
             local_buckets: LocalBuckets::default(),
             leases,
             hints: None,

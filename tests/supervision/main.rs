@@ -22,6 +22,7 @@ mod reply_lines;
 mod scripted;
 mod shards;
 mod speed;
+mod talk;
 mod tasks;
 mod upkeep;
 mod world;

@@ -113,6 +113,10 @@ impl HandlerFactory for Factory {
         *self.0.opened.lock().expect("no panic while held") += 1;
         Ok(self.0.clone())
     }
+
+    fn service(&self) -> Option<String> {
+        Some("http://service.test".to_owned())
+    }
 }
 
 /// Gives every task the same handler and the same rows.

@@ -165,6 +165,7 @@ impl World {
             tasks: self.store.clone(),
             sessions: self.store.clone(),
             limits: self.store.clone(),
+            found: self.store.clone(),
             local_buckets: LocalBuckets::default(),
             leases: None,
             hints: None,

@@ -1,10 +1,10 @@
 //! Limits shared by tasks on all nodes.
 
-use crate::columns::{NAME, UUID, chars, chars_null, number, number_null, text};
+use crate::columns::{NAME, SLUG, UUID, chars, chars_null, number, number_null, small, text};
 use crate::table::{Table, table};
 
 pub(super) fn tables() -> Vec<Table> {
-    vec![named_limit(), shared_limit(), limit_part()]
+    vec![named_limit(), shared_limit(), limit_part(), found()]
 }
 
 /// Limits with a name of their own, by which tasks refer to them. (Those of a business are in its `limits_json`.)
@@ -47,4 +47,22 @@ fn limit_part() -> Table {
         text("demand"),
     ];
     table("limit_part", columns).key(&["name", "session_id"])
+}
+
+/// Limits of services that the autopilot of a shard found last, for other shards and later tasks.
+fn found() -> Table {
+    let columns = [
+        number("task_id"),
+        small("shard_no"),
+        chars("business", SLUG),
+        // Origin of the service: a host's name has at most 253 characters.
+        chars("service", 300),
+        // JSON.
+        text("news"),
+        number("told_at"),
+    ];
+    table("found", columns)
+        .key(&["task_id", "shard_no"])
+        .index("service", &["business", "service", "told_at"])
+        .index("told", &["told_at"])
 }

@@ -84,10 +84,7 @@ impl HandlerSpec {
         match self {
             HandlerSpec::Http(http) => origin(&http.url),
             HandlerSpec::Command(_) => None,
-            HandlerSpec::Request(request) => {
-                let call = request.request.call.trim();
-                origin(call.split_once(' ').map_or(call, |(_, url)| url.trim_start()))
-            }
+            HandlerSpec::Request(request) => request.request.origin(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::LimitsFrom;
+use super::secrets::origin;
 use windrow_words::{Message, business as say};
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,14 @@ pub struct RequestSpec {
     /// Statuses whose default meaning is overridden.
     #[serde(skip_serializing_if = "Meanings::is_empty")]
     pub statuses: Meanings,
+}
+
+impl RequestSpec {
+    /// Returns the origin of the URL called, as computed by [`origin`].
+    pub fn origin(&self) -> Option<String> {
+        let call = self.call.trim();
+        origin(call.split_once(' ').map_or(call, |(_, url)| url.trim_start()))
+    }
 }
 
 /// Request handler of a business: the request, and how connections are made.

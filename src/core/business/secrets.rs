@@ -29,8 +29,8 @@ pub fn unmarked(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Returns the scheme, host and port of a URL (RFC 6454): secrets given for the URL belong to them. `None` if it is
-/// not an HTTP URL.
+/// Returns the scheme, host and port of a URL (RFC 6454), without credentials: secrets given for the URL belong to them.
+/// `None` if it is not an HTTP URL.
 pub fn origin(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let (scheme, host) = (scheme.to_lowercase(), rest.split(['/', '?', '#', '\\']).next()?);
@@ -39,6 +39,7 @@ pub fn origin(url: &str) -> Option<String> {
         "http" => ":80",
         _ => return None,
     };
+    let host = host.rsplit('@').next()?;
     let host = host.strip_suffix(usual).unwrap_or(host).to_lowercase();
     (!host.is_empty()).then(|| format!("{scheme}://{host}"))
 }

@@ -13,7 +13,9 @@ use crate::ids::{ItemIndex, Moment, ShardId, WallMs};
 use crate::items::retry::mix;
 use crate::items::waiting::RetryingItems;
 use crate::meter::class::End;
-use crate::pilot::{Allowance, Call, Knobs, Knowledge, Picture, Pilot, START_IN_FLIGHT, headers};
+use crate::pilot::{
+    Allowance, Call, Heard, Knobs, Knowledge, News, Picture, Pilot, START_IN_FLIGHT, headers,
+};
 use crate::settings::Auto;
 use crate::task::Tuning;
 
@@ -183,6 +185,15 @@ impl Autopilot {
         }
     }
 
+    /// Returns what other runs of the task are told, if it steers.
+    fn news(&self) -> Option<News> {
+        let pilot = &self.steering.as_ref()?.pilot;
+        Some(News {
+            allows: pilot.in_flight_max(),
+            knowledge: pilot.knowledge(),
+        })
+    }
+
     /// Returns the limits found until now.
     pub(super) fn found(&self, now: Now) -> Option<Found> {
         let of = |steering: &Steering| Found {
@@ -252,6 +263,19 @@ impl Execution {
     /// Bounds the calls in flight by what the autopilot allows, for those who count them.
     pub(super) fn follow_autopilot(&mut self) {
         self.settings.limits.steered = self.autopilot.in_flight_max();
+    }
+
+    /// Applies news of the task's other runs.
+    pub(super) fn on_neighbours(&mut self, heard: &Heard, now: Now) {
+        if let Some(steering) = &mut self.autopilot.steering {
+            steering.pilot.on_heard(heard, now.moment);
+            self.follow_autopilot();
+        }
+    }
+
+    /// Returns what its autopilot tells the task's other runs, if it steers.
+    pub fn news(&self) -> Option<News> {
+        self.autopilot.news()
     }
 
     /// Returns the limits that the autopilot has found, to begin the next run with.

@@ -19,6 +19,7 @@ impl Execution {
             Command::Skip(wanted) => self.set_skips(wanted),
             Command::Shared(shared) => self.on_shared(shared, now),
             Command::Heard(pause, slow) => self.on_heard(pause, slow, now),
+            Command::Neighbours(heard) => self.on_neighbours(&heard, now),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, FailingItem, Outage, ParkedItem, Settled, Signal,
 };
 use crate::meter::metering::Metering;
+use crate::pilot::Heard;
 use crate::shards::{Pause, Slow};
 use crate::stats::histogram::Histogram;
 use crate::task::failed_codes::FailedCodes;
@@ -182,6 +183,8 @@ pub enum Command {
     Shared(Shared),
     /// Pauses or slows down the task, because another shard was asked to.
     Heard(Option<Pause>, Option<Slow>),
+    /// News of the autopilots of the task's other runs.
+    Neighbours(Heard),
 }
 
 /// Input of a step.

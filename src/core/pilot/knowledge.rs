@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::numbers::*;
 use super::{Moment, Pilot, Settings};
 
+/// Time after which nothing that was found is of use.
+pub const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
+
 /// Limits that a run has found: some 100 bytes of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knowledge {

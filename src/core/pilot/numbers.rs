@@ -106,7 +106,7 @@ pub(super) const CATCH_UP: f64 = 0.02;
 pub(super) const WINDOW_MAX: f64 = 3600.0;
 /// Half-life of a stored limit in flight, and the age at which stored rates are forgotten. Unit: seconds.
 pub(super) const KNOWN_HALF_LIFE: f64 = 3600.0;
-pub(super) const KNOWN_FOR: f64 = 86_400.0;
+pub(super) const KNOWN_FOR: f64 = super::KEPT_FOR.as_secs() as f64;
 
 // --- Runs that share a task.
 /// Minimum time from a published limit in flight to the next, and the rounds that must have been judged meanwhile.

@@ -194,7 +194,8 @@ live_settings! {
     burst: Burst = "100ms" to "365d";
     /// Maximum items in flight: a number or auto
     ///
-    /// auto = max(64, rate × p95 × 1.5); with rate = "auto", found by the autopilot from 4 up
+    /// auto = max(64, rate × p95 × 1.5), lowered by the autopilot if more in flight makes calls slower (HTTP handlers);
+    /// with rate = "auto", found by the autopilot from 4 up
     concurrency: Auto<NonZeroU32> = "auto";
     /// Upper bound of concurrency = auto
     max_concurrency: NonZeroU32 = 1024;

@@ -194,6 +194,10 @@ impl HandlerFactory for CommandHandlerFactory {
             supervisors: tokio::sync::Mutex::new(supervisors),
         }))
     }
+
+    fn service(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Workers of one run. Dropping it kills them.

@@ -141,6 +141,10 @@ impl HandlerFactory for ExecHandlerFactory {
         }))
     }
 
+    fn service(&self) -> Option<String> {
+        None
+    }
+
     fn kind(&self) -> &'static str {
         "exec"
     }

@@ -40,6 +40,7 @@ use super::classify::{Asked, Pointer, classify, needs_body};
 use super::deadline::Deadline;
 use super::usage::{UseReader, Used};
 use windrow_core::business::LimitsFrom;
+use windrow_core::business::secrets::origin;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext,
@@ -112,6 +113,10 @@ impl HandlerFactory for HttpHandlerFactory {
             slots,
         }))
     }
+
+    fn service(&self) -> Option<String> {
+        origin(&self.options.url)
+    }
 }
 
 /// Handler of one run, with its client.
@@ -175,10 +180,6 @@ impl Handler for HttpHandler {
                 .await
                 .unwrap_or_else(|fault| Reply::Failed(Box::new(CallFailure::from(fault))))
         })
-    }
-
-    fn is_service(&self) -> bool {
-        true
     }
 
     fn slots(&self) -> watch::Receiver<Option<u32>> {

@@ -127,6 +127,10 @@ impl HandlerFactory for OriginHandlerFactory {
         }))
     }
 
+    fn service(&self) -> Option<String> {
+        self.inner.service()
+    }
+
     fn is_proven(&self) -> bool {
         self.is_proven
     }

@@ -28,6 +28,10 @@ impl HandlerFactory for ScriptedFactory {
         *self.0.key_of.lock().expect("no panic") = Some(context);
         Ok(Arc::new(ScriptedHandler(self.0.clone())))
     }
+
+    fn service(&self) -> Option<String> {
+        None
+    }
 }
 
 impl Handler for ScriptedHandler {

@@ -108,6 +108,10 @@ impl HandlerFactory for RequestHandlerFactory {
         }))
     }
 
+    fn service(&self) -> Option<String> {
+        self.options.spec.origin()
+    }
+
     fn kind(&self) -> &'static str {
         "request"
     }
@@ -202,10 +206,6 @@ impl Handler for RequestHandler {
                 .await
                 .unwrap_or_else(|fault| failed(self.scrubber.failure(CallFailure::from(fault))))
         })
-    }
-
-    fn is_service(&self) -> bool {
-        true
     }
 
     fn slots(&self) -> watch::Receiver<Option<u32>> {

@@ -147,6 +147,7 @@ impl ServiceProvider {
         let handlers = RunHandlers {
             make: self.maker(business, batch)?,
             view,
+            service: business.spec.handler.origin(),
             kind: match &business.spec.handler {
                 HandlerSpec::Http(_) => "http",
                 HandlerSpec::Request(_) => "request",
@@ -307,6 +308,7 @@ struct RunHandlers {
     /// View of the original task; only for a redrive.
     view: Option<OriginView>,
     kind: &'static str,
+    service: Option<String>,
     data_log: Arc<dyn DataLog>,
     clock: Arc<dyn Clock>,
     work: Runtime,
@@ -322,6 +324,10 @@ impl HandlerFactory for RunHandlers {
             }
             None => (self.make)(sink).open(context),
         }
+    }
+
+    fn service(&self) -> Option<String> {
+        self.service.clone()
     }
 
     fn kind(&self) -> &'static str {

@@ -11,6 +11,7 @@ use crate::sql::business::outbox::{DEAD, DONE};
 use crate::sql::business::sign_ins;
 use crate::sql::entity::{audit, business, idempotency, item, outbox, session, shard, task};
 use crate::sql::run::{close, result_place, results};
+use crate::sql::session::found;
 use crate::sql::source::appended;
 use crate::sql::statistics::days;
 use crate::sql::{Pluck, Run, Store, archive, dataset, settled};
@@ -137,6 +138,7 @@ impl UpkeepStore for Store {
             Sweep::Statistics => days::expire(self, before).await,
             Sweep::Appended => settled(|| appended::sweep(self, before)).await,
             Sweep::ArchiveHalves => archive::sweep(self, before).await,
+            Sweep::Found => settled(|| found::expire(self, before)).await,
             Sweep::SignIns => settled(|| sign_ins::expire(self, before)).await,
             Sweep::Audit => audits(self, before).await,
             Sweep::AppendKeys => settled(|| appended::sweep_keys(self, before)).await,

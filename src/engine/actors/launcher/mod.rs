@@ -14,6 +14,7 @@ pub mod run;
 pub mod share;
 pub mod start;
 pub mod takeover;
+pub mod talk;
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ use crate::actors::runtime::policy::Kind;
 use crate::actors::runtime::routes::Routes;
 use crate::actors::writers::checkpoint_writer;
 use crate::actors::writers::data_log_writer;
+use crate::ports::ownership::found_store::FoundRow;
 use crate::ports::ownership::run_store::{CheckpointAck, Control, RunClose};
 use crate::ports::ownership::session_store::OwnedShard;
 use windrow_core::capacity::Refusal;
@@ -109,6 +111,8 @@ pub(crate) enum Msg {
     BookAgain,
     /// The other shards may have more failed items.
     LookAgain,
+    /// News of the autopilots of the task's other runs.
+    Neighbours(Vec<FoundRow>),
     /// Restart a child; the executor only after its lanes are gone.
     Restart(Kind),
     /// The lease is someone else's, or the session was fenced: stop at once, write nothing.
@@ -205,7 +209,8 @@ impl TreeActor for Launcher {
                 self.finish(LauncherEnd::StillOwned(why));
             }
             message if self.publication.is_some() => self.on_publication(&message),
-            Msg::Row(..) | Msg::NotListed(_) | Msg::Look | Msg::LookAgain if self.run.is_none() => {}
+            Msg::Row(..) | Msg::NotListed(_) | Msg::Look | Msg::LookAgain | Msg::Neighbours(_)
+                if self.run.is_none() => {}
             message if self.run.is_none() => self.keep_for_later(message),
             Msg::Draft(draft) => self.with_run(|run, state| run.on_draft(*draft, state)),
             Msg::Written(written) => return self.on_written(written),
@@ -226,6 +231,9 @@ impl TreeActor for Launcher {
             Msg::Booked(part, outcome) => self.with_run(|run, state| run.on_booked(part, outcome, state)),
             Msg::BookAgain => self.with_run(|run, state| run.book_again(state)),
             Msg::LookAgain => self.look_again(),
+            Msg::Neighbours(others) => {
+                self.with_run(|run, state| run.on_neighbours(&others, state.arguments.node.clock.now()));
+            }
             Msg::Restart(Kind::LeaseRenewer) => return Box::pin(self.start_renewer()).await,
             Msg::Restart(_) => return Box::pin(self.start_executor()).await,
             Msg::Drop => self.finish(LauncherEnd::Fenced),

@@ -10,6 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::actors::launcher::takeover;
 pub(crate) use crate::actors::launcher::takeover::give_lease_back;
+use crate::actors::launcher::talk;
 use crate::actors::launcher::{Arguments, LauncherEnd, Unclaimable};
 use crate::actors::runtime::context::NodeContext;
 use crate::ports::StoreError;
@@ -165,15 +166,22 @@ async fn prepare(
     };
     drop(permit);
     match node.provider.provide(&task).await {
-        Ok(provision) => Ok(Opened::Run(Box::new(Claimed {
-            shard,
-            gate,
-            key,
-            task,
-            control,
-            restored,
-            provision,
-        }))),
+        Ok(provision) => {
+            let service = provision.handler.service();
+            let known = talk::last_found(node, (&task.business, service), &control, restored.found).await;
+            Ok(Opened::Run(Box::new(Claimed {
+                shard,
+                gate,
+                key,
+                task,
+                control,
+                restored: Restored {
+                    found: known,
+                    ..restored
+                },
+                provision,
+            })))
+        }
         Err(error) => {
             let close = close_for(error, node.clock.wall());
             Err(NotClaimed::Unfit(Box::new((shard, close))))

@@ -15,6 +15,7 @@ use crate::actors::launcher::idle::Idleness;
 use crate::actors::launcher::lease_renewer;
 use crate::actors::launcher::opening;
 use crate::actors::launcher::share::InForce;
+use crate::actors::launcher::talk::Talk;
 use crate::actors::launcher::{Launcher, LauncherEnd, Msg};
 use crate::actors::runtime::address::{Address, Route};
 use crate::actors::runtime::context::NodeContext;
@@ -81,6 +82,7 @@ pub(crate) struct Run {
     pub(crate) control: Control,
     pub(crate) in_force: InForce,
     pub(crate) idleness: Idleness,
+    pub(crate) talk: Talk,
     pub(crate) recoveries: u32,
     pub(crate) claimed_at: Moment,
     pub(crate) seq: CheckpointSeq,
@@ -223,6 +225,7 @@ impl Run {
         self.cell.on_saved(stored.draft_no);
         count_lines(&stored.checkpoint, &state.arguments.node);
         state.me.leaf.say(Activity::Ok, self.doing());
+        self.tell_now_and_then(stored.checkpoint.close.is_some(), state);
         if let Some(close) = stored.checkpoint.close {
             return Some(LauncherEnd::Closed(close));
         }

@@ -223,7 +223,12 @@ impl Run {
 impl Launcher {
     /// Checks the other shards, if the run has any, and whether a run of an open task waits for items.
     pub(crate) fn look_again(&mut self) {
-        self.with_run(|run, state| run.watch_idleness(state));
+        self.with_run(|run, state| {
+            run.watch_idleness(state);
+            if run.has_neighbours() {
+                run.tell_found(state);
+            }
+        });
         let Some(run) = &self.run else { return };
         let is_alone = run.control().shared.share.is_all() && run.control().supply.is_none();
         let counts = run.counts_with_others();

@@ -13,11 +13,12 @@ use crate::actors::launcher::lease_renewer::{self, LeaseRenewer};
 use crate::actors::launcher::opening::Claimed;
 use crate::actors::launcher::run::{Child, Run};
 use crate::actors::launcher::share::InForce;
+use crate::actors::launcher::talk::Talk;
 use crate::actors::launcher::{Launcher, Msg};
 use crate::actors::runtime::actor::{Handled, start};
 use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::policy::Kind;
-use crate::ports::handling::handler::{Mode, OpenError, RunContext};
+use crate::ports::handling::handler::{HandlerFactory, Mode, OpenError, RunContext};
 use crate::ports::ownership::gate::Gate;
 use crate::ports::ownership::run_store::{ClaimedShard, Control};
 use crate::ports::sources::provision::LimitOf;
@@ -55,6 +56,7 @@ impl Run {
             claimed_at: node.clock.now(),
             in_force: InForce::new(&control, state.arguments.candidate.share),
             idleness: Idleness::default(),
+            talk: Talk::new(node.clock.now()),
             control,
             seq: CheckpointSeq(0),
             pending: None,
@@ -130,7 +132,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let node = &state.arguments.node;
     let (shard, gate, control) = (claimed.shard, claimed.gate, claimed.control);
     let (task, provision) = (claimed.task, claimed.provision);
-    let about = about(&shard, &task, &control, provision.handler.kind());
+    let about = about(&shard, &task, &control, &*provision.handler);
     let metering: Arc<Metering> = Arc::from(task.life.spec.metering.clone());
     let context = context(node, &shard, task, &control, (gate.clone(), metering.clone()));
     let handler = provision.handler.open(Arc::new(context))?;
@@ -153,7 +155,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         },
         first_contact: node.times.first_contact,
         supply: control.supply,
-        is_service: handler.is_service(),
+        is_service: about.service.is_some(),
         metering: (*metering).clone(),
     };
     let wake = Arc::default();
@@ -185,12 +187,13 @@ fn limits(state: &Launcher, named: &[LimitOf], start: &Start, wake: &Arc<Notify>
     LimitSlots::join(&node.local_buckets, limited, settings, &node.clock, wake)
 }
 
-fn about(shard: &ClaimedShard, task: &TaskView, control: &Control, kind: &'static str) -> RunAbout {
+fn about(shard: &ClaimedShard, task: &TaskView, control: &Control, handler: &dyn HandlerFactory) -> RunAbout {
     RunAbout {
         run: shard.run,
         business: task.business.clone(),
         task_name: task.spec.name.clone(),
-        kind,
+        kind: handler.kind(),
+        service: handler.service(),
         keeps_results: control.tuning.results == Results::Keep,
     }
 }

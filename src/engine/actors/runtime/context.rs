@@ -21,6 +21,7 @@ use crate::ports::handling::data_log::DataLog;
 use crate::ports::handling::hook::HookCaller;
 use crate::ports::handling::meters::Meters;
 use crate::ports::handling::outbox::OutboxStore;
+use crate::ports::ownership::found_store::FoundStore;
 use crate::ports::ownership::hints::Hints;
 use crate::ports::ownership::lease_store::LeaseStore;
 use crate::ports::ownership::limit_store::LimitStore;
@@ -211,6 +212,8 @@ pub struct NodeContext {
     pub sessions: Arc<dyn SessionStore>,
     /// Store of limits that several tasks share on all nodes.
     pub limits: Arc<dyn LimitStore>,
+    /// Store of what autopilots found.
+    pub found: Arc<dyn FoundStore>,
     /// Local buckets of these limits on this node.
     pub local_buckets: LocalBuckets,
     /// Store of leases outside the database, if there is one.

@@ -14,6 +14,7 @@ use crate::ports::tasks::store::{CommandError, TaskCommand, WaitNote};
 use crate::ports::tasks::upkeep::{SWEEP_MAX, Sweep};
 use windrow_core::handler::elsewhere::Elsewhere;
 use windrow_core::ids::{ShardId, TaskId, WallMs};
+use windrow_core::pilot::KEPT_FOR;
 use windrow_core::task::lifecycle::{DORMANT, StopReason, dormant_text};
 
 /// Maximum number of tasks of one kind per round.
@@ -224,6 +225,7 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
     for what in Sweep::ALL {
         let kept = match what {
             Sweep::Answers | Sweep::Delivered | Sweep::ArchiveHalves => DAY,
+            Sweep::Found => KEPT_FOR,
             Sweep::GivenUp => GIVEN_UP_KEPT,
             Sweep::Sessions => SESSIONS_KEPT,
             Sweep::Failures => keep.failures,

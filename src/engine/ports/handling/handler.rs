@@ -293,11 +293,6 @@ pub trait Handler: Send + Sync {
         false
     }
 
-    /// True if it calls a service that more calls may slow down, so that the autopilot may lower their number.
-    fn is_service(&self) -> bool {
-        false
-    }
-
     /// Returns the thread that tends its connections or workers, so that its lane runs there too; `None` if it
     /// computes in this process, on any free work thread.
     fn thread(&self) -> Option<Handle> {
@@ -343,6 +338,10 @@ pub trait HandlerFactory: Send + Sync {
     /// # Errors
     /// If it is certain that no call can ever succeed (a bad URL, a missing command).
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError>;
+
+    /// Returns the origin of the service that its handlers call, such as `https://api.example.com`. More calls may slow
+    /// a service down, so the autopilot may lower their number. `None` if the items are processed on this machine.
+    fn service(&self) -> Option<String>;
 
     /// Returns the kind of its handlers, for people: `http`, `command` or `rust`.
     fn kind(&self) -> &'static str {

@@ -1,5 +1,6 @@
 //! Ownership: sessions, leases, claims, shared limits, and the messages between nodes.
 
+pub mod found_store;
 pub mod gate;
 pub mod hints;
 pub mod lease_store;

@@ -37,6 +37,8 @@ pub enum Sweep {
     AppendKeys,
     /// Half-written files in the archive that nobody is still writing, by the time of their last write.
     ArchiveHalves,
+    /// Limits that autopilots found, by the time they were told.
+    Found,
     /// Browser sign-ins, by the time they end.
     SignIns,
     /// Audit entries, by their time; those of a task stay as long as the task.
@@ -45,7 +47,7 @@ pub enum Sweep {
 
 impl Sweep {
     /// All sweeps, in the order of a round.
-    pub const ALL: [Sweep; 14] = [
+    pub const ALL: [Sweep; 15] = [
         Sweep::Answers,
         Sweep::Delivered,
         Sweep::GivenUp,
@@ -58,6 +60,7 @@ impl Sweep {
         Sweep::Appended,
         Sweep::AppendKeys,
         Sweep::ArchiveHalves,
+        Sweep::Found,
         Sweep::SignIns,
         Sweep::Audit,
     ];

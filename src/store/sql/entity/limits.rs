@@ -26,3 +26,12 @@ entity! {
     slots: Option<i64>,
     demand: String,
 }
+
+entity! {
+    found "found"
+    key (task_id: i64, shard_no: i32)
+    business: String,
+    service: String,
+    news: String,
+    told_at: i64,
+}

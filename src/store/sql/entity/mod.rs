@@ -50,7 +50,7 @@ mod tasks;
 pub use self::businesses::{business, idempotency, outbox, sign_in, token};
 pub use self::datasets::{dataset, dataset_sink, generation, generation_key};
 pub use self::items::{appended, failure_group, item, result_segment};
-pub use self::limits::{limit_part, named_limit, shared_limit};
+pub use self::limits::{found, limit_part, named_limit, shared_limit};
 pub use self::nodes::{meta, session};
 pub use self::records::{audit, data_log, data_log_drop};
 pub use self::schedules::{fire, schedule};

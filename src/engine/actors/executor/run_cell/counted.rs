@@ -1,8 +1,9 @@
 //! Calls of a run whose use is counted, and what its autopilot has found.
 
 use super::{RunCell, Superseded};
-use windrow_core::execution::{Departure, Found, Usage};
+use windrow_core::execution::{Departure, Execution, Found, Usage};
 use windrow_core::ids::Generation;
+use windrow_core::pilot::News;
 
 impl RunCell {
     /// Charges a granted call that is about to be sent.
@@ -19,6 +20,11 @@ impl RunCell {
             return Err(Superseded);
         }
         Ok(core.execution.charge(ticket, usage, items, now))
+    }
+
+    /// Returns what its autopilot tells other runs, if it steers.
+    pub(crate) fn news(&self) -> Option<News> {
+        self.peek(Execution::news)
     }
 
     /// Returns the limits that the autopilot has found.

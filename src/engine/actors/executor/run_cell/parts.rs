@@ -31,6 +31,8 @@ pub(crate) struct RunAbout {
     pub(crate) task_name: Option<String>,
     /// Handler kind: `http`, `command` or `rust`.
     pub(crate) kind: &'static str,
+    /// Origin of the service that the handler calls, if it calls one.
+    pub(crate) service: Option<String>,
     /// True if the outputs of items are kept.
     pub(crate) keeps_results: bool,
 }
