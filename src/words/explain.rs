@@ -40,6 +40,9 @@ messages! { "explain";
         "found by the autopilot: {calls#call} in flight, no bound on the rate" "自动调速找到：在途 {calls} 个，速率没有上限";
     refused(share: Share) "{share} of the calls were refused" "{share} 的调用被拒绝";
     at_ceiling(rate: Text) "at the ceiling of {rate}" "已到上限 {rate}";
+    crowd(tasks: Count)
+        "{tasks#task} beside this one call the same service, each with its own autopilot, and don't share it fairly; give them one named limit (windrow limit create)"
+        "另有 {tasks} 个任务各用自己的自动调速调用同一服务，分配不会公平；请给它们同一个命名限额（windrow limit create）";
     waited(share: Share, title: Message, detail: Message)
         "{share} of the run was spent waiting: {title} ({detail})" "运行时间的 {share} 在等待：{title}（{detail}）";
     slots_carry(slots: Count, latency: Span, most: Rate)

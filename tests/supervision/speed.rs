@@ -94,6 +94,7 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         held_back: Vec::new(),
         unsaved: None,
         stood_still: None,
+        company: 0,
         limit: None,
         taken_over: None,
         handler: HandlerSight::default(),

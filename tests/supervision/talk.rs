@@ -113,3 +113,20 @@ async fn next_task_at_a_service_begins_with_what_the_last_one_found() {
         "{allowed:?}; a run that knows nothing begins with four"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn tasks_that_meet_at_one_service_are_counted() {
+    let (world, _) = world_of("talk-company").await;
+    let mut tasks = Vec::new();
+    for _ in 0..3 {
+        let task = started(&world, 100_000, 1).await;
+        world.until_in_flight(task, 1).await;
+        tasks.push(task);
+    }
+    let given = world
+        .task(100_000, |tuning| tuning.concurrency = crate::fifty())
+        .await;
+    world.until_in_flight(given, 1).await;
+    assert_eq!(world.node().company_of(tasks[0]), 2);
+    assert_eq!(world.node().company_of(given), 0, "its pace isn't found");
+}

@@ -9,6 +9,8 @@ use crate::stats::autopilot::{Picture, Why};
 const REFUSED_MIN: f64 = 0.005;
 /// Part of a ceiling from which it is reached.
 const AT_CEILING: f64 = 0.98;
+/// Tasks at one service from which on they don't share it fairly, each with an autopilot of its own.
+const CROWD_MIN: u32 = 5;
 /// Growth of the calls in flight for which a slope is put into words.
 const MORE: f64 = 0.1;
 
@@ -48,7 +50,9 @@ pub(super) fn found(facts: &Facts) -> Vec<Message> {
         None => say::found_in_flight(picture.in_flight),
     };
     let refused = (picture.refused_share >= REFUSED_MIN).then(|| say::refused(picture.refused_share));
-    [found].into_iter().chain(refused).chain(ceiling(facts)).collect()
+    let crowd = (facts.company + 1 >= CROWD_MIN).then(|| say::crowd(facts.company));
+    let beside = [refused, ceiling(facts), crowd];
+    [found].into_iter().chain(beside.into_iter().flatten()).collect()
 }
 
 /// Describes the ceiling of an automatic rate, if the task has reached it.

@@ -61,6 +61,8 @@ pub struct Facts {
     pub unsaved: Option<Spell>,
     /// Node that ran a part of the task but did nothing at all for a time in the span, and that time.
     pub stood_still: Option<(String, Spell)>,
+    /// Other tasks of a node whose autopilots steer calls to the same service.
+    pub company: u32,
 }
 
 /// Time in which something was wrong with a node. Both ends are given as ages, so that no clocks are compared.

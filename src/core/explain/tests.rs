@@ -63,6 +63,7 @@ fn minute(sent: u64, change: &str) -> Facts {
         taken_over: None,
         unsaved: None,
         stood_still: None,
+        company: 0,
     }
 }
 
@@ -1038,4 +1039,14 @@ fn a_task_whose_node_lacks_the_key_is_told_where_the_key_goes() {
         "the task is recovering (key missing): node n2 can't open the secrets of push"
     );
     assert_eq!(advised(&explanation), "advice.same_key");
+}
+
+#[test]
+fn many_tasks_at_one_service_are_told_of_a_named_limit() {
+    let mut facts = held_back(r#"{"rate":"auto"}"#, found(Some(Why::RefusedAboveRate)));
+    facts.company = 3;
+    let told = |facts: &Facts| why(&explained(facts)).contains("windrow limit create");
+    assert!(!told(&facts), "four share it fairly");
+    facts.company = 4;
+    assert!(told(&facts));
 }

@@ -1,6 +1,6 @@
 //! Live runs of a node, and recently ended ones.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -117,6 +117,19 @@ impl RunDirectory {
         let (first, last) = (ShardId { task, no: 0 }, ShardId { task, no: u32::MAX });
         let cells = lock(&self.0);
         cells.range(first..=last).map(|(_, cell)| cell.clone()).collect()
+    }
+
+    /// Returns the number of other tasks here whose autopilots steer calls to a service that this task calls, too.
+    pub fn company_of(&self, task: TaskId) -> u32 {
+        let services = |cell: &Arc<RunCell>| cell.news().and(cell.about.service.clone());
+        let own: BTreeSet<String> = self.of_task(task).iter().filter_map(services).collect();
+        let cells = self.cells();
+        let meets = |cell: &&Arc<RunCell>| services(cell).is_some_and(|service| own.contains(&service));
+        let others: BTreeSet<TaskId> = match own.is_empty() {
+            true => BTreeSet::new(),
+            false => cells.iter().filter(meets).map(|cell| cell.shard.task).collect(),
+        };
+        u32::try_from(others.iter().filter(|other| **other != task).count()).unwrap_or(u32::MAX)
     }
 
     /// Returns the window of each live shard of a task that this node surely owns, in at most `cells_max` cells.

@@ -215,6 +215,11 @@ impl SupervisorHandle {
         self.node.directory.runs_of(task)
     }
 
+    /// Returns the number of other tasks here that share a service with a task under the autopilot.
+    pub fn company_of(&self, task: TaskId) -> u32 {
+        self.node.directory.company_of(task)
+    }
+
     /// Returns the runs that ended since the previous call.
     pub fn take_ended_runs(&self) -> Vec<RunView> {
         self.node.directory.take_ended()

@@ -239,6 +239,9 @@ pub struct ExplainPart {
     /// Longest spell of the period in which the node did nothing at all; `None` from an earlier version.
     #[serde(default)]
     pub stood_still: Option<Spell>,
+    /// Other tasks there whose autopilots steer calls to the same service; none from an earlier version.
+    #[serde(default)]
+    pub company: u32,
 }
 
 /// State of a node, beyond its session's row.

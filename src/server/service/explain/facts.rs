@@ -54,6 +54,7 @@ pub(super) fn facts(task: &TaskView, parts: &[(String, ExplainPart)], ran: Ran) 
         taken_over: None,
         unsaved: longest(parts, |part| part.unsaved).map(|(_, spell)| spell),
         stood_still: longest(parts, |part| part.stood_still),
+        company: each().map(|part| part.company).max().unwrap_or(0),
         permits: point.permits,
         handler: HandlerSight::default(),
     }

@@ -250,6 +250,7 @@ impl Explain {
             since_change: changed.is_some(),
             unsaved: self.node.unsaved().filter(|spell| spell.to < told),
             stood_still: self.stats.stood_still(task, told),
+            company: self.node.supervisor.company_of(task),
             held_by: runs
                 .iter()
                 .filter_map(|run| run.held_by.clone())
