@@ -527,3 +527,19 @@ fn a_service_that_refuses_everything_stops_the_task_after_its_patience_with_and_
         assert!(text.contains("turned every call away for 30m"), "{text}");
     }
 }
+
+#[test]
+fn calls_that_all_take_the_same_time_soon_go_as_many_at_once_as_allowed() {
+    for jitter in [0.0, 0.0001, 0.001, 0.005] {
+        let mut number = 0_u64;
+        let service: Service = Box::new(move |_, _, _| {
+            number += 1;
+            (Answer::Taken, 0.5 + jitter * (number % 7) as f64)
+        });
+        let mut world = World::new(1 << 20, tuning("auto", |_| {}), service);
+        world.run(20);
+        // A thousand at once, each half a second.
+        let (rate, _) = world.got(12, 19);
+        assert!(rate > 1_700.0, "{jitter}: {rate}/s");
+    }
+}

@@ -23,45 +23,52 @@ pub struct News {
 /// Other runs of a task, by the number of their shard.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
-    heard: BTreeMap<u32, Voice>,
+    known: BTreeMap<u32, Voice>,
+    now: Moment,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Voice {
-    /// Number that grows with each news of the run.
+    /// Number that changes with each news of the run.
     said: i64,
-    /// Time at which the number was last seen to change. Clocks of nodes aren't compared.
-    at: Moment,
+    /// Time at which it was last seen to change; `None` before the first change, since the news may be of a run that is
+    /// long over. Clocks of nodes aren't compared.
+    at: Option<Moment>,
     news: News,
 }
 
 impl Neighbours {
-    /// Takes in the last news of each run, with the number of its shard and one that grows with its news.
+    /// Takes in the last news of each run, with the number of its shard and one that changes with its news.
     pub fn hear(&mut self, all: impl IntoIterator<Item = (u32, i64, News)>, now: Moment) {
+        self.now = now;
         for (shard, said, news) in all {
-            let known = self.heard.get(&shard).filter(|known| known.said == said);
-            let at = known.map_or(now, |known| known.at);
-            self.heard.insert(shard, Voice { said, at, news });
+            let at = match self.known.get(&shard) {
+                Some(known) if known.said == said => known.at,
+                Some(_) => Some(now),
+                None => None,
+            };
+            self.known.insert(shard, Voice { said, at, news });
         }
-        self.heard.retain(|_, voice| now.since(voice.at) < HEARD_FOR);
     }
 
     /// Returns what the other runs mean for the run of this shard: the one of the lowest shard leads, and each that is
     /// heard has an equal part.
     pub fn of(&self, shard: u32) -> Heard {
-        let others = || {
-            self.heard
-                .iter()
-                .filter(|(no, _)| **no != shard)
-                .map(|(_, voice)| voice.news)
-        };
-        let leader = self.heard.first_key_value().filter(|(no, _)| **no < shard);
+        let others = || self.heard().filter(|(no, _)| *no != shard).map(|(_, news)| news);
+        let leader = self.heard().next().filter(|(no, _)| *no < shard);
         Heard {
             part: 1.0 / (1.0 + others().count() as f64),
             in_flight: others().fold(0, |sum, news| sum.saturating_add(news.allows)),
             rate: others().map(|news| news.knowledge.rate).sum(),
-            leader: leader.map(|(_, voice)| voice.news.knowledge),
+            leader: leader.map(|(_, news)| news.knowledge),
         }
+    }
+
+    /// Iterates over the runs that said something new lately, by shard.
+    fn heard(&self) -> impl Iterator<Item = (u32, News)> {
+        let is_heard = |voice: &Voice| voice.at.is_some_and(|at| self.now.since(at) < HEARD_FOR);
+        let heard = self.known.iter().filter(move |(_, voice)| is_heard(voice));
+        heard.map(|(no, voice)| (*no, voice.news))
     }
 }
 
@@ -88,7 +95,9 @@ mod tests {
     fn each_run_that_is_heard_has_an_equal_part_and_the_lowest_shard_leads() {
         let mut neighbours = Neighbours::default();
         let all = [(1, 10, news(4, Some(2.0))), (2, 10, news(6, Some(3.0)))];
-        neighbours.hear(all, second(1));
+        neighbours.hear(all, second(0));
+        assert_eq!(neighbours.of(0).part, 1.0, "they may be long over");
+        neighbours.hear(all.map(|(no, said, news)| (no, said + 1, news)), second(1));
         let heard = neighbours.of(0);
         assert_eq!(
             (heard.part, heard.in_flight, heard.rate),
@@ -97,7 +106,7 @@ mod tests {
         assert_eq!(heard.leader, None);
         assert_eq!(neighbours.of(2).leader, Some(all[0].2.knowledge));
         assert_eq!(neighbours.of(2).part, 0.5);
-        neighbours.hear([(2, 11, news(6, None))], second(2));
+        neighbours.hear([(2, 12, news(6, None))], second(2));
         assert_eq!(neighbours.of(0).rate, None, "one of them has found none");
     }
 

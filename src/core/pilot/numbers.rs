@@ -14,6 +14,9 @@ pub(super) const ROUND_SPAN: f64 = 0.25;
 /// Share of a round's calls that must have ended; the rest count with their age. Waiting for all of them would make
 /// each round as long as its slowest call.
 pub(super) const ROUND_ENDED: f64 = 7.0 / 8.0;
+/// Calls sent within this part of a call's time, at most so many seconds, are sent together.
+pub(super) const GROUP_PART: f64 = 1.0 / 16.0;
+pub(super) const GROUP_MAX: f64 = 0.05;
 /// Longest sample, as a multiple of the mean call time: a tail of sigma 1.5 drowns the slope otherwise.
 pub(super) const SAMPLE_MAX: f64 = 16.0;
 /// Weight of a failed call's time: a service that fails quickly must not look fast.

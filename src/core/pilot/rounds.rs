@@ -1,7 +1,7 @@
 //! Rounds: a number of calls sent at one setting, and their mean time.
 
 use super::Call;
-use super::numbers::{FAILED_WEIGHT, ROUND_ENDED, ROUND_SPAN, SAMPLE_MAX};
+use super::numbers::{FAILED_WEIGHT, GROUP_MAX, GROUP_PART, ROUND_ENDED, ROUND_SPAN, SAMPLE_MAX};
 
 /// Round in which calls are still sent, or out.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,18 @@ pub(super) struct Round {
     began: f64,
     /// Longest time that counts. Unit: seconds.
     longest: f64,
+    group: Group,
+    /// Time within which departures are a group. Unit: seconds.
+    group_span: f64,
+}
+
+/// Calls sent at nearly the same time, which reach the limit together. Where all calls take the same time, their answers
+/// come at once, and calls are sent again in portions, of which only the last is at the limit.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    began: f64,
+    sent: u32,
+    is_reached: bool,
 }
 
 /// Result of a round.
@@ -59,6 +71,12 @@ impl Round {
             out_since: 0.0,
             began: now,
             longest: mean.map_or(f64::INFINITY, |mean| mean * SAMPLE_MAX),
+            group: Group {
+                began: f64::NEG_INFINITY,
+                sent: 0,
+                is_reached: false,
+            },
+            group_span: mean.map_or(GROUP_MAX, |mean| (mean * GROUP_PART).min(GROUP_MAX)),
         }
     }
 
@@ -69,10 +87,29 @@ impl Round {
             return 0;
         }
         self.sent += 1;
-        self.reached += u32::from(is_reached);
         self.in_flight += f64::from(in_flight);
         self.out_since += now - self.began;
+        self.reach(now, is_reached);
         self.number
+    }
+
+    /// Counts a departure with those of its group.
+    fn reach(&mut self, now: f64, is_reached: bool) {
+        let group = &mut self.group;
+        if now - group.began > self.group_span {
+            *group = Group {
+                began: now,
+                sent: 0,
+                is_reached,
+            };
+        }
+        group.sent += 1;
+        if group.is_reached {
+            self.reached += 1;
+        } else if is_reached {
+            self.reached += group.sent;
+            group.is_reached = true;
+        }
     }
 
     /// Adds the end of a call; returns false if it isn't one of the round.

@@ -207,3 +207,23 @@ fn quota_that_was_used_up() {
         check(name, &case(plant, 1800.0, 2400.0), goal(10.0, 0.93, 0.025, ANY));
     }
 }
+
+#[test]
+fn calls_that_all_take_the_same_time() {
+    let count = Course::flat(10_000.0);
+    for mean in [0.02, 0.1, 0.5, 2.0] {
+        let plant = Plant::new(
+            Core::Servers {
+                count: count.clone(),
+                after: 0.0,
+            },
+            even(mean, 0.0),
+        );
+        let best = 256.0 / mean;
+        check(
+            &format!("own: all take {mean} s"),
+            &case(plant, 40.0 * mean.max(0.25), 60.0 * mean.max(0.25)),
+            goal(best, 0.90, 0.0, ANY),
+        );
+    }
+}
