@@ -3,11 +3,20 @@
 use chrono::{DateTime, Duration as Span, LocalResult, NaiveDateTime, Offset, TimeZone, Utc};
 use chrono_tz::Tz;
 
+use crate::ids::WallMs;
+
 /// Upper bound of one clock change. Unit: seconds.
 const CHANGE_MAX: i64 = 24 * 3600;
 
 /// IANA time zone; `parse` reads its name.
 pub type Zone = Tz;
+
+/// Formats a time by the clocks of a zone: `Mon 2026-01-05 03:00:00 CET`.
+pub fn shown(at: WallMs, zone: Zone) -> String {
+    let utc = DateTime::<Utc>::from_timestamp_millis(at.0).unwrap_or_default();
+    let local = zone.from_utc_datetime(&utc.naive_utc());
+    local.format("%a %Y-%m-%d %H:%M:%S %Z").to_string()
+}
 
 /// Returns what the clocks of a zone are ahead of UTC.
 pub(crate) fn offset(zone: Zone, moment: DateTime<Utc>) -> Span {

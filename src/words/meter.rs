@@ -58,9 +58,6 @@ messages! { "meter";
     many_limits(most: Count) "a task has at most {most#limit}" "一个任务最多 {most} 个限额";
     many_units(most: Count) "a task counts at most {most#unit} beside calls and items" "一个任务最多计 {most} 种单位（calls 和 items 除外）";
     named_here(name: Text) "{name} is a named limit; it belongs to the task's limits" "{name} 是命名限额，应写在任务的 limits 中";
-    no_allowances(limit: Text)
-        "{limit}: allowances of a calendar period aren't supported yet; use a pace up to a minute, or a total"
-        "{limit}：尚不支持按日历周期的额度；请用不超过一分钟的速率，或总额";
     no_cost(unit: Text)
         "nothing says what a call costs in {unit}: add a cost, a cost_from or a price of it"
         "没有说明一次调用的 {unit} 费用：请添加 cost、cost_from 或 price";

@@ -100,7 +100,7 @@ impl Execution {
         if !self.charges.is_on() {
             return Departure::Go;
         }
-        let (departure, charge) = self.charges.depart(usage, items, now.moment);
+        let (departure, charge) = self.charges.depart(usage, items, now);
         out.charge = (departure == Departure::Go).then_some(charge);
         departure
     }

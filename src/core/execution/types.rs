@@ -25,7 +25,7 @@ use super::shared::Shared;
 use super::tickets::CallEnd;
 
 /// Current time on both clocks: the core never reads a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
     /// Monotonic time of the node.
     pub moment: Moment,

@@ -72,6 +72,7 @@ pub(super) fn stall(reason: StallReason, facts: &Facts) -> Message {
 pub fn usage(held: &HeldBy) -> Message {
     match held {
         HeldBy::Limit(limit) => say::usage_limit(limit),
+        HeldBy::Allowance { limit, next } => say::usage_allowance(limit, next),
         HeldBy::Learning(unit) => say::usage_learns(unit.as_str()),
     }
 }

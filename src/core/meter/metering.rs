@@ -20,7 +20,7 @@ pub const TOKENS: &str = "tokens";
 /// Limits in units, with the expressions that say what a call costs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metering {
-    /// Paces, totals and amounts at once; no named limits.
+    /// Paces, allowances, totals and amounts at once; no named limits.
     pub limits: Vec<Limit>,
     /// Costs before a call, by unit.
     pub cost: Vec<(Unit, Expr)>,
@@ -148,10 +148,8 @@ impl Metering {
             return fail(say::many_units(UNITS_MAX as u64));
         }
         for limit in &self.limits {
-            match limit {
-                Limit::Named(name) => return fail(say::named_here(name)),
-                Limit::Allowance { .. } => return fail(say::no_allowances(limit.to_string())),
-                Limit::Pace { .. } | Limit::Total { .. } | Limit::AtOnce { .. } => {}
+            if let Limit::Named(name) = limit {
+                return fail(say::named_here(name));
             }
         }
         self.check_twice()?;
@@ -167,7 +165,7 @@ impl Metering {
         Ok(())
     }
 
-    /// A unit has one pace, one total and one amount at once.
+    /// A unit has one pace, one allowance, one total and one amount at once.
     fn check_twice(&self) -> Result<(), MeteringError> {
         let kind = |limit: &Limit| {
             (
@@ -267,6 +265,13 @@ impl<'de> Deserialize<'de> for Metering {
 pub enum HeldBy {
     /// Limit that allows no more calls, as people write it.
     Limit(String),
+    /// Allowance that is used up, and the beginning of its next period by the clocks of its zone.
+    Allowance {
+        /// Limit as people write it.
+        limit: String,
+        /// Time with its zone.
+        next: String,
+    },
     /// Unit whose cost the first answers have yet to say; until then few calls are out.
     Learning(Unit),
 }
@@ -305,7 +310,7 @@ mod tests {
         for (text, word) in [
             (r#"{"limits":["openai"]}"#, "openai"),
             (r#"{"limits":["5 eur"]}"#, "eur"),
-            (r#"{"limits":["2000/day"]}"#, "2k/day"),
+            (r#"{"limits":["2000/day","100/hour"]}"#, "100/hour"),
             (r#"{"limits":["1 a","1 b","1 c","1 d","1 e"]}"#, "4"),
             (r#"{"cost":["tokens = 1","tokens = 2"]}"#, "tokens"),
             (r#"{"price":["eur = {sheep}"]}"#, "sheep"),

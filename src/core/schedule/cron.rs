@@ -224,10 +224,7 @@ impl Cron {
 
 /// Formats a time by the clocks of a zone: `Mon 2026-01-05 03:00:00 CET`. Returns `None` for an unknown zone.
 pub fn in_zone(at: WallMs, zone: &str) -> Option<String> {
-    let zone: Tz = zone.parse().ok()?;
-    let utc = DateTime::<Utc>::from_timestamp_millis(at.0)?;
-    let local = zone.from_utc_datetime(&utc.naive_utc());
-    Some(local.format("%a %Y-%m-%d %H:%M:%S %Z").to_string())
+    Some(zone::shown(at, zone.parse().ok()?))
 }
 
 /// Returns the times at which the clocks of a zone are set back between `from` and `until`, to within an hour.

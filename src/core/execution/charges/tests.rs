@@ -1,11 +1,14 @@
 use super::*;
 
 /// Time at which paces have all of their credit.
-const NOW: Moment = Moment(60_000_000_000);
+const NOW: Now = Now {
+    moment: Moment(60_000_000_000),
+    wall: WallMs(0),
+};
 
 fn charges(metering: &str) -> Charges {
     let metering = serde_json::from_str(metering).expect("a metering");
-    Charges::new(&metering, &Restored::default(), Moment(0))
+    Charges::new(&metering, &Restored::default(), Now::default())
 }
 
 /// Sends a call with the estimates, as soon as a checkpoint allows it, and ends it as a success with the actuals.
@@ -17,7 +20,7 @@ fn succeed(charges: &mut Charges, raw: Usage, actuals: Usage) {
         (departure == Departure::Go).then_some(charge)
     };
     let charge = sent(charges).or_else(|| sent(charges)).expect("it fits");
-    charges.end(&charge, End::Succeeded, &actuals, true, NOW);
+    charges.end(&charge, End::Succeeded, &actuals, true, NOW.moment);
 }
 
 #[test]
@@ -67,7 +70,7 @@ fn a_price_of_unsure_use_is_unsure_too() {
         (departure == Departure::Go).then_some(charge)
     });
     let charge = sent.expect("it fits");
-    charges.end(&charge, End::TimedOut, &Usage::new(), true, NOW);
+    charges.end(&charge, End::TimedOut, &Usage::new(), true, NOW.moment);
     let eur = charges.picture().pop().expect("a price");
     assert_eq!((eur.actual, eur.unsure), (Amount::ZERO, Amount::units(2)));
 }
