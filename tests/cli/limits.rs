@@ -86,6 +86,41 @@ fn a_stop_by_a_signal_costs_nothing_of_a_total() {
 }
 
 #[test]
+fn an_allowance_of_a_day_is_used_up_and_the_job_waits_for_the_next_one() {
+    let (place, api) = (Place::new(), api());
+    let request = format!("POST {}/v1/{{index}}", api.origin);
+    let words = ["run", "--total", "1000", "--name", "daily", "--rate", "unlimited"];
+    // A zone in which it isn't nearly midnight.
+    let zone = match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
+        Ok(since) if since.as_secs() % 86_400 >= 43_200 => "Pacific/Honolulu",
+        _ => "UTC",
+    };
+    let limit = |calls: u32| format!("{calls}/day {zone}");
+    let mut run = place.start(&[&words[..], &["--request", &request, "--limit", &limit(50)]].concat());
+    run.wait_for(&format!("50 calls/day ({zone})"));
+    run.wait_for(&format!("{} is used; next at", limit(50)));
+    assert_eq!(api.seen().len(), 50);
+    run.signal(Signal::INT);
+    run.end().expect(9);
+    let mut run = place.start(&["run", "--resume", "daily"]);
+    run.wait_for("is used; next at");
+    assert_eq!(api.seen().len(), 50, "the day is used up");
+    run.signal(Signal::INT);
+    run.end().expect(9);
+    let shown = place.windrow(&["job", "show", "daily"]).expect(0);
+    assert!(
+        shown.stdout.contains(&format!("(50 of {})", limit(50))),
+        "{}",
+        shown.stdout
+    );
+    let mut run = place.start(&["run", "--resume", "daily", "--limit", &limit(60)]);
+    run.wait_for("is used; next at");
+    assert_eq!(api.seen().len(), 60, "what was used stays used");
+    run.signal(Signal::INT);
+    run.end().expect(9);
+}
+
+#[test]
 fn an_item_above_a_total_fails_without_a_call() {
     let (place, api) = (Place::new(), api());
     place.write("rows.ndjson", "{\"n\":10}\n{\"n\":500}\n{\"n\":20}\n");

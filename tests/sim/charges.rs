@@ -480,3 +480,17 @@ fn an_item_above_a_whole_limit_is_never_sent() {
     let departure = world.core.charge(ticket, vec![Some(Amount::units(501))], 1, now);
     assert_eq!(departure, Departure::TooLarge("500 tokens/s".to_owned()));
 }
+
+#[test]
+fn near_the_end_of_a_total_so_few_calls_are_out_that_it_is_exceeded_by_at_most_two_per_cent() {
+    // Estimates that say nothing about the item: the mean for each.
+    for (seed, guess) in (0..20).flat_map(|seed| [(seed, None), (seed, Some(thousand as Cost))]) {
+        let mut world = World::new(100_000, &["400k tokens"], uneven, guess);
+        world.rng = Rng(seed + 1);
+        world.run(3600);
+        assert_eq!(world.stopped(), Some(StopReason::LimitReached), "seed {seed}");
+        let paid = world.paid();
+        assert!(paid <= 408_000, "seed {seed} paid {paid}");
+        assert!(paid >= 392_000, "seed {seed} paid {paid}");
+    }
+}

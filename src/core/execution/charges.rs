@@ -89,7 +89,10 @@ pub(super) struct Leave {
 impl Charges {
     /// Creates the meters of a task, from what was saved.
     pub(super) fn new(metering: &Metering, restored: &Restored, now: Now) -> Charges {
-        let meters = Meter::all(metering, &restored.meters, now.wall);
+        let mut meters = Meter::all(metering, &restored.meters, now.wall);
+        if restored.is_use_unknown {
+            meters.iter_mut().for_each(Meter::forget);
+        }
         let accounts = metering.limits.iter();
         let accounts = accounts
             .filter_map(|limit| Account::new(limit, &meters, &restored.meters, now.moment))

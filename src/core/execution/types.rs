@@ -91,6 +91,8 @@ pub struct Restored {
     pub found: Option<Found>,
     /// Use of meters by earlier runs.
     pub meters: Saved,
+    /// True if the database was restored: what earlier runs used since its backup is unknown.
+    pub is_use_unknown: bool,
 }
 
 impl Restored {

@@ -70,6 +70,11 @@ impl Meter {
         metering.meters().into_iter().map(meter).collect()
     }
 
+    /// Counts all that is left as used, since nobody knows what was used.
+    pub(super) fn forget(&mut self) {
+        self.budgets_mut().for_each(Budget::forget);
+    }
+
     /// Returns the cost to expect of the next call; nothing before one is known.
     pub(super) fn expected(&self) -> Amount {
         match self.counted {
@@ -143,7 +148,6 @@ impl Meter {
             may_spend,
             owed,
             allowance,
-            is_restored: false,
         }
     }
 

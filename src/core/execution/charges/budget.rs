@@ -29,10 +29,7 @@ impl Budget {
     pub(super) fn total(limit: Option<Limit>, saved: Option<&MeterSaved>) -> Budget {
         let amount = limit.as_ref().and_then(Limit::amount);
         let amount = amount.map_or(Amount::MAX, |(amount, _)| amount);
-        let mut stored = saved.map(MeterSaved::stored).unwrap_or_default();
-        if limit.is_some() && saved.is_some_and(|saved| saved.is_restored) {
-            stored = used_up(stored, amount);
-        }
+        let stored = saved.map(MeterSaved::stored).unwrap_or_default();
         Budget::new(limit, Total::restore(amount, stored), None)
     }
 
@@ -57,9 +54,6 @@ impl Budget {
             Some(periods),
         );
         budget.turn(wall);
-        if saved.is_some_and(|saved| saved.is_restored) {
-            budget.total = Total::restore(*amount, used_up(budget.use_so_far(), *amount));
-        }
         Some(budget)
     }
 
@@ -196,23 +190,16 @@ impl Budget {
         }
     }
 
-    fn use_so_far(&self) -> Stored {
-        Stored {
+    /// Counts all that is left as used: a restored database doesn't know what was spent since its backup.
+    pub(super) fn forget(&mut self) {
+        let Some((amount, _)) = self.limit.as_ref().and_then(Limit::amount) else {
+            return;
+        };
+        let stored = Stored {
             spent: self.total.spent(),
-            unsure: self.total.unsure(),
+            unsure: self.total.unsure().plus(self.total.left()),
             may_spend: Amount::ZERO,
-        }
-    }
-}
-
-/// Counts all that is left as used: a restored database doesn't know what was spent since its backup.
-fn used_up(stored: Stored, amount: Amount) -> Stored {
-    let left = amount
-        .minus(stored.spent)
-        .minus(stored.unsure)
-        .minus(stored.may_spend);
-    Stored {
-        unsure: stored.unsure.plus(left),
-        ..stored
+        };
+        self.total = Total::restore(amount, stored);
     }
 }

@@ -29,9 +29,6 @@ pub struct MeterSaved {
     /// Use of an allowance in the period in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowance: Option<AllowanceSaved>,
-    /// True in a restored database: what was used since its backup is unknown.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_restored: bool,
 }
 
 /// Use of an allowance in a period.
