@@ -121,6 +121,60 @@ fn an_allowance_of_a_day_is_used_up_and_the_job_waits_for_the_next_one() {
 }
 
 #[test]
+fn an_estimate_may_be_the_length_of_the_request() {
+    let (place, api) = (Place::new(), api());
+    // Nine bytes each.
+    let costs = [
+        "--json",
+        r#"{"a":"{index}"}"#,
+        "--cost",
+        "tokens = {request:bytes}",
+    ];
+    let words = [&costs[..], &["--total", "9", "--limit", "50 tokens"]].concat();
+    let request = format!("POST {}/v1", api.origin);
+    let run = [
+        "run",
+        "--name",
+        "bytes",
+        "--request",
+        &request,
+        "--rate",
+        "unlimited",
+        "-o",
+        "json",
+    ];
+    let done = place.windrow(&[&run[..], &words].concat()).expect(9);
+    assert_eq!(done.json()["stop_reason"], "limit_reached", "{done:?}");
+    assert_eq!(api.seen().len(), 5);
+    let program = ["run", "--total", "3", "--each", "true", "--limit", "50 tokens"];
+    let words = [&program[..], &["--cost", "tokens = {request:bytes}"]].concat();
+    place
+        .windrow(&words)
+        .refused(2, &["a program is sent no request"]);
+}
+
+#[test]
+fn a_unit_that_only_the_results_of_a_handler_say_is_accepted_from_it() {
+    let place = Place::new();
+    let api = Api::start(|_| (200, r#"{"result":"ok","costs":{"eur":0.5}}"#.to_owned()));
+    let run = [
+        "run",
+        "--total",
+        "100",
+        "--name",
+        "own",
+        "--url",
+        &api.origin,
+        "--concurrency",
+        "1",
+    ];
+    let words = ["--limit", "5 eur", "--rate", "unlimited", "-o", "json"];
+    let done = place.windrow(&[&run[..], &words].concat()).expect(9);
+    assert_eq!(done.json()["stop_reason"], "limit_reached", "{done:?}");
+    assert_eq!(api.seen().len(), 10);
+}
+
+#[test]
 fn an_item_above_a_total_fails_without_a_call() {
     let (place, api) = (Place::new(), api());
     place.write("rows.ndjson", "{\"n\":10}\n{\"n\":500}\n{\"n\":20}\n");
@@ -200,7 +254,10 @@ fn limits_and_expressions_that_are_wrong_say_where_and_why() {
     refused(&["--limit", "5 sheep per day"], &["--limit"]);
     refused(&["--limit", "openai"], &["--limit", "openai", "name"]);
     refused(&["--limit", "5 eur"], &["eur", "cost"]);
-    refused(&["--limit", "2000/day"], &["2k/day"]);
+    refused(
+        &["--limit", "2000/day", "--limit", "9/hour"],
+        &["9/hour", "same kind"],
+    );
     let from = ["--limit", "9 tokens", "--cost-from", "tokens = {answer./n}"];
     refused(&from, &["a program", "--cost"]);
     refused(

@@ -10,6 +10,7 @@ mod picture;
 mod saved;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ use budget::Budget;
 use picture::Held;
 pub use picture::{AllowancePicture, MeterPicture};
 pub use saved::{AllowanceSaved, MeterSaved, Saved};
+use window::TokenWindow;
 
 /// Longest wait for the next period of an allowance before the clock is looked at again.
 const CLOCK_LOOK: Duration = Duration::from_secs(60);
@@ -68,6 +70,8 @@ pub(super) struct Charges {
     meters: Vec<Meter>,
     accounts: Vec<Account>,
     out: u32,
+    /// Tokens that the service says are left.
+    window: TokenWindow,
     /// Total of a unit that no longer held a call while others were out.
     full: Option<usize>,
     /// Number of the checkpoint that holds the last drafts.
@@ -101,6 +105,7 @@ impl Charges {
             meters,
             accounts,
             out: 0,
+            window: TokenWindow::default(),
             full: None,
             drafted: None,
             held: None,
@@ -134,6 +139,7 @@ impl Charges {
                 (leave.calls, self.held) = (calls, Some(Held::Account(at)));
             }
         }
+        self.leave_of_window(now.moment, &mut leave);
         if let Some(at) = self.full.filter(|_| self.out > 0) {
             (leave.calls, self.held) = (0, Some(Held::Total(at)));
         }
@@ -174,6 +180,7 @@ impl Charges {
         let mut accounts = self.accounts.iter_mut();
         let over = accounts.position(|account| !account.fits(charge.pace[account.meter()], now.moment));
         let mut held = over.map(Held::Account);
+        held = held.or_else(|| self.held_by_window(&charge, now.moment));
         for (at, meter) in self.meters.iter_mut().enumerate() {
             match meter.total.room(charge.total[at]) {
                 Room::Free => {}
@@ -199,6 +206,7 @@ impl Charges {
         for (meter, total) in self.meters.iter_mut().zip(&charge.total) {
             meter.budgets_mut().for_each(|budget| budget.depart(*total));
         }
+        self.take_from_window(&charge);
         let period = |meter: &Meter| meter.allowance.as_ref().map_or(WallMs(0), Budget::period);
         charge.periods = self.meters.iter().map(period).collect();
         self.out += 1;

@@ -121,6 +121,7 @@ impl Execution {
             }
             if let Some(charge) = &ticket.charge {
                 self.charges.end(charge, end.end, &end.used, is_closed, end.at);
+                self.charges.hear(end.ticket, &end.windows, end.at);
             }
         }
         self.follow_autopilot();

@@ -235,10 +235,8 @@ fn with_unknown_use(blob: &[u8], watermark: ItemIndex) -> Option<Vec<u8>> {
         ),
         Some(version) => (version, checkpoint::decode(blob, watermark).ok()?),
     };
-    let extension = Extension {
-        is_restored: true,
-        ..Extension::of(&snapshot.extension).ok()?
-    };
+    let mut extension = Extension::of(&snapshot.extension).ok()?;
+    extension.is_restored = true;
     let (words, extension) = (&snapshot.words, extension.bytes());
     Some(checkpoint::encode_as(version, watermark, words, &extension))
 }

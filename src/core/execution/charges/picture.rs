@@ -103,6 +103,8 @@ pub(super) enum Held {
     /// Meter whose allowance holds no more calls in this period, or not before a checkpoint.
     Allowance(usize),
     Account(usize),
+    /// Meter of which the service says too little is left.
+    Window(usize),
 }
 
 impl Charges {
@@ -126,6 +128,7 @@ impl Charges {
                     None => HeldBy::Limit(limit),
                 }
             }
+            Held::Window(at) => HeldBy::Headers(self.meters.get(at)?.unit.clone()),
             Held::Learning(at) => HeldBy::Learning(self.meters.get(at)?.unit.clone()),
             Held::Account(at) => HeldBy::Limit(self.accounts.get(at)?.text().to_owned()),
         })

@@ -105,6 +105,7 @@ fn usage(case: &Case<'_>, held: &HeldBy) -> Advice {
         HeldBy::Limit(limit) | HeldBy::Allowance { limit, .. } => {
             case.cant(say::raise_usage_limit(limit), say::usage_is_set())
         }
+        HeldBy::Headers(_) => case.cant(say::ask_service(), say::usage_is_told()),
         HeldBy::Learning(_) => case.cant(say::wait_for_costs(), say::costs_are_learned()),
     }
 }
