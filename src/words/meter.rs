@@ -68,6 +68,9 @@ messages! { "meter";
     given_twice(unit: Text) "{unit} is given twice" "{unit} 给了两次";
     limited_twice(limit: Text) "{limit}: another limit of the same kind has this unit" "{limit}：该单位已有同类限额";
 
+    cost_missing(unit: Text)
+        "more than 1 % of the responses don't say their cost in {unit}; their estimates count, as unsure"
+        "超过 1 % 的响应未说明 {unit} 费用；按预估计入，标为不确定";
     usual_place(unit: Text, place: Text)
         "the {unit} of a call are read from its response: {place}"
         "每次调用的 {unit} 从其响应读取：{place}";

@@ -175,6 +175,60 @@ fn a_unit_that_only_the_results_of_a_handler_say_is_accepted_from_it() {
 }
 
 #[test]
+fn responses_without_a_cost_are_named_in_the_log() {
+    let place = Place::new();
+    let nth = std::sync::atomic::AtomicU32::new(0);
+    let api = Api::start(move |_| {
+        let has_cost = nth.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 4 > 0;
+        let body = if has_cost {
+            r#"{"usage":{"total_tokens":7}}"#
+        } else {
+            "{}"
+        };
+        (200, body.to_owned())
+    });
+    counted(&place, &api, &["--limit", "900k tokens/s"]).expect(0);
+    let log = place.windrow(&["job", "log", "metered"]).expect(0);
+    assert!(log.stdout.contains("say their cost in tokens"), "{}", log.stdout);
+}
+
+#[test]
+fn a_trial_shows_the_costs_that_it_read_beside_their_estimates() {
+    let (place, api) = (Place::new(), api());
+    let request = format!("POST {}/v1", api.origin);
+    let run = [
+        "try",
+        "--items",
+        "0",
+        "--request",
+        &request,
+        "--json",
+        r#"{"a":"{index}"}"#,
+    ];
+    let words = [
+        "--limit",
+        "5 eur",
+        "--cost",
+        "tokens = {request:bytes}",
+        "--price",
+        "eur = 0.5*{tokens}",
+    ];
+    let from = ["--cost-from", "tokens = {answer./usage/total_tokens}"];
+    let tried = |words: &[&str]| place.windrow(&[&run[..], words].concat()).expect(0).stdout;
+    let text = tried(&[&words[..], &from].concat());
+    assert!(
+        text.contains("costs: 7 tokens (estimate 9), 3.5 eur (estimate 4.5)"),
+        "{text}"
+    );
+    let text = tried(&["--limit", "9k tokens/min"]);
+    assert!(
+        text.contains("costs: 7 tokens; tokens read from {answer./usage/total_tokens}"),
+        "{text}"
+    );
+    assert!(!tried(&[]).contains("costs"), "nothing is counted");
+}
+
+#[test]
 fn an_item_above_a_total_fails_without_a_call() {
     let (place, api) = (Place::new(), api());
     place.write("rows.ndjson", "{\"n\":10}\n{\"n\":500}\n{\"n\":20}\n");

@@ -22,6 +22,9 @@ pub struct TaskCost {
     /// Allowance of a calendar period; null without one.
     #[serde(default)]
     pub allowance: Option<TaskAllowance>,
+    /// True if more than 1 % of the successful responses don't say the cost; their estimates count, as `unsure`.
+    #[serde(default)]
+    pub sparse: bool,
 }
 
 /// Use of an allowance in the calendar period in force.

@@ -48,6 +48,7 @@ fn read(costs: Option<&BTreeMap<String, api::TaskCost>>) -> Vec<MeterPicture> {
             total: cost.total.as_deref().and_then(Amount::parse),
             is_nearly_used: cost.nearly_used,
             allowance: cost.allowance.as_ref().and_then(allowance),
+            is_sparse: cost.sparse,
         })
     };
     costs.into_iter().flatten().filter_map(of).collect()
@@ -94,6 +95,7 @@ mod tests {
             total: total.map(str::to_owned),
             nearly_used: false,
             allowance: None,
+            sparse: false,
         }
     }
 

@@ -419,6 +419,7 @@ mod tests {
                 total: Amount::parse("2M"),
                 is_nearly_used: false,
                 allowance: None,
+                is_sparse: false,
             }],
             ..picture(Counters::default())
         };

@@ -74,6 +74,8 @@ pub(super) struct Charges {
     window: TokenWindow,
     /// Total of a unit that no longer held a call while others were out.
     full: Option<usize>,
+    /// True once people were alerted that answers don't say the use.
+    has_alerted: bool,
     /// Number of the checkpoint that holds the last drafts.
     drafted: Option<u64>,
     /// Limit that allowed the fewest calls when they were last asked for, or that sent a call back since.
@@ -107,6 +109,7 @@ impl Charges {
             out: 0,
             window: TokenWindow::default(),
             full: None,
+            has_alerted: false,
             drafted: None,
             held: None,
         }

@@ -34,6 +34,7 @@ pub mod limit;
 pub mod metering;
 pub mod owing;
 pub mod period;
+pub mod priced;
 pub mod row;
 #[cfg(test)]
 mod tests;

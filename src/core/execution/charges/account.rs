@@ -96,6 +96,11 @@ impl Meter {
         unknown.map_or(u32::MAX, |most| most.saturating_sub(out))
     }
 
+    /// Returns true if so many answers don't say the use that people are alerted.
+    pub(super) fn is_sparse(&self) -> bool {
+        self.is_limited && self.wants_actual && self.actuals.are_sparse()
+    }
+
     /// Returns the amounts that are kept with the store.
     pub(super) fn budgets(&self) -> impl Iterator<Item = &Budget> {
         std::iter::once(&self.total).chain(&self.allowance)
@@ -161,6 +166,7 @@ impl Meter {
             total: limit.and_then(Limit::amount).map(|(amount, _)| amount),
             is_nearly_used: limit.is_some() && total.is_nearly_used(),
             allowance: self.allowance.as_ref().and_then(AllowancePicture::of),
+            is_sparse: self.is_sparse(),
         }
     }
 }

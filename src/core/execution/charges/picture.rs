@@ -30,6 +30,9 @@ pub struct MeterPicture {
     /// Allowance of the unit, if there is one.
     #[serde(default)]
     pub allowance: Option<AllowancePicture>,
+    /// True if more than 1 % of the successful answers don't say the use.
+    #[serde(default)]
+    pub is_sparse: bool,
 }
 
 /// Use of an allowance in the period in force.
@@ -87,6 +90,7 @@ impl MeterPicture {
         self.out = self.out.plus(part.out);
         self.total = self.total.max(part.total);
         self.is_nearly_used |= part.is_nearly_used;
+        self.is_sparse |= part.is_sparse;
         if self.allowance.is_none() {
             self.allowance.clone_from(&part.allowance);
         }
@@ -111,6 +115,17 @@ impl Charges {
     /// Returns the use so far, for people.
     pub(in crate::execution) fn picture(&self) -> Vec<MeterPicture> {
         self.meters.iter().map(Meter::picture).collect()
+    }
+
+    /// Returns, once, a unit of which so many answers don't say the use that people are to be alerted.
+    pub(in crate::execution) fn alert(&mut self) -> Option<Unit> {
+        let sparse = self
+            .meters
+            .iter()
+            .find(|meter| meter.is_sparse() && !self.has_alerted);
+        let unit = sparse.map(|meter| meter.unit.clone());
+        self.has_alerted |= unit.is_some();
+        unit
     }
 
     /// Returns the limit that allowed the fewest calls when they were last asked for.

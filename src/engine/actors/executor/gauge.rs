@@ -1,6 +1,5 @@
 //! Use of calls before they are sent, from the rows of their items.
 
-use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use crate::ports::handling::handler::{Call, CallFailure, CallItems, Reply};
 use windrow_core::execution::{Departure, Usage, usage};
 use windrow_core::ids::Moment;
 use windrow_core::items::verdict::Failure;
-use windrow_core::meter::expr::{Expr, Source, Values};
+use windrow_core::meter::expr::{Expr, Source};
 use windrow_core::meter::metering::Metering;
 use windrow_core::meter::row::Row;
 use windrow_core::meter::{COST_TOO_LARGE, COST_VALUE};
@@ -22,22 +21,6 @@ pub(crate) struct Gauge {
     estimates: Vec<Option<Expr>>,
     needs_rows: bool,
     needs_request: bool,
-}
-
-/// Values of an item before its call: its row, and its part of the request.
-struct Before {
-    row: Row,
-    request_bytes: Option<u64>,
-}
-
-impl Values for Before {
-    fn column(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.row.column(name)
-    }
-
-    fn request_bytes(&self) -> Option<u64> {
-        self.request_bytes
-    }
 }
 
 /// Decision about a call that was granted.
@@ -84,12 +67,9 @@ impl Gauge {
         let part = request
             .flatten()
             .map(|bytes| bytes.div_ceil(items.len().max(1) as u64));
-        let before = |(index, _)| Before {
-            row: Row::read(rows.data(index)),
-            request_bytes: part,
-        };
-        let items: Vec<Before> = items.iter().map(before).collect();
-        usage(&self.estimates, &items).map_err(|fault| Failure::new(COST_VALUE, fault.to_string()))
+        let row = |(index, _)| Row::read(rows.data(index)).with_request(part);
+        let rows: Vec<Row> = items.iter().map(row).collect();
+        usage(&self.estimates, &rows).map_err(|fault| Failure::new(COST_VALUE, fault.to_string()))
     }
 }
 

@@ -24,6 +24,7 @@ impl Of<&MeterPicture> for api::TaskCost {
             total: meter.total.map(Amount::decimal),
             nearly_used: meter.is_nearly_used,
             allowance: meter.allowance.as_ref().map(api::TaskAllowance::of),
+            sparse: meter.is_sparse,
         }
     }
 }

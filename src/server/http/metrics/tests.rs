@@ -27,6 +27,7 @@ fn costs() -> Vec<MeterPicture> {
         total: None,
         is_nearly_used: false,
         allowance: None,
+        is_sparse: false,
     };
     vec![of("calls"), of("tokens")]
 }

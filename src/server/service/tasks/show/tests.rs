@@ -180,6 +180,7 @@ fn the_use_of_live_runs_adds_up_by_unit() {
             total: None,
             is_nearly_used: false,
             allowance: None,
+            is_sparse: false,
         }],
         ..live(no, 1)
     };
