@@ -58,9 +58,6 @@ messages! { "meter";
     many_limits(most: Count) "a task has at most {most#limit}" "一个任务最多 {most} 个限额";
     many_units(most: Count) "a task counts at most {most#unit} beside calls and items" "一个任务最多计 {most} 种单位（calls 和 items 除外）";
     named_here(name: Text) "{name} is a named limit; it belongs to the task's limits" "{name} 是命名限额，应写在任务的 limits 中";
-    no_allowances(limit: Text)
-        "{limit}: allowances of a calendar period aren't supported yet; use a pace up to a minute, or a total"
-        "{limit}：尚不支持按日历周期的额度；请用不超过一分钟的速率，或总额";
     no_cost(unit: Text)
         "nothing says what a call costs in {unit}: add a cost, a cost_from or a price of it"
         "没有说明一次调用的 {unit} 费用：请添加 cost、cost_from 或 price";
@@ -71,6 +68,9 @@ messages! { "meter";
     given_twice(unit: Text) "{unit} is given twice" "{unit} 给了两次";
     limited_twice(limit: Text) "{limit}: another limit of the same kind has this unit" "{limit}：该单位已有同类限额";
 
+    cost_missing(unit: Text)
+        "more than 1 % of the responses don't say their cost in {unit}; their estimates count, as unsure"
+        "超过 1 % 的响应未说明 {unit} 费用；按预估计入，标为不确定";
     usual_place(unit: Text, place: Text)
         "the {unit} of a call are read from its response: {place}"
         "每次调用的 {unit} 从其响应读取：{place}";

@@ -105,9 +105,12 @@ async fn a_request_says_what_it_used_by_body_header_row_and_its_own_length() {
         ..RequestSpec::default()
     };
     let handler = requests_to(&server.url(), spec, metered(metering, false));
+    let before = handler.request_bytes(&with_row(r#"{"prompt":"häuf"}"#));
     let told = told(handler.process(with_row(r#"{"prompt":"häuf"}"#)).await);
     assert_eq!(told.reply, Reply::AllOk);
-    let length = server.seen()[0].body.len().to_string();
+    let length = server.seen()[0].body.len();
+    assert_eq!(before, Some(length as u64), "it is known before the call too");
+    let length = length.to_string();
     let texts: Vec<String> = told
         .used
         .iter()
@@ -234,7 +237,8 @@ async fn a_status_with_a_meaning_of_its_own_ends_as_what_it_is() {
     for (status, end) in [
         (404, Some(End::RequestFault)),
         (429, Some(End::RequestFault)),
-        (500, None),
+        (500, Some(End::ServerError)),
+        (504, Some(End::TimedOut)),
         (202, None),
     ] {
         let server = Server::always(status, CHAT).await;

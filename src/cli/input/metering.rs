@@ -171,7 +171,8 @@ mod tests {
         );
         let none = over(&texts(&["none"]), &Costs::default(), &before).expect("sound");
         assert_eq!((none.limits.len(), none.cost.len()), (0, 1));
-        let fault = over(&texts(&["5 eur"]), &Costs::default(), &before).expect_err("no cost");
+        let twice = texts(&["5 eur", "6 eur"]);
+        let fault = over(&twice, &Costs::default(), &before).expect_err("two of a kind");
         assert_eq!(fault.exit, Exit::Usage);
     }
 

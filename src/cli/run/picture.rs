@@ -418,6 +418,8 @@ mod tests {
                 out: Amount::ZERO,
                 total: Amount::parse("2M"),
                 is_nearly_used: false,
+                allowance: None,
+                is_sparse: false,
             }],
             ..picture(Counters::default())
         };

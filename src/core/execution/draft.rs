@@ -9,6 +9,7 @@ use super::types::{Phase, RunEnd};
 use crate::ids::ItemIndex;
 use crate::items::counters::Counters;
 use crate::items::verdict::{Outage, SideRecord};
+use crate::meter::unit::Unit;
 use crate::shards::Directives;
 use crate::task::lifecycle::StopReason;
 
@@ -45,6 +46,8 @@ pub struct CheckpointDraft {
     pub outage: Option<Outage>,
     /// Use of meters, and what may be spent until the next checkpoint.
     pub meters: Saved,
+    /// Unit of which more than 1 % of the successful answers don't say the use; set once a run.
+    pub cost_missing: Option<Unit>,
     /// End of the run, set in its last draft.
     pub end: Option<RunEnd>,
 }
@@ -244,6 +247,7 @@ impl Execution {
             told: outstanding.told,
             outage,
             meters: self.charges.draft(no, end.is_some()),
+            cost_missing: self.charges.alert(),
             end,
         };
         self.items.drafts.outstanding = Some(outstanding);

@@ -9,6 +9,7 @@ use super::past::{Stood, Unheard};
 use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId};
 use crate::meter::metering::HeldBy;
+use crate::meter::unit::Unit;
 use crate::settings::RateLimit;
 use crate::stats::autopilot::Picture;
 use crate::stats::permits::{MICRO, Permits};
@@ -201,6 +202,9 @@ pub struct Live {
     /// Limit in units that allows the fewest calls; `None` without one, and from an earlier version.
     #[serde(default)]
     pub held_by: Option<HeldBy>,
+    /// Unit of which too many answers don't say the use; `None` without one, and from an earlier version.
+    #[serde(default)]
+    pub cost_missing: Option<Unit>,
 }
 
 /// Item at the watermark.

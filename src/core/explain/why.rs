@@ -20,7 +20,9 @@ pub(super) const KNOWN_MIN: Duration = Duration::from_secs(2);
 pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Message> {
     let mut why = pace(facts, explanation);
     let taken_over = facts.taken_over.as_ref().map(|taken| taken.text.clone());
-    let beside = [unheard(facts), taken_over, facts.handler.text()];
+    let missing = facts.live.as_ref().and_then(|live| live.cost_missing.as_ref());
+    let missing = missing.map(|unit| windrow_words::meter::cost_missing(unit.as_str()));
+    let beside = [unheard(facts), taken_over, facts.handler.text(), missing];
     for message in beside.into_iter().flatten() {
         if !why.contains(&message) {
             why.push(message);

@@ -94,9 +94,10 @@ impl Actuals {
         self.with == 0 && self.without >= KNOWN_FROM as u64
     }
 
-    /// Returns true if more than one success in a hundred has no actual.
+    /// Returns true if more than one success in a hundred has no actual, after the first ones.
     pub fn are_sparse(&self) -> bool {
-        self.without.saturating_mul(ALERT_ONE_IN) > self.with + self.without
+        let all = self.with + self.without;
+        all >= KNOWN_FROM as u64 && self.without.saturating_mul(ALERT_ONE_IN) > all
     }
 }
 

@@ -1,4 +1,4 @@
-//! Row of an item, as the values that an expression names.
+//! Row of an item, as the values that an expression names before its call.
 
 use std::borrow::Cow;
 
@@ -6,20 +6,35 @@ use serde_json::Value;
 
 use super::expr::Values;
 
-/// Row of an item; without one nothing is known of it.
+/// Row of an item, with the length of its request; without either nothing is known of it.
 #[derive(Clone, Debug, Default)]
-pub struct Row(Option<Value>);
+pub struct Row {
+    value: Option<Value>,
+    request_bytes: Option<u64>,
+}
 
 impl Row {
     /// Reads the JSON of a row; text that isn't JSON has no values.
     pub fn read(text: Option<&str>) -> Row {
-        Row(text.and_then(|text| serde_json::from_str(text).ok()))
+        Row {
+            value: text.and_then(|text| serde_json::from_str(text).ok()),
+            request_bytes: None,
+        }
+    }
+
+    /// Adds the length of the request that is made of the row.
+    #[must_use]
+    pub fn with_request(self, bytes: Option<u64>) -> Row {
+        Row {
+            request_bytes: bytes,
+            ..self
+        }
     }
 }
 
 impl Values for Row {
     fn column(&self, name: &str) -> Option<Cow<'_, str>> {
-        let row = self.0.as_ref()?;
+        let row = self.value.as_ref()?;
         let value = match name.starts_with('/') {
             true => row.pointer(name)?,
             false => row.get(name)?,
@@ -29,5 +44,9 @@ impl Values for Row {
             Value::Null => None,
             other => Some(Cow::Owned(other.to_string())),
         }
+    }
+
+    fn request_bytes(&self) -> Option<u64> {
+        self.request_bytes
     }
 }

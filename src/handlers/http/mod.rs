@@ -182,6 +182,10 @@ impl Handler for HttpHandler {
         })
     }
 
+    fn request_bytes(&self, call: &Call) -> Option<u64> {
+        Some(self.requests.build(call).body().len())
+    }
+
     fn slots(&self) -> watch::Receiver<Option<u32>> {
         self.slots.subscribe()
     }

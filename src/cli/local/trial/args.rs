@@ -9,6 +9,7 @@ use clap::{ArgGroup, Args, ValueHint};
 
 use crate::input::choice::{self, Choice};
 use crate::input::flags::{HttpArgs, Items};
+use crate::input::metering::UnitLimits;
 use crate::output::screen::Verbosity;
 use crate::run::handler::each::{EachArgs, WITH_PROGRAM};
 use crate::run::handler::request::RequestArgs;
@@ -77,6 +78,9 @@ pub struct TryArgs {
     /// Flags for the request made for each item.
     #[command(flatten)]
     pub request: RequestArgs,
+    /// Flags for limits in units, whose costs are shown; nothing is held back.
+    #[command(flatten)]
+    pub limits: UnitLimits,
     /// Configuration file that provides defaults
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

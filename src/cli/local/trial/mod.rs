@@ -2,6 +2,7 @@
 //! no store, and keeps nothing.
 
 pub(crate) mod args;
+mod costs;
 mod data;
 mod verdicts;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
+use self::costs::Costs;
 use self::data::Data;
 use self::verdicts::{ItemReport, Tally};
 use crate::exit::Exit;
@@ -28,6 +30,7 @@ use windrow_config::Config;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::Dispatch;
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::Auto;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, CallItems, Handler, HandlerFactory, RunContext};
@@ -57,7 +60,11 @@ pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
         let rows = data.rows(&[*first]).await?;
         args.each.check_row(&args.worker, rows.data(ItemIndex(*first)))?;
     }
-    let context = Arc::new(handlers::preview_context());
+    let metering = args.limits.over(&Metering::default())?;
+    let context = Arc::new(RunContext {
+        metering: Arc::new(metering.clone()),
+        ..handlers::preview_context()
+    });
     let handler = factory.open(context.clone())?;
     let ready_within = config.command_handler.startup_timeout + READY_EXTRA;
     let trial = Trial {
@@ -67,6 +74,7 @@ pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
         data,
         items,
         request: request.map(|request| (request, context)),
+        costs: Costs::of(&metering),
     };
     let tried = tokio::select! {
         tried = trial.run(ready_within) => tried,
@@ -134,6 +142,8 @@ struct Trial<'a> {
     items: Choice,
     /// Request made for each item, to be printed. `None` for other handlers.
     request: Option<(RequestWanted, Arc<RunContext>)>,
+    /// Costs to be shown, if anything is counted.
+    costs: Option<Costs<'a>>,
 }
 
 impl Trial<'_> {
@@ -178,11 +188,19 @@ impl Trial<'_> {
                 timeout: self.args.call_timeout,
             };
             self.show(&call)?;
+            let before = self
+                .costs
+                .as_ref()
+                .map(|costs| (costs, costs.before(&call, self.handler)));
             let reply = self.handler.process(call).await;
             let took = self.clock.now().since(begun);
+            let costs = before.map(|(costs, before)| costs.line(before, &reply, left.len()));
             let said = verdicts::read(&left, reply, took);
             for one in &said {
                 screen::print(&one.line(attempt))?;
+            }
+            if let Some(line) = costs {
+                screen::print(&line)?;
             }
             let again = said.iter().filter(|one| one.retry.is_some());
             left = again.map(|one| one.index).collect();

@@ -1,15 +1,17 @@
 //! Use of calls before they are sent, from the rows of their items.
 
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use windrow_words::engine as say;
 
 use super::lane::{Lane, Round};
 use crate::actors::executor::departure::rows_of;
-use crate::ports::handling::handler::{CallFailure, CallItems, Reply};
+use crate::ports::handling::handler::{Call, CallFailure, CallItems, Reply};
 use windrow_core::execution::{Departure, Usage, usage};
+use windrow_core::ids::Moment;
 use windrow_core::items::verdict::Failure;
-use windrow_core::meter::expr::Expr;
+use windrow_core::meter::expr::{Expr, Source};
 use windrow_core::meter::metering::Metering;
 use windrow_core::meter::row::Row;
 use windrow_core::meter::{COST_TOO_LARGE, COST_VALUE};
@@ -18,6 +20,7 @@ use windrow_core::meter::{COST_TOO_LARGE, COST_VALUE};
 pub(crate) struct Gauge {
     estimates: Vec<Option<Expr>>,
     needs_rows: bool,
+    needs_request: bool,
 }
 
 /// Decision about a call that was granted.
@@ -36,8 +39,10 @@ impl Gauge {
         let meters = metering.meters();
         let estimate = |unit| Metering::find(&metering.cost, unit).cloned();
         let estimates: Vec<Option<Expr>> = meters.iter().map(estimate).collect();
+        let names_request = |expr: &Expr| expr.sources().any(|source| *source == Source::Request);
         (!estimates.is_empty()).then(|| Gauge {
             needs_rows: estimates.iter().any(Option::is_some),
+            needs_request: estimates.iter().flatten().any(names_request),
             estimates,
         })
     }
@@ -50,7 +55,19 @@ impl Gauge {
         let Some(rows) = rows_of(&lane.cell, items, &mut round.rows) else {
             return Ok(Usage::new());
         };
-        let row = |(index, _)| Row::read(rows.data(index));
+        let request = self.needs_request.then(|| {
+            lane.cell.handler.request_bytes(&Call {
+                items: items.clone(),
+                rows: rows.clone(),
+                gate_time: Moment::default(),
+                timeout: Duration::ZERO,
+            })
+        });
+        // Items of one call share its request.
+        let part = request
+            .flatten()
+            .map(|bytes| bytes.div_ceil(items.len().max(1) as u64));
+        let row = |(index, _)| Row::read(rows.data(index)).with_request(part);
         let rows: Vec<Row> = items.iter().map(row).collect();
         usage(&self.estimates, &rows).map_err(|fault| Failure::new(COST_VALUE, fault.to_string()))
     }

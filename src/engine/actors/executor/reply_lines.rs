@@ -10,10 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::actors::executor::results::DraftResults;
 use crate::actors::runtime::context::NodeContext;
-use crate::ports::handling::data_log::{DataLogLine, DropReason};
-use crate::ports::handling::handler::LogLevel;
+use crate::ports::handling::data_log::{DataLogLine, DropReason, LogOrigin};
+use crate::ports::handling::handler::{LogLevel, LogLine};
 use crate::ports::ownership::run_store::ShardCheckpoint;
 use windrow_core::execution::CheckpointDraft;
+use windrow_core::ids::{ShardId, WallMs};
+use windrow_core::meter::unit::Unit;
+use windrow_words::meter as words;
+
+/// Code of the line about responses that don't say their cost.
+const COST_MISSING: &str = "COST_MISSING";
 
 /// Maximum number of unstored lines of a run; half as many ask for a checkpoint. One transaction inserts that many
 /// within about a tenth of a second, for which it holds the task's lock.
@@ -59,6 +65,24 @@ pub(crate) struct Drafted {
 pub(crate) struct DraftLines {
     pub(crate) lines: Vec<DataLogLine>,
     pub(crate) dropped: u64,
+}
+
+impl DraftLines {
+    /// Adds the line that alerts people to responses which don't say their cost.
+    pub(crate) fn miss_cost(&mut self, shard: ShardId, unit: &Unit, at: WallMs) {
+        self.lines.push(DataLogLine {
+            shard,
+            at,
+            origin: LogOrigin::System,
+            code: Some(COST_MISSING.to_owned()),
+            line: LogLine {
+                index: None,
+                level: LogLevel::Warn,
+                message: words::cost_missing(unit.as_str()).to_string(),
+                extra: None,
+            },
+        });
+    }
 }
 
 /// Number and size of the lines that a draft took, until it is stored.

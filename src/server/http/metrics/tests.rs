@@ -26,6 +26,8 @@ fn costs() -> Vec<MeterPicture> {
         out: Amount::ONE,
         total: None,
         is_nearly_used: false,
+        allowance: None,
+        is_sparse: false,
     };
     vec![of("calls"), of("tokens")]
 }

@@ -162,6 +162,7 @@ pub(super) fn both(one: Live, other: Live) -> Live {
             .chain(other.autopilot)
             .reduce(Picture::join),
         held_by: one.held_by.or(other.held_by),
+        cost_missing: one.cost_missing.or(other.cost_missing),
     }
 }
 
@@ -191,6 +192,11 @@ pub(super) fn live(run: &RunView) -> Live {
         stalled: progress.stalled,
         autopilot: progress.autopilot,
         held_by: progress.held_by.clone(),
+        cost_missing: progress
+            .costs
+            .iter()
+            .find(|meter| meter.is_sparse)
+            .map(|meter| meter.unit.clone()),
     }
 }
 

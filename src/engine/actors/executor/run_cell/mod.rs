@@ -240,7 +240,10 @@ impl RunCell {
         let mut core = self.core.lock().map_err(|_| CoreBroken)?;
         core.execution.step(Event::DraftCheckpoint, now, fx);
         let drafted = fx.checkpoint.take().map(|draft| {
-            let lines = core.lines.take_for(draft.no);
+            let mut lines = core.lines.take_for(draft.no);
+            if let Some(unit) = &draft.cost_missing {
+                lines.miss_cost(self.shard, unit, now.wall);
+            }
             let results = core.results.take_for(draft.no, draft.watermark);
             Drafted {
                 draft,
