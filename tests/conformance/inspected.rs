@@ -1,9 +1,14 @@
 //! What `windrow db` asks of a database: every question is answered on each engine, and what is broken is found.
 
+use windrow_core::checkpoint;
+use windrow_core::execution::Extension;
 use windrow_core::ids::{Epoch, ItemIndex};
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::run_store::RunClose;
+use windrow_engine::ports::tasks::report_store::ReportStore as _;
+use windrow_engine::ports::tasks::store::NewTask;
 
-use crate::fixture::{Harness, NOW, at, closing};
+use crate::fixture::{Harness, NOW, at, closing, task};
 
 /// What is broken, as `rule: the task that is named`.
 async fn faults(harness: &Harness) -> Vec<String> {
@@ -134,4 +139,34 @@ pub async fn what_is_looked_at_beside_the_rules_is_answered(harness: Harness) {
     assert!(marked.first_task > run.shard.task);
     assert_eq!(faults(&harness).await, Vec::<String>::new());
     assert_eq!(harness.view(run.shard.task).await.watermark, ItemIndex(0));
+}
+
+pub async fn a_restore_leaves_open_what_tasks_with_limits_in_units_used(harness: Harness) {
+    let metering = serde_json::from_str(r#"{"limits":["5 eur"],"cost":["eur = 1"]}"#).unwrap();
+    let metered = NewTask {
+        spec: TaskSpec {
+            metering,
+            ..TaskSpec::default()
+        },
+        ..task(3)
+    };
+    let (metered, plain) = (
+        harness.created(&metered).await.id,
+        harness.created(&task(3)).await.id,
+    );
+    for _ in 0..2 {
+        harness.sql().mark_restored(false, NOW).await.unwrap();
+        for (id, is_unknown) in [(metered, true), (plain, false)] {
+            let saved = harness.sql().saved_windows(id).await.unwrap().remove(0);
+            let bytes = match saved.blob.is_empty() {
+                true => Vec::new(),
+                false => {
+                    checkpoint::decode(&saved.blob, saved.watermark)
+                        .unwrap()
+                        .extension
+                }
+            };
+            assert_eq!(Extension::of(&bytes).unwrap().is_restored, is_unknown);
+        }
+    }
 }

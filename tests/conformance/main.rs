@@ -109,6 +109,7 @@ mod of_databases {
         inspected {
             a_whole_database_has_no_faults_and_each_broken_rule_is_found,
             what_is_looked_at_beside_the_rules_is_answered,
+            a_restore_leaves_open_what_tasks_with_limits_in_units_used,
         }
         administration {
             tokens_are_kept_found_and_revoked,

@@ -44,7 +44,7 @@ pub(crate) struct World {
     /// Milliseconds by which the node's clock is ahead.
     pub(crate) clock_ahead: i64,
     /// Set while the store takes nothing.
-    is_deaf: bool,
+    pub(crate) is_deaf: bool,
     cost: Cost,
     /// Estimate of an item, if rows have one.
     estimate: Option<Cost>,
@@ -163,16 +163,22 @@ impl World {
 
     /// Goes on until this time, or the end of the run.
     pub(crate) fn run(&mut self, until: u64) {
+        let turns = self.run_turns(until, 1_000_000);
+        assert!(turns < 1_000_000, "it turns in circles: {:?}", self.progress());
+    }
+
+    /// Goes on until this time, for at most so many exchanges; returns their number.
+    pub(crate) fn run_turns(&mut self, until: u64, most: u32) -> u32 {
         let (until, mut turns) = (until * SECOND, 0);
-        while self.now < until && !self.is_over() {
+        while self.now < until && !self.is_over() && turns < most {
             turns += 1;
-            assert!(turns < 1_000_000, "it turns in circles: {:?}", self.progress());
             self.exchange();
             self.save();
             if self.fx.wait != Wait::Now || self.fx.dispatch.is_empty() {
                 self.pass(until);
             }
         }
+        turns
     }
 
     fn is_over(&self) -> bool {
