@@ -104,7 +104,7 @@ proptest! {
                     let demand = Demand { slots: Wishes::of(wishes), batch: 1, ..Demand::default() };
                     let held = Part { slots: Amount::of(uses[who]), ..Part::UNBOUNDED };
                     let session = session(who, lives[who]);
-                    let round = Round { session, seq: seqs[who], uses: held, demand, yields, leaves: false };
+                    let round = Round { session, seq: seqs[who], uses: held, demand, yields, leaves: false, units: Vec::new() };
                     let allocated = apply(&mut rows, &round).expect("newer");
                     last[who] = Some(round);
                     if !lost {

@@ -6,6 +6,7 @@
 mod account;
 mod picture;
 mod saved;
+mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ use account::{Account, Counted, Meter};
 use picture::Held;
 pub use picture::MeterPicture;
 pub use saved::{MeterSaved, Saved};
+pub use shared::{Purse, SharedEnd};
 
 /// Use of a call by meter, in the order of [`Metering::meters`]; `None` where nothing says it.
 pub type Usage = Vec<Option<Amount>>;
@@ -56,6 +58,10 @@ pub(super) struct Charge {
 #[derive(Debug, Default)]
 pub(super) struct Charges {
     meters: Vec<Meter>,
+    /// Places of the meters of each named limit, behind those of the task.
+    named: Vec<std::ops::Range<usize>>,
+    /// Ends of calls that the named limits are yet to be told of.
+    shared_ends: Vec<SharedEnd>,
     accounts: Vec<Account>,
     out: u32,
     /// Total of a unit that no longer held a call while others were out.
@@ -86,6 +92,8 @@ impl Charges {
             .collect();
         Charges {
             meters,
+            named: Vec::new(),
+            shared_ends: Vec::new(),
             accounts,
             out: 0,
             full: None,
@@ -176,7 +184,10 @@ impl Charges {
                 Counted::Calls => (Amount::ONE, Amount::ONE),
                 Counted::Items => (Amount::units(u64::from(items)), Amount::units(u64::from(items))),
                 Counted::Use => meter.estimate(raw),
-                Counted::Price(price) => (self.price(price, &charge.pace), self.price(price, &charge.total)),
+                Counted::Price(price) => {
+                    let of = |amounts| self.price(price, meter.first, amounts);
+                    (of(&charge.pace), of(&charge.total))
+                }
             };
             charge.pace.push(pace);
             charge.total.push(total);
@@ -184,11 +195,12 @@ impl Charges {
         charge
     }
 
-    /// Applies a price to the amounts of the meters before it; one that can't be computed is nothing.
-    fn price(&self, price: &Expr, amounts: &[Amount]) -> Amount {
+    /// Applies a price to the amounts of the meters before it, from the first of its metering on; one that can't be
+    /// computed is nothing.
+    fn price(&self, price: &Expr, first: usize, amounts: &[Amount]) -> Amount {
         let values = Amounts {
-            meters: &self.meters,
-            amounts,
+            meters: &self.meters[first..],
+            amounts: &amounts[first.min(amounts.len())..],
         };
         price.cost(&values).unwrap_or_default()
     }
@@ -209,10 +221,31 @@ impl Charges {
 
     /// Settles a call that ended, with what its answer says about its use.
     pub(super) fn end(&mut self, charge: &Charge, end: End, actuals: &Usage, is_closed: bool, now: Moment) {
+        let costs = self.end_all(charge, end, actuals, is_closed, now);
+        if !self.named.is_empty() {
+            self.tell_shared(charge, &costs);
+        }
+    }
+
+    /// Settles a call that didn't depart after all, of which the named limits know nothing.
+    pub(super) fn end_own(&mut self, charge: &Charge, end: End, now: Moment) {
+        self.end_all(charge, end, &Usage::new(), true, now);
+    }
+
+    fn end_all(
+        &mut self,
+        charge: &Charge,
+        end: End,
+        actuals: &Usage,
+        is_closed: bool,
+        now: Moment,
+    ) -> Vec<class::Cost> {
         self.out = self.out.saturating_sub(1);
         let mut costs: Vec<Amount> = Vec::with_capacity(self.meters.len());
+        let mut ended = Vec::with_capacity(self.meters.len());
         let mut is_unsure = false;
         for at in 0..self.meters.len() {
+            is_unsure &= at != self.meters[at].first;
             let actual = actuals.get(at).copied().flatten();
             let cost = match &self.meters[at].counted {
                 Counted::Calls => class::cost(class::Counts::Calls, end, None, Amount::ONE, is_closed),
@@ -221,8 +254,10 @@ impl Charges {
                     _ => charge.pace[at],
                 }),
                 Counted::Use => class::cost(class::Counts::Use, end, actual, charge.total[at], is_closed),
-                Counted::Price(price) if is_unsure => class::Cost::Unsure(self.price(price, &costs)),
-                Counted::Price(price) => class::Cost::Known(self.price(price, &costs)),
+                Counted::Price(price) if is_unsure => {
+                    class::Cost::Unsure(self.price(price, self.meters[at].first, &costs))
+                }
+                Counted::Price(price) => class::Cost::Known(self.price(price, self.meters[at].first, &costs)),
             };
             let cost = match end {
                 End::NeverSent => class::Cost::FREE,
@@ -232,11 +267,13 @@ impl Charges {
             self.meters[at].end((raw, charge.total[at]), end, actual, cost);
             is_unsure |= matches!(cost, class::Cost::Unsure(_));
             costs.push(cost.amount());
+            ended.push(cost);
         }
         for account in &mut self.accounts {
             let at = account.meter();
             account.end(charge.pace[at], costs[at], now);
         }
+        ended
     }
 
     /// Returns the limit that is used up, once no call is out that may have used less.
@@ -272,7 +309,14 @@ impl Charges {
                 .map(Account::debt);
             meter.draft(owed.max().unwrap_or_default(), is_last)
         };
-        Saved(self.meters.iter_mut().enumerate().map(save).collect())
+        let own = self.own().len();
+        Saved(self.meters.iter_mut().take(own).enumerate().map(save).collect())
+    }
+
+    /// Returns the meters of the task.
+    fn own(&self) -> &[Meter] {
+        let own = self.named.first().map_or(self.meters.len(), |named| named.start);
+        &self.meters[..own]
     }
 
     /// Lets calls spend what the acknowledged checkpoint holds.

@@ -51,7 +51,9 @@ mod tickets;
 mod types;
 
 pub use autopilot::Found;
-pub use charges::{Departure, HeldBy, MeterPicture, MeterSaved, Saved as MetersSaved, Usage, usage};
+pub use charges::{
+    Departure, HeldBy, MeterPicture, MeterSaved, Purse, Saved as MetersSaved, SharedEnd, Usage, usage,
+};
 pub use draft::{CheckpointDraft, SIDE_RECORDS_MAX};
 pub use extension::Extension;
 pub use horizon::{HORIZON_OF_CLAIM, Horizon};

@@ -11,6 +11,7 @@ use super::bucket::Bucket;
 use super::demand::{Demand, Wishes};
 use super::fair;
 use super::slot::Slot;
+use super::units::bucket::Units;
 use super::{Amount, Part};
 use crate::ids::Moment;
 
@@ -20,6 +21,8 @@ const AHEAD: Duration = Duration::from_millis(5);
 const BEHIND_MAX: Duration = Duration::from_secs(1);
 /// Time until the next attempt if it isn't known when something will be available: a change wakes the run anyway.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
+/// Least time until the next attempt.
+const ASK_LEAST: Duration = Duration::from_millis(1);
 
 /// Number of a run in the local bucket.
 pub type SlotNo = u64;
@@ -65,6 +68,8 @@ pub struct LocalBucket {
     next: SlotNo,
     sent: u64,
     collected_at: Moment,
+    /// Limits in units; none for most limits.
+    pub units: Units,
 }
 
 impl LocalBucket {
@@ -79,6 +84,7 @@ impl LocalBucket {
             next: 0,
             sent: 0,
             collected_at: now,
+            units: Units::default(),
         };
         local_bucket.apply(part, now);
         local_bucket
@@ -103,6 +109,7 @@ impl LocalBucket {
     /// Removes a run that is over and has nothing in flight.
     pub fn leave(&mut self, no: SlotNo) {
         self.runs.remove(&no);
+        self.units.leave_run(no);
     }
 
     /// Returns true if no run draws from it.
@@ -145,6 +152,7 @@ impl LocalBucket {
     /// Drops what was earned, because lease validity was lost.
     pub fn void(&mut self, now: Moment) {
         self.bucket.void(now);
+        self.units.void(now);
     }
 
     /// Takes up to `want` items for a run. Each reservation must be settled.
@@ -160,7 +168,9 @@ impl LocalBucket {
         self.catch_up(no, now);
         let slots = self.slots_free().min(self.slots_allowed(no, now));
         let there = self.items_there(now).min(self.items_allowed(no, now));
-        let most = slots.min(there).min(u64::from(want));
+        let leave = self.units.leave(no, now);
+        let by_units = u64::from(leave.calls).saturating_mul(batch);
+        let most = slots.min(there).min(by_units).min(u64::from(want));
         let full = batch.min(self.most_ever()).min(u64::from(want));
         let items = if most < full { 0 } else { most - most % full.max(1) };
         if let Some(run) = self.runs.get_mut(&no) {
@@ -173,8 +183,11 @@ impl LocalBucket {
         let is_cut = items < u64::from(want);
         Reserved {
             items: u32::try_from(items).unwrap_or(want),
-            ask_at: is_cut.then(|| self.ask_at(batch, now)),
-            by_slots: slots < there,
+            ask_at: is_cut.then(|| match by_units < slots.min(there) {
+                true => leave.until.unwrap_or(now).max(now.plus(ASK_LEAST)),
+                false => self.ask_at(batch, now),
+            }),
+            by_slots: slots < there && slots <= by_units,
         }
     }
 
@@ -187,6 +200,7 @@ impl LocalBucket {
         run.served = run.served.saturating_sub(back);
         run.in_flight = used.in_flight;
         run.see(reserved, used, now);
+        self.units.see(no, used.wants_more, reserved.ask_at, now);
         self.sent += u64::from(used.left);
         if self.is_paced() {
             self.bucket.give(back);
@@ -307,7 +321,7 @@ impl LocalBucket {
         };
         let again = now.plus(ASK_AGAIN);
         next.filter(|_| slots_free)
-            .map_or(again, |next| next.max(now.plus(Duration::from_millis(1))))
+            .map_or(again, |next| next.max(now.plus(ASK_LEAST)))
     }
 
     /// Returns the other run that wants something and holds the least.

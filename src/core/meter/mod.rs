@@ -31,6 +31,7 @@ pub mod expr;
 pub mod fit;
 pub mod limit;
 pub mod metering;
+pub mod meterings;
 pub mod owing;
 pub mod row;
 #[cfg(test)]

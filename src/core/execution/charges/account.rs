@@ -32,6 +32,8 @@ pub(super) enum Counted {
 pub(super) struct Meter {
     pub(super) unit: Unit,
     pub(super) counted: Counted,
+    /// Place of the first meter of its metering.
+    pub(super) first: usize,
     /// Total limit of the unit, if there is one.
     pub(super) limit: Option<Limit>,
     /// True if any limit is in this unit, or in one that has a price made of it.
@@ -69,6 +71,7 @@ impl Meter {
                     total: Total::restore(most.map_or(Amount::MAX, |(amount, _)| amount), stored),
                     unit,
                     counted,
+                    first: 0,
                     limit,
                     actuals: Actuals::default(),
                     estimates: Estimates::default(),

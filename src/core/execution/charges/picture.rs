@@ -66,7 +66,7 @@ pub(super) enum Held {
 impl Charges {
     /// Returns the use so far, for people.
     pub(in crate::execution) fn picture(&self) -> Vec<MeterPicture> {
-        self.meters.iter().map(Meter::picture).collect()
+        self.own().iter().map(Meter::picture).collect()
     }
 
     /// Returns the limit that allowed the fewest calls when they were last asked for.

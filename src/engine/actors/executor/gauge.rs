@@ -11,10 +11,11 @@ use windrow_core::execution::{Departure, Usage, usage};
 use windrow_core::items::verdict::Failure;
 use windrow_core::meter::expr::Expr;
 use windrow_core::meter::metering::Metering;
+use windrow_core::meter::meterings::Meterings;
 use windrow_core::meter::row::Row;
 use windrow_core::meter::{COST_TOO_LARGE, COST_VALUE};
 
-/// Expressions of a task's meters, in their order.
+/// Expressions of a run's meters, in their order.
 pub(crate) struct Gauge {
     estimates: Vec<Option<Expr>>,
     needs_rows: bool,
@@ -31,11 +32,11 @@ pub(super) enum Charged {
 }
 
 impl Gauge {
-    /// Returns the gauge of a task; `None` if nothing is counted.
-    pub(crate) fn of(metering: &Metering) -> Option<Gauge> {
-        let meters = metering.meters();
-        let estimate = |unit| Metering::find(&metering.cost, unit).cloned();
-        let estimates: Vec<Option<Expr>> = meters.iter().map(estimate).collect();
+    /// Returns the gauge of a run; `None` if nothing is counted.
+    pub(crate) fn of(meterings: &Meterings) -> Option<Gauge> {
+        let estimate =
+            |(metering, _, unit): (&Metering, _, _)| Metering::find(&metering.cost, &unit).cloned();
+        let estimates: Vec<Option<Expr>> = meterings.meters().map(estimate).collect();
         (!estimates.is_empty()).then(|| Gauge {
             needs_rows: estimates.iter().any(Option::is_some),
             estimates,

@@ -77,7 +77,7 @@ impl RunView {
                 age: cell.clock.now().since(refused.since),
                 why: refused.why,
             }),
-            held_by: cell.limits.held_by().map(str::to_owned),
+            held_by: cell.limits.held_by().map(|(key, _)| key.to_owned()),
         }
     }
 }

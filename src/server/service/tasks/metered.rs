@@ -3,7 +3,6 @@
 use std::num::NonZeroU32;
 
 use crate::service::{FieldFault, ServiceError};
-use windrow_core::business::HandlerSpec;
 use windrow_core::meter::amount::Amount;
 use windrow_core::meter::limit::Limit;
 use windrow_core::meter::metering::Metering;
@@ -12,14 +11,6 @@ use windrow_core::task::Tuning;
 use windrow_core::task::spec::Shards;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::tasks::store::{NewTask, TaskEdit, TaskView};
-
-/// Returns true if answers of the handler can say what a call cost: programs answer nothing that could be read.
-pub(crate) fn has_answers(handler: &HandlerSpec) -> bool {
-    match handler {
-        HandlerSpec::Http(_) | HandlerSpec::Request(_) => true,
-        HandlerSpec::Command(_) => false,
-    }
-}
 
 /// Returns what is wrong with limits for calls of this size to such a handler.
 pub fn metering_faults(metering: &Metering, batch: NonZeroU32, has_answers: bool) -> Vec<FieldFault> {
@@ -44,7 +35,7 @@ fn is_items(limit: &Limit) -> bool {
 }
 
 fn answer_fault(metering: &Metering, has_answers: bool) -> Option<FieldFault> {
-    let (unit, _) = metering.cost_from.first().filter(|_| !has_answers)?;
+    let unit = metering.unmeasured(has_answers)?;
     let detail = format!(
         "the answers of a program don't say what a call cost in {unit}: only those of a URL or a request do"
     );
@@ -61,7 +52,7 @@ pub(super) fn settle(task: &mut NewTask, business: &Business) -> Result<(), Serv
     if metering.is_empty() {
         return Ok(());
     }
-    let has_answers = has_answers(&business.spec.handler);
+    let has_answers = business.spec.handler.has_answers();
     let mut faults = metering_faults(metering, task.tuning.batch, has_answers);
     faults.extend(shard_fault(task.spec.shards.0, "/shards"));
     ServiceError::refuse(faults)?;
@@ -86,7 +77,7 @@ pub(super) fn settle_edit(
     let mut faults: Vec<FieldFault> = Vec::new();
     if edit.spec.metering.is_some() {
         // The job of a command has no registered handler; the command checks its own.
-        let has_answers = business.id == 0 || has_answers(&business.spec.handler);
+        let has_answers = business.id == 0 || business.spec.handler.has_answers();
         faults.extend(answer_fault(metering, has_answers));
     }
     faults.extend(batch_fault(metering, tuning.batch));
