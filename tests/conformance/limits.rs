@@ -337,7 +337,10 @@ pub async fn blocks_of_a_total_are_counted_whoever_ends(harness: Harness) {
         "1/64 of all"
     );
     let block = play(one, 2, report(100, 40)).await.0.minus(calls(40));
-    assert!(block > calls(99) && block < calls(100), "1/64 of what is left: {block}");
+    assert!(
+        block > calls(99) && block < calls(100),
+        "1/64 of what is left: {block}"
+    );
     assert_eq!(counted().await, (calls(40), calls(0), block));
     // Of a fenced session all that it was given counts.
     harness.fence(one).await;

@@ -25,7 +25,11 @@ fn answer(business: &Business, takes: Duration) {
 }
 
 fn used(business: &Business) -> Vec<(Instant, u64)> {
-    let mut used: Vec<(Instant, u64)> = business.seen().iter().map(|seen| (seen.at, tokens(seen))).collect();
+    let mut used: Vec<(Instant, u64)> = business
+        .seen()
+        .iter()
+        .map(|seen| (seen.at, tokens(seen)))
+        .collect();
     used.sort();
     used
 }
@@ -35,7 +39,8 @@ async fn limited(node: &Node, limits: &[&str], url: &str) {
     let made = json!({"name": "openai", "metering": metering});
     node.admin.post("/v1/limits", made).await.expect(201);
     for name in ["push", "mail"] {
-        node.business(name, url, json!({"limits": {"named": ["openai"]}})).await;
+        node.business(name, url, json!({"limits": {"named": ["openai"]}}))
+            .await;
     }
 }
 
@@ -77,7 +82,10 @@ async fn three_nodes_together_keep_a_pace_in_tokens_also_when_one_dies() {
     assert_eq!(shown["metering"]["limits"], json!(["6k tokens/min"]), "{shown:#}");
     for (task, node) in [(&one, &n1), (&two, &n1)] {
         let stop = json!({"now": true});
-        node.admin.post(&format!("/v1/tasks/{task}/stop"), stop).await.expect(202);
+        node.admin
+            .post(&format!("/v1/tasks/{task}/stop"), stop)
+            .await
+            .expect(202);
     }
     let all = used(&cluster.business);
     // Of four sessions a largest call each, the calls in flight, and 100 ms of it. Stamps are the business's.
@@ -133,7 +141,10 @@ async fn three_nodes_together_spend_a_total_once_and_go_on_when_it_is_raised() {
     drop(n2);
     let raised = json!({"metering": {"limits": ["12k tokens"], "cost_from": ["tokens = {answer./used}"]}});
     n1.admin.patch("/v1/limits/openai", raised).await.expect(200);
-    n1.admin.post(&format!("/v1/tasks/{one}/start"), json!({})).await.expect(202);
+    n1.admin
+        .post(&format!("/v1/tasks/{one}/start"), json!({}))
+        .await
+        .expect(202);
     let begun = Instant::now();
     while total() < spent + 1_000 {
         assert!(begun.elapsed() < Duration::from_secs(60), "{} tokens", total());
