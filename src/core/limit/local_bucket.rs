@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bucket::Bucket;
-use super::demand::{Demand, Wishes};
+use super::demand::{Demand, SLOT_PARTS, Wishes};
 use super::fair;
 use super::slot::Slot;
 use super::units::bucket::Units;
-use super::{Amount, Part};
+use super::{Amount, Part, WEIGHT_MAX};
 use crate::ids::Moment;
 
 /// Maximum lead of a run over others, as a span of the rate.
@@ -106,6 +106,13 @@ impl LocalBucket {
         self.apply(self.part, now);
     }
 
+    /// Sets the weight of a run among others, from 1 to 100.
+    pub fn weigh(&mut self, no: SlotNo, weight: u32) {
+        if let Some(run) = self.runs.get_mut(&no) {
+            run.weight = weight.clamp(1, WEIGHT_MAX);
+        }
+    }
+
     /// Removes a run that is over and has nothing in flight.
     pub fn leave(&mut self, no: SlotNo) {
         self.runs.remove(&no);
@@ -175,7 +182,7 @@ impl LocalBucket {
         let items = if most < full { 0 } else { most - most % full.max(1) };
         if let Some(run) = self.runs.get_mut(&no) {
             run.reserved += items;
-            run.served += items;
+            run.served += run.weighed(items);
         }
         if self.is_paced() {
             self.bucket.take(items);
@@ -197,7 +204,7 @@ impl LocalBucket {
         let run = self.runs.get_mut(&no)?;
         let back = u64::from(reserved.items.saturating_sub(used.left));
         run.reserved = run.reserved.saturating_sub(u64::from(reserved.items));
-        run.served = run.served.saturating_sub(back);
+        run.served = run.served.saturating_sub(run.weighed(back));
         run.in_flight = used.in_flight;
         run.see(reserved, used, now);
         self.units.see(no, used.wants_more, reserved.ask_at, now);
@@ -213,11 +220,18 @@ impl LocalBucket {
     pub fn collect(&mut self, now: Moment) -> Demand {
         let span = now.since(self.collected_at);
         self.collected_at = now;
-        let wishes: Vec<(u64, u64)> = self.runs.values_mut().map(|run| run.wish(span, now)).collect();
+        let wish = |run: &mut Slot| (run.wish(span, now), run.weight);
+        let wishes: Vec<((u64, u64), u32)> = self.runs.values_mut().map(wish).collect();
+        let wanting = wishes.iter().filter(|(wish, _)| *wish != (0, 0));
         Demand {
-            rates: Wishes::of(wishes.iter().map(|wish| wish.0)),
-            slots: Wishes::of(wishes.iter().map(|wish| wish.1)),
+            rates: Wishes::weighted(wishes.iter().map(|(wish, weight)| (wish.0, *weight))),
+            slots: Wishes::weighted(
+                wishes
+                    .iter()
+                    .map(|(wish, weight)| (wish.1.saturating_mul(SLOT_PARTS), *weight)),
+            ),
             batch: self.batch(),
+            runs: u32::try_from(wanting.count()).unwrap_or(u32::MAX),
         }
     }
 
@@ -276,9 +290,10 @@ impl LocalBucket {
             return u64::MAX;
         };
         let (ahead, batch) = (self.bucket.items_in(AHEAD), u64::from(run.batch));
-        match (least + ahead.max(batch)).saturating_sub(run.served) {
+        let most = least.saturating_add(run.weighed(ahead.max(batch)));
+        match most.saturating_sub(run.served) {
             0 => 0,
-            allowed => allowed.max(batch),
+            allowed => run.items_of(allowed).max(batch),
         }
     }
 
@@ -292,7 +307,7 @@ impl LocalBucket {
         let behind_max = self.bucket.items_in(BEHIND_MAX).max(u64::from(self.batch()) * 4);
         if let (Some((least, most)), Some(run)) = (span, self.runs.get_mut(&no)) {
             let floor = if run.hungry_until > now {
-                most.saturating_sub(behind_max)
+                most.saturating_sub(run.weighed(behind_max))
             } else {
                 least
             };
@@ -331,7 +346,7 @@ impl LocalBucket {
             .iter()
             .filter(|(other, run)| **other != no && run.hungry_until > now);
         hungry
-            .min_by_key(|(_, run)| (run.used(), run.served))
+            .min_by_key(|(_, run)| (run.weighed(run.used()), run.served))
             .map(|(other, _)| *other)
     }
 }

@@ -410,7 +410,7 @@ fn demand(
     let mut wishes = Vec::new();
     let mut least: Option<Amount> = None;
     for run in runs.values_mut() {
-        let weight = u64::try_from(run.weight).unwrap_or(1);
+        let weight = u32::try_from(run.weight).unwrap_or(1);
         let Some(meter) = run.meter(&account.key.unit) else {
             continue;
         };
@@ -427,9 +427,9 @@ fn demand(
             least = Some(least.map_or(waiting, |least| least.min(waiting)));
         }
         let wish = used.wish(account, is_new, span, now);
-        wishes.extend((0..weight).map(|_| wish.div_ceil(weight)));
+        wishes.push((wish, weight));
     }
-    (Wishes::of(wishes), least)
+    (Wishes::weighted(wishes), least)
 }
 
 impl Use {

@@ -290,6 +290,45 @@ fn a_pace_is_used_in_whole_and_shared_in_its_unit() {
 }
 
 #[test]
+fn runs_of_a_node_share_a_pace_by_weight_and_cost() {
+    let now = |millis: u64| Moment(millis * 1_000_000);
+    let metering = metering(&["6600 x/min"]);
+    let mut world = World::new(&["6600 x/min"]);
+    let mut units = Units::default();
+    // The first one's calls cost ten times as much as the second one's, the third one has twice the weight.
+    let runs = [(1, 10, 10), (2, 10, 1), (3, 20, 2)];
+    for (no, weight, _) in runs {
+        units.join(no, &metering, weight, now(0));
+    }
+    world.nodes[0].units = units;
+    let mut used = [0_u64; 3];
+    for millis in 0..40_000 {
+        world.now = now(millis);
+        if millis % 1000 == 0 {
+            world.play(0, false);
+        }
+        let units = &mut world.nodes[0].units;
+        for (at, (no, _, cost)) in runs.into_iter().enumerate() {
+            let (of, calls) = ([Amount::units(cost)], units.leave(no, now(millis)).calls);
+            let estimates = Estimates {
+                pace: &of,
+                total: &of,
+            };
+            let left = calls > 0 && matches!(units.take(no, estimates, now(millis)), Taken::Yes(_));
+            if left {
+                used[at] += cost;
+                units.end(no, estimates, (&[Cost::Known(of[0])], &of), now(millis));
+            }
+            units.see(no, true, Some(now(millis + 5)), now(millis));
+        }
+    }
+    // 110 a second for 40 s.
+    for (used, share) in used.iter().zip([1_100_u64, 1_100, 2_200]) {
+        assert!(used.abs_diff(share) <= share / 8, "{used} of {share}");
+    }
+}
+
+#[test]
 fn what_a_dead_node_owed_is_paid_by_the_others() {
     let mut world = World::new(&["600 x/min"]);
     (0..3).for_each(|who| world.play(who, false));

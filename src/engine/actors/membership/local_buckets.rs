@@ -236,6 +236,7 @@ impl SharedPot {
 impl Filled {
     fn join(&mut self, asks: Asks, metering: Option<&Metering>, wake: Arc<Notify>, now: Moment) -> SlotNo {
         let no = self.local_bucket.join(own_rate(asks.rate), asks.batch, now);
+        self.local_bucket.weigh(no, asks.weight);
         if let Some(metering) = metering {
             self.local_bucket.units.join(no, metering, asks.weight, now);
         }

@@ -74,6 +74,6 @@ pub fn part_view(row: &Row, node: String) -> PartView {
         session: row.session,
         node,
         held: row.held,
-        runs: demand.rates.runs().max(demand.slots.runs()),
+        runs: u64::from(demand.runs),
     }
 }
