@@ -74,6 +74,10 @@ pub fn part_view(row: &Row, node: String) -> PartView {
         session: row.session,
         node,
         held: row.held,
-        runs: u64::from(demand.runs),
+        // A row of an older node counts no runs, and each of them as 1.
+        runs: match demand.runs {
+            0 => demand.rates.weight().max(demand.slots.weight()),
+            runs => u64::from(runs),
+        },
     }
 }

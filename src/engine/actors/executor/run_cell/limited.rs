@@ -72,10 +72,14 @@ impl LimitSlots {
         self.slots.iter().for_each(|slot| slot.tune(rate, batch));
     }
 
-    /// Returns the key of the limit that last held the run back, and which of its limits in units did if one did.
-    pub(crate) fn held_by(&self) -> Option<(&str, Option<String>)> {
+    /// Returns the key of the limit that last held the run back. A space and its limit in units follow, if one of these
+    /// did.
+    pub(crate) fn held_by(&self) -> Option<String> {
         let slot = self.slots.get(self.held_by.load(Ordering::Relaxed))?;
-        Some((slot.key(), slot.held_by()))
+        Some(match slot.held_by() {
+            Some(limit) => format!("{} {limit}", slot.key()),
+            None => slot.key().to_owned(),
+        })
     }
 
     /// Reserves up to `want` items from each limit. The caller must settle the reservation.
