@@ -1,6 +1,6 @@
 //! Pure core: no I/O, clock, async, randomness or logging. It decides; the crates above act.
 //!
-//! Vocabulary: `ids`, `invariants`, `settings`, `task`, `business`, `shards`, `dataset`, and from `items` the runs,
+//! Vocabulary: `ids`, `invariants`, `settings`, `task`, `business`, `shards`, `dataset`, `zone`, and from `items` the runs,
 //! verdicts and counts. Mechanisms, each standalone and property-tested against a naive implementation: `items`
 //! (window, waits, retries, error budget), `pace`, `pilot`, `capacity`, `limit`, `meter`, `checkpoint`,
 //! `template`. `execution` composes them into a run, `life` covers a task over all of its runs. For observers: `stats`,
@@ -30,6 +30,7 @@ pub mod stats;
 pub mod task;
 pub mod template;
 pub mod text;
+pub mod zone;
 
 /// Declares a closed enum with the slug of each value: `ALL` in declaration order, `as_str`, `parse` and `Display`.
 /// Slugs never change once released.

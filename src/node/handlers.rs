@@ -291,6 +291,10 @@ impl Handler for Placed {
         self.inner.answers_at_once()
     }
 
+    fn request_bytes(&self, call: &Call) -> Option<u64> {
+        self.inner.request_bytes(call)
+    }
+
     fn thread(&self) -> Option<Handle> {
         Some(self.thread.clone())
     }

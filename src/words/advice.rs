@@ -48,6 +48,7 @@ messages! { "advice";
     costs_are_learned()
         "at most four calls are in flight until eight responses show what a call costs"
         "在八个响应表明一次调用的费用之前，最多四个调用在途";
+    usage_is_told() "the headers of its answers say what is left until the next reset" "其响应头表明重置之前的剩余量";
     usage_is_set() "the task may use no more than its limits say" "任务的用量不得超过其限额";
     ask_service()
         "ask the service for more, or run it on more machines" "请服务方放宽限制，或为它增加机器";

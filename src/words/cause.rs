@@ -27,6 +27,8 @@ messages! { "cause";
     usage() "held by limit" "受限额限制";
     usage_holds() "no more calls are allowed now" "暂不允许更多调用";
     usage_limit(limit: Text) "{limit}" "{limit}";
+    usage_allowance(limit: Text, next: Text) "{limit} is used; next at {next}" "{limit} 已用完；{next} 起恢复";
+    usage_headers(unit: Text) "the service says too few {unit} are left" "服务方表示剩余的 {unit} 不足";
     usage_learns(unit: Text)
         "few calls at a time until responses show what they cost in {unit}" "在响应表明 {unit} 费用之前，只放行少数调用";
     autopilot_holds() "calls wait for what the service takes" "调用在等服务方接受";

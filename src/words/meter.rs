@@ -65,9 +65,6 @@ messages! { "meter";
         "限额 {limit} 从应答中读取 {unit} 的费用，而程序没有应答";
     unmeasured_advice() "give the limit a `cost`, or use a handler with a URL" "为限额设置 `cost`，或使用带 URL 的处理程序";
     named_here(name: Text) "{name} is a named limit; it belongs to the task's limits" "{name} 是命名限额，应写在任务的 limits 中";
-    no_allowances(limit: Text)
-        "{limit}: allowances of a calendar period aren't supported yet; use a pace up to a minute, or a total"
-        "{limit}：尚不支持按日历周期的额度；请用不超过一分钟的速率，或总额";
     no_cost(unit: Text)
         "nothing says what a call costs in {unit}: add a cost, a cost_from or a price of it"
         "没有说明一次调用的 {unit} 费用：请添加 cost、cost_from 或 price";

@@ -86,6 +86,95 @@ fn a_stop_by_a_signal_costs_nothing_of_a_total() {
 }
 
 #[test]
+fn an_allowance_of_a_day_is_used_up_and_the_job_waits_for_the_next_one() {
+    let (place, api) = (Place::new(), api());
+    let request = format!("POST {}/v1/{{index}}", api.origin);
+    let words = ["run", "--total", "1000", "--name", "daily", "--rate", "unlimited"];
+    // A zone in which it isn't nearly midnight.
+    let zone = match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
+        Ok(since) if since.as_secs() % 86_400 >= 43_200 => "Pacific/Honolulu",
+        _ => "UTC",
+    };
+    let limit = |calls: u32| format!("{calls}/day {zone}");
+    let mut run = place.start(&[&words[..], &["--request", &request, "--limit", &limit(50)]].concat());
+    run.wait_for(&format!("50 calls/day ({zone})"));
+    run.wait_for(&format!("{} is used; next at", limit(50)));
+    assert_eq!(api.seen().len(), 50);
+    run.signal(Signal::INT);
+    run.end().expect(9);
+    let mut run = place.start(&["run", "--resume", "daily"]);
+    run.wait_for("is used; next at");
+    assert_eq!(api.seen().len(), 50, "the day is used up");
+    run.signal(Signal::INT);
+    run.end().expect(9);
+    let shown = place.windrow(&["job", "show", "daily"]).expect(0);
+    assert!(
+        shown.stdout.contains(&format!("(50 of {})", limit(50))),
+        "{}",
+        shown.stdout
+    );
+    let mut run = place.start(&["run", "--resume", "daily", "--limit", &limit(60)]);
+    run.wait_for("is used; next at");
+    assert_eq!(api.seen().len(), 60, "what was used stays used");
+    run.signal(Signal::INT);
+    run.end().expect(9);
+}
+
+#[test]
+fn an_estimate_may_be_the_length_of_the_request() {
+    let (place, api) = (Place::new(), api());
+    // Nine bytes each.
+    let costs = [
+        "--json",
+        r#"{"a":"{index}"}"#,
+        "--cost",
+        "tokens = {request:bytes}",
+    ];
+    let words = [&costs[..], &["--total", "9", "--limit", "50 tokens"]].concat();
+    let request = format!("POST {}/v1", api.origin);
+    let run = [
+        "run",
+        "--name",
+        "bytes",
+        "--request",
+        &request,
+        "--rate",
+        "unlimited",
+        "-o",
+        "json",
+    ];
+    let done = place.windrow(&[&run[..], &words].concat()).expect(9);
+    assert_eq!(done.json()["stop_reason"], "limit_reached", "{done:?}");
+    assert_eq!(api.seen().len(), 5);
+    let program = ["run", "--total", "3", "--each", "true", "--limit", "50 tokens"];
+    let words = [&program[..], &["--cost", "tokens = {request:bytes}"]].concat();
+    place
+        .windrow(&words)
+        .refused(2, &["a program is sent no request"]);
+}
+
+#[test]
+fn a_unit_that_only_the_results_of_a_handler_say_is_accepted_from_it() {
+    let place = Place::new();
+    let api = Api::start(|_| (200, r#"{"result":"ok","costs":{"eur":0.5}}"#.to_owned()));
+    let run = [
+        "run",
+        "--total",
+        "100",
+        "--name",
+        "own",
+        "--url",
+        &api.origin,
+        "--concurrency",
+        "1",
+    ];
+    let words = ["--limit", "5 eur", "--rate", "unlimited", "-o", "json"];
+    let done = place.windrow(&[&run[..], &words].concat()).expect(9);
+    assert_eq!(done.json()["stop_reason"], "limit_reached", "{done:?}");
+    assert_eq!(api.seen().len(), 10);
+}
+
+#[test]
 fn an_item_above_a_total_fails_without_a_call() {
     let (place, api) = (Place::new(), api());
     place.write("rows.ndjson", "{\"n\":10}\n{\"n\":500}\n{\"n\":20}\n");
@@ -165,7 +254,10 @@ fn limits_and_expressions_that_are_wrong_say_where_and_why() {
     refused(&["--limit", "5 sheep per day"], &["--limit"]);
     refused(&["--limit", "openai"], &["--limit", "openai", "name"]);
     refused(&["--limit", "5 eur"], &["eur", "cost"]);
-    refused(&["--limit", "2000/day"], &["2k/day"]);
+    refused(
+        &["--limit", "2000/day", "--limit", "9/hour"],
+        &["9/hour", "same kind"],
+    );
     let from = ["--limit", "9 tokens", "--cost-from", "tokens = {answer./n}"];
     refused(&from, &["a program", "--cost"]);
     refused(

@@ -115,5 +115,5 @@ async fn a_limit_in_units_is_made_shown_and_raised_and_the_rest_stays() {
     let left = json!({"limits": ["600 eur"], "price": ["eur = 0.6*{tokens}/1M"]});
     assert_eq!(limit["metering"], left);
     let at_once = ["limit", "create", "x", "--limit", "20 at once"];
-    person.run(&at_once, "").await.refused(3, &["concurrency"]);
+    person.run(&at_once, "").await.refused(7, &["concurrency"]);
 }

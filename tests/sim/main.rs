@@ -8,6 +8,7 @@
     reason = "a failing seed is given by the environment"
 )]
 
+mod allowances;
 mod auditor;
 mod autopilot;
 mod blame;

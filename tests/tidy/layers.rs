@@ -79,6 +79,7 @@ const VOCABULARY: &[&str] = &[
     "task",
     "business",
     "shards",
+    "zone",
 ];
 
 /// A library and the only places that may name it, where they are less than what a manifest opens to it.
@@ -101,8 +102,17 @@ const HOMES: &[(&str, &[&str])] = &[
         ],
     ),
     ("csv", &["src/sources", "src/core/text"]),
-    ("chrono", &["src/core/schedule", "src/core/ids.rs", "src/cli"]),
-    ("chrono_tz", &["src/core/schedule", "src/core/meter/limit.rs"]),
+    (
+        "chrono",
+        &[
+            "src/core/schedule",
+            "src/core/zone.rs",
+            "src/core/meter/period.rs",
+            "src/core/ids.rs",
+            "src/cli",
+        ],
+    ),
+    ("chrono_tz", &["src/core/schedule", "src/core/zone.rs"]),
     ("croner", &["src/core/schedule"]),
     ("unicode_security", &["src/core/text"]),
     ("clap", &["src/cli"]),

@@ -19,4 +19,23 @@ pub struct TaskCost {
     pub total: Option<String>,
     /// True from 80 % of the total on.
     pub nearly_used: bool,
+    /// Allowance of a calendar period; null without one.
+    #[serde(default)]
+    pub allowance: Option<TaskAllowance>,
+}
+
+/// Use of an allowance in the calendar period in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TaskAllowance {
+    /// Limit as people write it.
+    #[schema(example = "2k/day Europe/Berlin")]
+    pub limit: String,
+    /// Amount that a period allows.
+    pub amount: String,
+    /// Use in the period, certain or not.
+    pub used: String,
+    /// Time at which the next period begins, in RFC 3339.
+    pub next: String,
+    /// True if nothing more is sent in this period.
+    pub used_up: bool,
 }

@@ -33,7 +33,13 @@ fn limit(limit: &Limit) -> String {
         }
         Limit::Total { amount, unit } => format!("{amount} {unit} in all"),
         Limit::AtOnce { amount, unit } => format!("{amount} {unit} at once"),
-        Limit::Allowance { .. } | Limit::Named(_) => text,
+        Limit::Allowance {
+            amount,
+            unit,
+            period,
+            zone,
+        } => format!("{amount} {unit}/{period} ({})", zone.unwrap_or_default().name()),
+        Limit::Named(_) => text,
     }
 }
 
@@ -43,9 +49,10 @@ mod tests {
 
     #[test]
     fn each_limit_says_how_it_was_understood() {
-        let text = r#"{"limits":["300/min","90k tokens/10s","5 eur","20 at once"],"cost":["tokens = 3"],"price":["eur = 0.6*{tokens}/1M"]}"#;
+        let text = r#"{"limits":["300/min","90k tokens/10s","5 eur","20 at once","2000/day","9 eur/month Europe/Berlin"],"cost":["tokens = 3"],"price":["eur = 0.6*{tokens}/1M"]}"#;
         let told: Metering = serde_json::from_str(text).expect("it is sound");
-        let limits = "300 calls/min evenly, 90k tokens/10s evenly, 5 eur in all, 20 calls at once";
+        let limits = "300 calls/min evenly, 90k tokens/10s evenly, 5 eur in all, 20 calls at once, \
+            2k calls/day (UTC), 9 eur/month (Europe/Berlin)";
         assert_eq!(super::limits(&told).as_deref(), Some(limits));
         let whole = format!("{limits} (tokens = 3; eur = 0.6*{{tokens}}/1M)");
         assert_eq!(metering(&told), Some(whole));

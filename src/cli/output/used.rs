@@ -2,20 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use windrow_core::execution::MeterPicture;
+use windrow_core::execution::{AllowancePicture, MeterPicture};
+use windrow_core::ids::WallMs;
 use windrow_core::meter::amount::Amount;
 use windrow_core::meter::unit::Unit;
 use windrow_words::{amount, share};
 
 /// Formats the use of all meters: `1.2M tokens (of 2M), 0.71 eur; unsure 3.1k tokens`. `None` without meters. From where
-/// people are warned on, the share of the total is part of it: `(91 % of 2M)`.
+/// people are warned on, the share of the total is part of it: `(91 % of 2M)`. An allowance shows the use in the period in
+/// force: `5.3k calls (300 of 2k/day)`.
 pub(crate) fn used(costs: &[MeterPicture]) -> Option<String> {
     if costs.is_empty() {
         return None;
     }
     let known = costs
         .iter()
-        .map(|meter| format!("{}{}", of_unit(meter.actual, meter), of_total(meter)));
+        .map(|meter| of_unit(meter.actual, meter) + &of_total(meter) + &of_allowance(meter));
     let unsure = costs.iter().filter(|meter| !meter.unsure.is_zero());
     let unsure: Vec<String> = unsure.map(|meter| of_unit(meter.unsure, meter)).collect();
     let unsure = match unsure.as_slice() {
@@ -45,9 +47,20 @@ fn read(costs: Option<&BTreeMap<String, api::TaskCost>>) -> Vec<MeterPicture> {
             out: Amount::parse(&cost.out)?,
             total: cost.total.as_deref().and_then(Amount::parse),
             is_nearly_used: cost.nearly_used,
+            allowance: cost.allowance.as_ref().and_then(allowance),
         })
     };
     costs.into_iter().flatten().filter_map(of).collect()
+}
+
+fn allowance(of: &api::TaskAllowance) -> Option<AllowancePicture> {
+    Some(AllowancePicture {
+        limit: of.limit.clone(),
+        amount: Amount::parse(&of.amount)?,
+        used: Amount::parse(&of.used)?,
+        next: WallMs::from_rfc3339(&of.next).ok()?,
+        is_used_up: of.used_up,
+    })
 }
 
 fn of_unit(used: Amount, meter: &MeterPicture) -> String {
@@ -64,6 +77,11 @@ fn of_total(meter: &MeterPicture) -> String {
     }
 }
 
+fn of_allowance(meter: &MeterPicture) -> String {
+    let of = |allowance: &AllowancePicture| format!(" ({} of {})", amount(allowance.used.0), allowance.limit);
+    meter.allowance.as_ref().map(of).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +93,7 @@ mod tests {
             out: "0".to_owned(),
             total: total.map(str::to_owned),
             nearly_used: false,
+            allowance: None,
         }
     }
 
@@ -98,6 +117,22 @@ mod tests {
             Some("0.714 eur, 1.82M tokens (91 % of 2M)")
         );
         assert!(is_nearly_used(Some(&costs)));
+        let day = api::TaskAllowance {
+            limit: "2k/day".to_owned(),
+            amount: "2000".to_owned(),
+            used: "300".to_owned(),
+            next: "2026-11-30T00:00:00.000Z".to_owned(),
+            used_up: false,
+        };
+        let calls = api::TaskCost {
+            allowance: Some(day),
+            ..cost("5300", "0", None)
+        };
+        let calls = BTreeMap::from([("calls".to_owned(), calls)]);
+        assert_eq!(
+            used_of(Some(&calls)).as_deref(),
+            Some("5.3k calls (300 of 2k/day)")
+        );
         costs.insert("later".to_owned(), cost("1e3", "0", None));
         assert_eq!(
             read(Some(&costs)).len(),

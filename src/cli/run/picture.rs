@@ -418,6 +418,7 @@ mod tests {
                 out: Amount::ZERO,
                 total: Amount::parse("2M"),
                 is_nearly_used: false,
+                allowance: None,
             }],
             ..picture(Counters::default())
         };

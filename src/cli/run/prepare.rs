@@ -28,7 +28,7 @@ use windrow_node::CallThreads;
 use windrow_node::Runtimes;
 use windrow_node::handlers::{self, HandlerChoice, HandlerParts, Sink};
 use windrow_node::sources::SourceSpec;
-use windrow_server::service::tasks::metered::metering_faults;
+use windrow_server::service::tasks::metered::{Answers, metering_faults};
 
 /// Minimum time for the start of a worker, however short the first contact.
 const STARTUP_MIN: Duration = Duration::from_secs(1);
@@ -121,8 +121,15 @@ impl Prepared {
 
     /// Checks that the limits fit the handler and the size of its calls.
     fn check_metering(&self, args: &RunArgs) -> Result<(), Fault> {
-        let has_answers = is_remote(args) || !identity::has_handler(args);
-        let faults = metering_faults(&self.metering, self.tuning.batch, has_answers);
+        let answers = match identity::has_handler(args) {
+            true => Answers {
+                are_responses: is_remote(args),
+                name_costs: args.request.request.is_none() && args.each.each.is_none(),
+            },
+            // That of a job resumed by its name, which was checked when it was given.
+            false => Answers::ANY,
+        };
+        let faults = metering_faults(&self.metering, self.tuning.batch, answers);
         let Some(fault) = faults.into_iter().next() else {
             return Ok(());
         };

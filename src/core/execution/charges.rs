@@ -1,20 +1,25 @@
 //! Use of a run's calls in the units of its task, and the limits that hold them back.
 //!
-//! Each call takes its estimate when it is sent, and its cost when it ends. A pace may owe; a total is kept with the
-//! store, so that a crash never spends more than was written down before; a limit of what is out at once needs neither.
+//! Each call takes its estimate when it is sent, and its cost when it ends. A pace may owe; a total, and the allowance of
+//! a period, are kept with the store, so that a crash never spends more than was written down before; a limit of what is
+//! out at once needs neither.
 
 mod account;
+mod budget;
 mod picture;
 mod saved;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod window;
+
+use std::time::Duration;
 
 use windrow_words::execution as say;
 
 use crate::execution::Execution;
-use crate::execution::types::{Restored, RunEnd};
-use crate::ids::Moment;
+use crate::execution::types::{Now, Restored, RunEnd};
+use crate::ids::{Moment, WallMs};
 use crate::meter::amount::Amount;
 use crate::meter::class::{self, End};
 use crate::meter::expr::{CostFault, Expr, Values};
@@ -25,10 +30,15 @@ use crate::meter::total::Room;
 use crate::meter::unit::Unit;
 use crate::task::lifecycle::StopReason;
 use account::{Account, Counted, Meter};
+use budget::Budget;
 use picture::Held;
-pub use picture::MeterPicture;
-pub use saved::{MeterSaved, Saved};
+pub use picture::{AllowancePicture, MeterPicture};
+pub use saved::{AllowanceSaved, MeterSaved, Saved};
 pub use shared::{Purse, SharedEnd};
+use window::TokenWindow;
+
+/// Longest wait for the next period of an allowance before the clock is looked at again.
+const CLOCK_LOOK: Duration = Duration::from_secs(60);
 
 /// Use of a call by meter, in the order of [`Metering::meters`]; `None` where nothing says it.
 pub type Usage = Vec<Option<Amount>>;
@@ -52,6 +62,8 @@ pub(super) struct Charge {
     /// Estimates taken from paces, and reserved in totals, by meter.
     pace: Vec<Amount>,
     total: Vec<Amount>,
+    /// Beginnings of the periods in which it departed, by meter.
+    periods: Vec<WallMs>,
 }
 
 /// Meters of a run with the limits in their units; empty if its task has none.
@@ -64,6 +76,8 @@ pub(super) struct Charges {
     shared_ends: Vec<SharedEnd>,
     accounts: Vec<Account>,
     out: u32,
+    /// Tokens that the service says are left.
+    window: TokenWindow,
     /// Total of a unit that no longer held a call while others were out.
     full: Option<usize>,
     /// Number of the checkpoint that holds the last drafts.
@@ -84,11 +98,14 @@ pub(super) struct Leave {
 
 impl Charges {
     /// Creates the meters of a task, from what was saved.
-    pub(super) fn new(metering: &Metering, restored: &Restored, now: Moment) -> Charges {
-        let meters = Meter::all(metering, &restored.meters);
+    pub(super) fn new(metering: &Metering, restored: &Restored, now: Now) -> Charges {
+        let mut meters = Meter::all(metering, &restored.meters, now.wall);
+        if restored.is_use_unknown {
+            meters.iter_mut().for_each(Meter::forget);
+        }
         let accounts = metering.limits.iter();
         let accounts = accounts
-            .filter_map(|limit| Account::new(limit, &meters, &restored.meters, now))
+            .filter_map(|limit| Account::new(limit, &meters, &restored.meters, now.moment))
             .collect();
         Charges {
             meters,
@@ -96,6 +113,7 @@ impl Charges {
             shared_ends: Vec::new(),
             accounts,
             out: 0,
+            window: TokenWindow::default(),
             full: None,
             drafted: None,
             held: None,
@@ -109,23 +127,19 @@ impl Charges {
     }
 
     /// Returns the calls that limits allow now.
-    pub(super) fn leave(&mut self, now: Moment) -> Leave {
+    pub(super) fn leave(&mut self, now: Now) -> Leave {
         let mut leave = Leave {
             calls: u32::MAX,
             until: None,
             wants_draft: false,
         };
         self.held = None;
-        for (at, meter) in self.meters.iter().enumerate() {
-            let (calls, wants_draft) = meter.leave(self.out);
-            if calls < leave.calls {
-                (leave.calls, self.held) = (calls, Some(meter.held(at)));
-            }
-            leave.wants_draft |= wants_draft;
+        for at in 0..self.meters.len() {
+            self.leave_of_meter(at, now, &mut leave);
         }
         for (at, account) in self.accounts.iter_mut().enumerate() {
             let mean = self.meters[account.meter()].expected();
-            let calls = account.leave(mean, self.out, now);
+            let calls = account.leave(mean, self.out, now.moment);
             if calls == 0 {
                 leave.until = leave.until.max(account.until(mean));
             }
@@ -133,27 +147,60 @@ impl Charges {
                 (leave.calls, self.held) = (calls, Some(Held::Account(at)));
             }
         }
+        self.leave_of_window(now.moment, &mut leave);
         if let Some(at) = self.full.filter(|_| self.out > 0) {
             (leave.calls, self.held) = (0, Some(Held::Total(at)));
         }
         leave
     }
 
+    fn leave_of_meter(&mut self, at: usize, now: Now, leave: &mut Leave) {
+        let meter = &mut self.meters[at];
+        let (expected, unknown) = (meter.expected(), meter.until_known(self.out));
+        let mut bound = |calls, held| {
+            if calls < leave.calls {
+                (leave.calls, self.held) = (calls, Some(held));
+            }
+        };
+        bound(unknown, Held::Learning(at));
+        let (calls, mut wants_draft) = meter.total.leave(expected);
+        bound(calls, Held::Total(at));
+        if let Some(budget) = &mut meter.allowance {
+            budget.turn(now.wall);
+            let (calls, wants) = budget.leave(expected);
+            bound(calls, Held::Allowance(at));
+            wants_draft |= wants;
+            if let (true, Some((_, next))) = (budget.is_closed(), budget.next_period()) {
+                // A clock that is set meanwhile is noticed.
+                let wait = next.since(now.wall).min(CLOCK_LOOK);
+                leave.until = leave.until.max(Some(now.moment.plus(wait)));
+            }
+        }
+        leave.wants_draft |= wants_draft;
+    }
+
     /// Takes the estimates of a call of so many items that is about to be sent.
-    pub(super) fn depart(&mut self, raw: Usage, items: u32, now: Moment) -> (Departure, Charge) {
-        let charge = self.charge(raw, items);
+    pub(super) fn depart(&mut self, raw: Usage, items: u32, now: Now) -> (Departure, Charge) {
+        let mut charge = self.charge(raw, items);
         if let Some(limit) = self.too_large(&charge) {
             return (Departure::TooLarge(limit), Charge::default());
         }
         let mut accounts = self.accounts.iter_mut();
-        let over = accounts.position(|account| !account.fits(charge.pace[account.meter()], now));
+        let over = accounts.position(|account| !account.fits(charge.pace[account.meter()], now.moment));
         let mut held = over.map(Held::Account);
+        held = held.or_else(|| self.held_by_window(&charge, now.moment));
         for (at, meter) in self.meters.iter_mut().enumerate() {
-            match meter.room(charge.total[at]) {
+            match meter.total.room(charge.total[at]) {
                 Room::Free => {}
-                Room::AfterCheckpoint => held = Some(Held::Total(at)),
+                Room::AfterCheckpoint | Room::AfterEnd => held = Some(Held::Total(at)),
                 Room::Full => {
                     (self.full, held) = (Some(at), Some(Held::Total(at)));
+                }
+            }
+            if let Some(budget) = &mut meter.allowance {
+                budget.turn(now.wall);
+                if budget.room(charge.total[at]) != Room::Free {
+                    held = Some(Held::Allowance(at));
                 }
             }
         }
@@ -162,11 +209,14 @@ impl Charges {
             return (Departure::Back, Charge::default());
         }
         for account in &mut self.accounts {
-            account.take(charge.pace[account.meter()], now);
+            account.take(charge.pace[account.meter()], now.moment);
         }
         for (meter, total) in self.meters.iter_mut().zip(&charge.total) {
-            meter.depart(*total);
+            meter.budgets_mut().for_each(|budget| budget.depart(*total));
         }
+        self.take_from_window(&charge);
+        let period = |meter: &Meter| meter.allowance.as_ref().map_or(WallMs(0), Budget::period);
+        charge.periods = self.meters.iter().map(period).collect();
         self.out += 1;
         self.full = None;
         (Departure::Go, charge)
@@ -177,6 +227,7 @@ impl Charges {
             raw,
             pace: Vec::with_capacity(self.meters.len()),
             total: Vec::with_capacity(self.meters.len()),
+            periods: Vec::new(),
         };
         for (at, meter) in self.meters.iter().enumerate() {
             let raw = charge.raw.get(at).copied().flatten();
@@ -213,9 +264,12 @@ impl Charges {
         });
         of_accounts.or_else(|| {
             let meters = self.meters.iter().zip(&charge.total);
-            meters
-                .filter_map(|(meter, total)| meter.limit.as_ref().zip(Some(*total)))
-                .find_map(|(limit, total)| limit.is_too_large(total).then(|| limit.to_string()))
+            let limits = meters.flat_map(|(meter, total)| {
+                let limits = meter.budgets().filter_map(|budget| budget.limit.as_ref());
+                limits.map(|limit| (limit, *total))
+            });
+            let mut over = limits.filter(|(limit, total)| limit.is_too_large(*total));
+            over.next().map(|(limit, _)| limit.to_string())
         })
     }
 
@@ -264,7 +318,8 @@ impl Charges {
                 _ => cost,
             };
             let raw = charge.raw.get(at).copied().flatten();
-            self.meters[at].end((raw, charge.total[at]), end, actual, cost);
+            let period = charge.periods.get(at).copied().unwrap_or_default();
+            self.meters[at].end((raw, charge.total[at], period), end, actual, cost);
             is_unsure |= matches!(cost, class::Cost::Unsure(_));
             costs.push(cost.amount());
             ended.push(cost);
@@ -279,7 +334,7 @@ impl Charges {
     /// Returns the limit that is used up, once no call is out that may have used less.
     pub(super) fn used_up(&self) -> Option<&Limit> {
         let at = self.full.filter(|_| self.out == 0)?;
-        self.meters[at].limit.as_ref()
+        self.meters[at].total.limit.as_ref()
     }
 
     /// Returns the unit of a meter whose actuals no answer says.
@@ -292,7 +347,10 @@ impl Charges {
     /// True if a checkpoint is due, because more may be spent once it is stored.
     #[inline]
     pub(super) fn is_draft_due(&self) -> bool {
-        self.meters.iter().any(Meter::is_draft_due)
+        self.meters
+            .iter()
+            .flat_map(Meter::budgets)
+            .any(Budget::is_draft_due)
     }
 
     /// Drafts what checkpoint `no` saves. The last one of a run allows nothing more, so that its stop costs nothing.
@@ -322,7 +380,8 @@ impl Charges {
     /// Lets calls spend what the acknowledged checkpoint holds.
     pub(super) fn on_stored(&mut self, no: u64) {
         if self.drafted == Some(no) {
-            self.meters.iter_mut().for_each(Meter::on_stored);
+            let budgets = self.meters.iter_mut().flat_map(Meter::budgets_mut);
+            budgets.for_each(Budget::on_stored);
         }
     }
 }

@@ -16,6 +16,9 @@ pub struct Extension {
     /// Use of the meters of the shard.
     #[serde(default, skip_serializing_if = "MetersSaved::is_empty")]
     pub meters: MetersSaved,
+    /// True in a restored database: what was used since its backup is unknown. No run saves it again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_restored: bool,
 }
 
 /// Limits with the time at which they were found, in milliseconds since 1970.
@@ -36,12 +39,13 @@ impl Extension {
         Extension {
             autopilot: found.map(saved),
             meters,
+            is_restored: false,
         }
     }
 
     /// Returns the bytes of the section; none if there is nothing to say.
     pub fn bytes(&self) -> Vec<u8> {
-        match self.autopilot.is_none() && self.meters.is_empty() {
+        match *self == Extension::default() {
             true => Vec::new(),
             false => serde_json::to_vec(self).unwrap_or_default(),
         }

@@ -52,7 +52,8 @@ mod types;
 
 pub use autopilot::Found;
 pub use charges::{
-    Departure, HeldBy, MeterPicture, MeterSaved, Purse, Saved as MetersSaved, SharedEnd, Usage, usage,
+    AllowancePicture, AllowanceSaved, Departure, HeldBy, MeterPicture, MeterSaved, Purse,
+    Saved as MetersSaved, SharedEnd, Usage, usage,
 };
 pub use draft::{CheckpointDraft, SIDE_RECORDS_MAX};
 pub use extension::Extension;
@@ -116,7 +117,7 @@ impl Execution {
             pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),
             judge: judge::Judge::new(&start, tuning, now.moment),
             autopilot: autopilot::Autopilot::new(&start),
-            charges: charges::Charges::new(&start.metering, &start.restored, now.moment),
+            charges: charges::Charges::new(&start.metering, &start.restored, now),
             tickets: tickets::Tickets::default(),
             charged_until: None,
             meters: picture::meters::Meters::new(start.restored.counters.settled(), low, now.moment),

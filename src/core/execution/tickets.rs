@@ -100,7 +100,7 @@ impl Execution {
         if !self.charges.is_on() {
             return Departure::Go;
         }
-        let (departure, charge) = self.charges.depart(usage, items, now.moment);
+        let (departure, charge) = self.charges.depart(usage, items, now);
         out.charge = (departure == Departure::Go).then_some(charge);
         departure
     }
@@ -136,6 +136,7 @@ impl Execution {
             }
             if let Some(charge) = &ticket.charge {
                 self.charges.end(charge, end.end, &end.used, is_closed, end.at);
+                self.charges.hear(end.ticket, &end.windows, end.at);
             }
         }
         self.follow_autopilot();

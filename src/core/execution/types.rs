@@ -25,7 +25,7 @@ use super::shared::Shared;
 use super::tickets::CallEnd;
 
 /// Current time on both clocks: the core never reads a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
     /// Monotonic time of the node.
     pub moment: Moment,
@@ -91,6 +91,8 @@ pub struct Restored {
     pub found: Option<Found>,
     /// Use of meters by earlier runs.
     pub meters: Saved,
+    /// True if the database was restored: what earlier runs used since its backup is unknown.
+    pub is_use_unknown: bool,
 }
 
 impl Restored {

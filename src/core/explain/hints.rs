@@ -72,6 +72,8 @@ pub(super) fn stall(reason: StallReason, facts: &Facts) -> Message {
 pub fn usage(held: &HeldBy) -> Message {
     match held {
         HeldBy::Limit(limit) => say::usage_limit(limit),
+        HeldBy::Allowance { limit, next } => say::usage_allowance(limit, next),
+        HeldBy::Headers(unit) => say::usage_headers(unit.as_str()),
         HeldBy::Learning(unit) => say::usage_learns(unit.as_str()),
     }
 }

@@ -1,7 +1,7 @@
 //! Comparison of a task's limits with its first items, before any of them is called.
 
 use super::amount::Amount;
-use super::expr::{CostFault, Values};
+use super::expr::{CostFault, Expr, Source, Values};
 use super::limit::Limit;
 use super::metering::Metering;
 use super::unit::Unit;
@@ -34,7 +34,10 @@ pub fn misfit<V: Values>(metering: &Metering, calls: &[V]) -> Option<Misfit> {
 }
 
 fn no_value<V: Values>(metering: &Metering, calls: &[V]) -> Option<Misfit> {
-    metering.cost.iter().find_map(|(unit, cost)| {
+    // A request is known only when it is made.
+    let is_of_row = |cost: &Expr| !cost.sources().any(|source| *source == Source::Request);
+    let costs = metering.cost.iter().filter(|(_, cost)| is_of_row(cost));
+    costs.into_iter().find_map(|(unit, cost)| {
         let mut faults = calls.iter().map(|call| cost.cost(call).err());
         let first = faults.next().flatten()?;
         faults.all(|fault| fault.is_some()).then(|| Misfit::NoValue {
@@ -115,6 +118,12 @@ mod tests {
         let named = found(tokens, &[r#"{"m":1}"#, "{}"]).expect("no row has it");
         assert!(named.starts_with("tokens: ") && named.contains('n'), "{named}");
         assert_eq!(found(tokens, &[r#"{"m":1}"#, r#"{"n":1}"#]), None);
+    }
+
+    #[test]
+    fn costs_that_only_a_request_says_fit() {
+        let of = r#"{"limits":["1 tokens"],"cost":["tokens = {request:bytes} + {n:number}"]}"#;
+        assert_eq!(found(of, &[r#"{"n":9}"#, "{}"]), None);
     }
 
     #[test]

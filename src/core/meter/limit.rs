@@ -4,13 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use chrono_tz::Tz;
 use windrow_words::{Message, meter as say};
 
 use super::amount::Amount;
+use super::period::Period;
 use super::unit::Unit;
 use crate::business::is_slug;
 use crate::settings::text::{TextError, parse_span, span_text};
+use crate::zone::Zone;
 
 /// Shortest and longest span of a pace; longer ones are calendar periods.
 const SPAN_MIN: Duration = Duration::from_millis(1);
@@ -22,31 +23,6 @@ const SPANS: [(&[&str], Duration); 2] = [
 ];
 /// Words behind an amount of what may be out together.
 const AT_ONCE: &str = "at once";
-
-crate::slugs! {
-    /// Calendar period of an allowance.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum Period {
-        /// Hour of the clock.
-        Hour = "hour",
-        /// Day from midnight to midnight.
-        Day = "day",
-        /// Week from Monday on.
-        Week = "week",
-        /// Month from its first day on.
-        Month = "month",
-    }
-}
-
-impl Period {
-    fn read(text: &str) -> Option<Period> {
-        match text {
-            "h" => Some(Period::Hour),
-            "d" => Some(Period::Day),
-            word => Period::parse(word),
-        }
-    }
-}
 
 /// Limit of what the calls of a task, or of all that share it, may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +44,8 @@ pub enum Limit {
         unit: Unit,
         /// Calendar period in which the amount may be spent.
         period: Period,
-        /// Zone of its calendar; `None` for that of the task.
-        zone: Option<Tz>,
+        /// Zone of its calendar; `None` for UTC.
+        zone: Option<Zone>,
     },
     /// Amount in all, after which the task stops.
     Total {
@@ -191,7 +167,7 @@ fn amount_bytes(text: &str) -> usize {
     digits + usize::from(text[digits..].starts_with(['k', 'M']))
 }
 
-fn parse_zone(text: &str) -> Result<Tz, Message> {
+fn parse_zone(text: &str) -> Result<Zone, Message> {
     text.parse().map_err(|_| say::limit_no_zone())
 }
 
@@ -284,7 +260,7 @@ mod tests {
                     amount: units(2000),
                     unit: unit("calls"),
                     period: Period::Day,
-                    zone: Some(Tz::America__Los_Angeles),
+                    zone: Some(Zone::America__Los_Angeles),
                 },
             ),
             (
@@ -406,7 +382,11 @@ mod tests {
         .prop_map(|name| Unit::parse(name).expect("a unit"));
         let span = prop_oneof![(1..=60_000_u64).prop_map(Duration::from_millis), Just(SPAN_MAX)];
         let period = (0..4_usize).prop_map(|at| Period::ALL[at]);
-        let zone = prop_oneof![Just(None), Just(Some(Tz::UTC)), Just(Some(Tz::Europe__Berlin))];
+        let zone = prop_oneof![
+            Just(None),
+            Just(Some(Zone::UTC)),
+            Just(Some(Zone::Europe__Berlin))
+        ];
         (amount, unit, span, period, zone, 0..5).prop_map(|(amount, unit, span, period, zone, kind)| {
             match kind {
                 0 => Limit::Pace { amount, unit, span },

@@ -20,7 +20,7 @@ pub const TOKENS: &str = "tokens";
 /// Limits in units, with the expressions that say what a call costs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metering {
-    /// Paces, totals and amounts at once; no named limits.
+    /// Paces, allowances, totals and amounts at once; no named limits.
     pub limits: Vec<Limit>,
     /// Costs before a call, by unit.
     pub cost: Vec<(Unit, Expr)>,
@@ -143,31 +143,31 @@ impl Metering {
         if self.limits.len() > LIMITS_MAX {
             return fail(say::many_limits(LIMITS_MAX as u64));
         }
-        let units = self.units();
-        if units.len() > UNITS_MAX {
+        if self.units().len() > UNITS_MAX {
             return fail(say::many_units(UNITS_MAX as u64));
         }
         for limit in &self.limits {
-            match limit {
-                Limit::Named(name) => return fail(say::named_here(name)),
-                Limit::Allowance { .. } => return fail(say::no_allowances(limit.to_string())),
-                Limit::Pace { .. } | Limit::Total { .. } | Limit::AtOnce { .. } => {}
+            if let Limit::Named(name) = limit {
+                return fail(say::named_here(name));
             }
         }
         self.check_twice()?;
         self.check_prices()?;
-        for unit in units {
-            let is_known = [&self.cost, &self.cost_from, &self.price]
-                .into_iter()
-                .any(|of| Metering::find(of, unit).is_some());
-            if !is_known && unit.as_str() != TOKENS {
-                return fail(say::no_cost(unit.as_str()));
-            }
-        }
         Ok(())
     }
 
-    /// A unit has one pace, one total and one amount at once.
+    /// Returns a unit of which only the results of a handler could say what a call costs: no text does, and responses have
+    /// no usual place for it.
+    pub fn unsaid(&self) -> Option<&Unit> {
+        let named = [&self.cost, &self.cost_from, &self.price];
+        let is_said = |unit: &Unit| {
+            let mut named = named.into_iter();
+            unit.as_str() == TOKENS || named.any(|of| Metering::find(of, unit).is_some())
+        };
+        self.units().into_iter().find(|unit| !is_said(unit))
+    }
+
+    /// A unit has one pace, one allowance, one total and one amount at once.
     fn check_twice(&self) -> Result<(), MeteringError> {
         let kind = |limit: &Limit| {
             (
@@ -267,6 +267,15 @@ impl<'de> Deserialize<'de> for Metering {
 pub enum HeldBy {
     /// Limit that allows no more calls, as people write it.
     Limit(String),
+    /// Allowance that is used up, and the beginning of its next period by the clocks of its zone.
+    Allowance {
+        /// Limit as people write it.
+        limit: String,
+        /// Time with its zone.
+        next: String,
+    },
+    /// Unit of which the service has too little left, as the headers of its answers say.
+    Headers(Unit),
     /// Unit whose cost the first answers have yet to say; until then few calls are out.
     Learning(Unit),
 }
@@ -289,6 +298,16 @@ mod tests {
     }
 
     #[test]
+    fn a_unit_that_no_text_says_is_left_to_the_results_of_a_handler() {
+        let unsaid = |text| metering(text).expect("it is sound").unsaid().map(Unit::to_string);
+        assert_eq!(
+            unsaid(r#"{"limits":["5 eur","9 tokens"]}"#).as_deref(),
+            Some("eur")
+        );
+        assert_eq!(unsaid(r#"{"limits":["5 eur"],"cost":["eur = 1"]}"#), None);
+    }
+
+    #[test]
     fn a_price_counts_the_units_that_it_is_made_of() {
         let text = r#"{"limits":["5 eur"],"price":["eur = 0.6*{tokens}/1M + 0.01*{calls}"]}"#;
         let metering = metering(text).expect("it is sound");
@@ -304,8 +323,7 @@ mod tests {
     fn what_does_not_fit_together_is_refused_with_the_rule_that_it_breaks() {
         for (text, word) in [
             (r#"{"limits":["openai"]}"#, "openai"),
-            (r#"{"limits":["5 eur"]}"#, "eur"),
-            (r#"{"limits":["2000/day"]}"#, "2k/day"),
+            (r#"{"limits":["2000/day","100/hour"]}"#, "100/hour"),
             (r#"{"limits":["1 a","1 b","1 c","1 d","1 e"]}"#, "4"),
             (r#"{"cost":["tokens = 1","tokens = 2"]}"#, "tokens"),
             (r#"{"price":["eur = {sheep}"]}"#, "sheep"),

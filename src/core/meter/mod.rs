@@ -3,7 +3,7 @@
 //! A *meter* counts one unit: tokens, euros, calls. An [`expr`] says what a call costs in it, before the call (the
 //! estimate) and after it (the actual); [`class`] says which of the two counts, by the call's end; [`estimate`] learns
 //! from past calls what an estimate is worth. A [`limit`] is a pace, kept by a bucket that may owe ([`owing`]), or a
-//! total, kept with the store ([`total`]). Each stands alone; money and amounts are whole numbers of 10⁻⁹ units
+//! total, kept with the store ([`total`]); an [`allowance`] is a total of each [`period`]. Each stands alone; money and amounts are whole numbers of 10⁻⁹ units
 //! ([`amount`]) and never floats.
 //!
 //! ```
@@ -24,6 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod allowance;
 pub mod amount;
 pub mod class;
 pub mod estimate;
@@ -33,6 +34,7 @@ pub mod limit;
 pub mod metering;
 pub mod meterings;
 pub mod owing;
+pub mod period;
 pub mod row;
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,10 @@
 //! the bucket can go below nothing, and while it owes, nothing leaves.
 //!
 //! Guarantee: in every interval of length T, the actual costs of the calls that departed in it are at most
-//! rate × T + burst + the largest estimate + Σ (actual − estimate)⁺ of these calls, plus what comes back in it from
-//! calls that departed before: at most what was out too much, and at most rate × (T + 1 s). In the long run they keep
-//! the rate, as long as estimates are scaled. Calls that all
-//! cost what their grant reserved, within the burst, never owe.
+//! rate × T + burst + the largest estimate + Σ (actual − estimate)⁺ of those that are out at its end, plus what comes
+//! back in it from calls that departed before: at most what was out too much, and at most rate × (T + 1 s). In the long
+//! run they keep the rate, as long as estimates are scaled. Calls that all cost what their grant reserved, within the
+//! burst, never owe.
 //!
 //! Credit that comes back waits, if it is more than the rate earns in a second: many estimates that were too high and end
 //! together are no burst.

@@ -15,6 +15,10 @@ use super::class::Cost;
 const AHEAD_ONE_IN: u128 = 64;
 /// Smallest room that a call needs.
 const LEAST: Amount = Amount(1);
+/// Part of the amount by which calls that are out may exceed it together, as its reciprocal.
+const OVERRUN_ONE_IN: u128 = 50;
+/// Number of calls after which the largest excess of the ones before is forgotten.
+const PEAK_CALLS: u32 = 128;
 /// Share of the amount from which on people are warned. Unit: per cent.
 const WARN_PERCENT: u128 = 80;
 
@@ -45,8 +49,32 @@ pub enum Room {
     Free,
     /// The call fits once another draft is stored, whose batch holds it.
     AfterCheckpoint,
+    /// The call fits once one that is out has ended: near the end of the amount, all of them together might exceed it.
+    AfterEnd,
     /// The amount doesn't hold it, with what is out.
     Full,
+}
+
+/// Largest amounts by which the last calls exceeded their estimates.
+#[derive(Clone, Copy, Debug, Default)]
+struct Peak {
+    calls: u32,
+    now: Amount,
+    before: Amount,
+}
+
+impl Peak {
+    fn note(&mut self, excess: Amount) {
+        if self.calls == PEAK_CALLS {
+            (self.calls, self.before, self.now) = (0, self.now, Amount::ZERO);
+        }
+        self.calls += 1;
+        self.now = self.now.max(excess);
+    }
+
+    fn largest(self) -> Amount {
+        self.now.max(self.before)
+    }
 }
 
 /// Total of one owner.
@@ -59,6 +87,9 @@ pub struct Total {
     forgiven: Amount,
     /// Estimates reserved for calls that are out.
     out: Amount,
+    /// Number of these calls.
+    calls: u32,
+    peak: Peak,
     /// Use up to which calls may depart: that of the last stored draft, or of a lower one since.
     reach: Amount,
     /// Use at which a draft is due.
@@ -79,6 +110,8 @@ impl Total {
             unsure,
             forgiven: Amount::ZERO,
             out: Amount::ZERO,
+            calls: 0,
+            peak: Peak::default(),
             reach: used,
             due_at: used,
             drafts: 0,
@@ -100,6 +133,11 @@ impl Total {
         self.out
     }
 
+    /// Returns the number of calls that are out.
+    pub fn calls(&self) -> u32 {
+        self.calls
+    }
+
     /// Returns what is neither spent, nor unsure, nor out.
     pub fn left(&self) -> Amount {
         self.amount.minus(self.spent).minus(self.unsure).minus(self.out)
@@ -117,6 +155,8 @@ impl Total {
         let wanted = estimate.max(LEAST);
         if wanted > self.left() {
             Room::Full
+        } else if self.might_exceed(wanted) {
+            Room::AfterEnd
         } else if self.reserved().plus(wanted) > self.reach {
             Room::AfterCheckpoint
         } else {
@@ -124,16 +164,33 @@ impl Total {
         }
     }
 
+    /// Returns true if calls are out that, with one more, might exceed the amount by too much: each by as much as the
+    /// worst of the last ones.
+    fn might_exceed(&self, wanted: Amount) -> bool {
+        let calls = u128::from(self.calls) + 1;
+        let excess = self.peak.largest().0.saturating_mul(calls);
+        let bearable = self
+            .left()
+            .minus(wanted)
+            .plus(Amount(self.amount.0 / OVERRUN_ONE_IN));
+        self.calls > 0 && Amount(excess) > bearable
+    }
+
     /// Reserves the estimate of a call that departs.
     pub fn depart(&mut self, estimate: Amount) {
         self.out = self.out.plus(estimate);
+        self.calls += 1;
     }
 
     /// Settles a call that departed with this estimate.
     pub fn end(&mut self, estimate: Amount, cost: Cost) {
         self.out = self.out.minus(estimate);
+        self.calls = self.calls.saturating_sub(1);
         match cost {
-            Cost::Known(amount) => self.spent = self.spent.plus(amount),
+            Cost::Known(amount) => {
+                self.spent = self.spent.plus(amount);
+                self.peak.note(amount.minus(estimate));
+            }
             Cost::Unsure(amount) => self.unsure = self.unsure.plus(amount),
         }
     }

@@ -6,7 +6,7 @@
 //! fires once for each time that it names: the first time if that occurs twice, and at the first moment after the gap
 //! if it is left out.
 
-use chrono::{DateTime, Duration as Span, LocalResult, NaiveDateTime, Offset, TimeZone, Utc};
+use chrono::{DateTime, Duration as Span, NaiveDateTime, Offset, TimeZone, Utc};
 use chrono_tz::Tz;
 use croner::parser::{CronParser, Seconds};
 use windrow_words::{Message, schedule as say};
@@ -14,13 +14,12 @@ use windrow_words::{Message, schedule as say};
 use super::SpecFault;
 use crate::ids::WallMs;
 use crate::text::quoted;
+use crate::zone;
 
 /// Maximum length of an expression. Unit: bytes.
 pub const CRON_BYTES_MAX: usize = 200;
 /// End of the year 9998, after which nothing fires. Unit: milliseconds since 1970.
 const LAST_MS: i64 = 253_370_764_799_000;
-/// Upper bound of one clock change. Unit: seconds.
-const CHANGE_MAX: i64 = 24 * 3600;
 /// Span in which a clock change is searched for, and the step of the search: no zone changes twice in one. Unit:
 /// seconds.
 const LOOK_AHEAD: i64 = 48 * 3600;
@@ -179,10 +178,10 @@ impl Cron {
 
     /// Returns the next fire if each named time fires once.
     fn next_fixed(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        let mut wall = self.wall(after);
+        let mut wall = zone::wall(self.zone, after);
         for _ in 0..TRIES_MAX {
             wall = self.named_after(wall, false)?;
-            let moment = self.first_moment(wall)?;
+            let moment = zone::first_moment(self.zone, wall)?;
             if moment > after {
                 return Some(moment);
             }
@@ -190,27 +189,13 @@ impl Cron {
         None
     }
 
-    /// Returns the first moment at which the wall clock shows this time or has passed it.
-    fn first_moment(&self, wall: NaiveDateTime) -> Option<DateTime<Utc>> {
-        match self.zone.from_local_datetime(&wall) {
-            LocalResult::Single(moment) => Some(moment.to_utc()),
-            LocalResult::Ambiguous(first, second) => Some(first.min(second).to_utc()),
-            LocalResult::None => {
-                // In UTC the gap is a single moment, at which the offset changes.
-                let around = wall.and_utc();
-                let (before, later) = (around - seconds(CHANGE_MAX), around + seconds(CHANGE_MAX));
-                self.change_between(before, later)
-            }
-        }
-    }
-
     /// Returns the next moment at which the wall clock shows a named time.
     fn next_elapsed(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let (mut from, mut inclusive) = (after, false);
         // Handles one clock change after another: each try ends behind one.
         for _ in 0..8 {
-            let wall = self.named_after(self.wall(from), inclusive)?;
-            let moment = (wall - self.offset(from)).and_utc();
+            let wall = self.named_after(zone::wall(self.zone, from), inclusive)?;
+            let moment = (wall - zone::offset(self.zone, from)).and_utc();
             match self.changed_from(from, moment) {
                 None => return Some(moment),
                 Some(nearer) => (from, inclusive) = (nearer, true),
@@ -227,52 +212,19 @@ impl Cron {
         let mut begin = from;
         while begin < last {
             let end = last.min(begin + seconds(LOOK_STEP));
-            if self.offset(begin) != self.offset(end) {
-                return self.change_between(begin, end);
+            if zone::offset(self.zone, begin) != zone::offset(self.zone, end) {
+                return zone::change_between(self.zone, begin, end);
             }
             begin = end;
         }
         let near = until - seconds(LOOK_AHEAD);
-        (self.offset(until) != self.offset(from)).then_some(near)
-    }
-
-    /// Returns the first second at which the offset differs from that of `begin`.
-    fn change_between(&self, begin: DateTime<Utc>, end: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        let offset = self.offset(begin);
-        let (mut same, mut other) = (begin.timestamp(), end.timestamp());
-        if self.offset(end) == offset {
-            return None;
-        }
-        while other - same > 1 {
-            let middle = same + (other - same) / 2;
-            match self.offset(DateTime::from_timestamp(middle, 0)?) == offset {
-                true => same = middle,
-                false => other = middle,
-            }
-        }
-        DateTime::from_timestamp(other, 0)
-    }
-
-    fn offset(&self, moment: DateTime<Utc>) -> Span {
-        let offset = self.zone.offset_from_utc_datetime(&moment.naive_utc());
-        seconds(i64::from(offset.fix().local_minus_utc()))
-    }
-
-    /// Returns the time that the wall clock shows.
-    fn wall(&self, moment: DateTime<Utc>) -> NaiveDateTime {
-        moment.naive_utc() + self.offset(moment)
+        (zone::offset(self.zone, until) != zone::offset(self.zone, from)).then_some(near)
     }
 }
 
-/// IANA time zone, for code that reads times by its clocks; `parse` reads its name.
-pub type Zone = Tz;
-
 /// Formats a time by the clocks of a zone: `Mon 2026-01-05 03:00:00 CET`. Returns `None` for an unknown zone.
 pub fn in_zone(at: WallMs, zone: &str) -> Option<String> {
-    let zone: Tz = zone.parse().ok()?;
-    let utc = DateTime::<Utc>::from_timestamp_millis(at.0)?;
-    let local = zone.from_utc_datetime(&utc.naive_utc());
-    Some(local.format("%a %Y-%m-%d %H:%M:%S %Z").to_string())
+    Some(zone::shown(at, zone.parse().ok()?))
 }
 
 /// Returns the times at which the clocks of a zone are set back between `from` and `until`, to within an hour.

@@ -181,6 +181,10 @@ impl Handler for HttpHandler {
         true
     }
 
+    fn request_bytes(&self, call: &Call) -> Option<u64> {
+        Some(self.requests.build(call).body().len())
+    }
+
     fn slots(&self) -> watch::Receiver<Option<u32>> {
         self.slots.subscribe()
     }

@@ -161,6 +161,11 @@ impl Handler for OriginHandler {
         self.inner.answers_at_once()
     }
 
+    fn request_bytes(&self, call: &Call) -> Option<u64> {
+        let mapping = Mapping::of(call)?;
+        self.inner.request_bytes(&mapping.call(call.clone()))
+    }
+
     fn thread(&self) -> Option<Handle> {
         self.inner.thread()
     }
@@ -173,15 +178,7 @@ impl Handler for OriginHandler {
 impl OriginHandler {
     async fn forward(&self, call: Call, mapping: Mapping) -> Reply {
         let _listed = Listed::new(&self.out, &mapping);
-        let call = Call {
-            items: mapping.items(&call.items),
-            rows: CallRows {
-                chunks: call.rows.chunks,
-                positions: Some(mapping.by_origin()),
-            },
-            ..call
-        };
-        let reply = self.inner.process(call).await;
+        let reply = self.inner.process(mapping.call(call)).await;
         reply.map(|reply| match reply {
             Reply::Items(replies) => Reply::Items(Box::new(self.back(*replies, &mapping))),
             other => other,
@@ -313,6 +310,18 @@ impl Mapping {
         Some(Mapping {
             places: places.collect::<Option<Vec<_>>>()?,
         })
+    }
+
+    /// Returns the call as the handler sees it.
+    fn call(&self, call: Call) -> Call {
+        Call {
+            items: self.items(&call.items),
+            rows: CallRows {
+                chunks: call.rows.chunks,
+                positions: Some(self.by_origin()),
+            },
+            ..call
+        }
     }
 
     /// Returns the items as the handler sees them, in the call's order.

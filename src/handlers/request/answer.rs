@@ -63,6 +63,8 @@ impl Reader {
         self.statuses.of(status.as_u16())?;
         match End::of_status(status.as_u16()) {
             End::RequestFault | End::TooMany | End::Unavailable => Some(End::RequestFault),
+            // The service may have worked for it, whatever it means for the item.
+            end @ (End::ServerError | End::TimedOut) => Some(end),
             _ => None,
         }
     }

@@ -208,6 +208,13 @@ impl Handler for RequestHandler {
         true
     }
 
+    fn request_bytes(&self, call: &Call) -> Option<u64> {
+        let (index, attempt) = only(&call.items)?;
+        let request = self.requests.build(call.rows.data(index), index, attempt);
+        // A call without a request fails when it is made, and says why.
+        Some(request.map_or(0, |request| request.body().len()))
+    }
+
     fn slots(&self) -> watch::Receiver<Option<u32>> {
         self.slots.subscribe()
     }

@@ -10,10 +10,12 @@ use windrow_words::store as say;
 
 use crate::sql::dialect::counters;
 pub use crate::sql::dialect::sqlite::restoring;
-use crate::sql::entity::{dataset, dataset_sink, shard_head, task};
+use crate::sql::entity::{dataset, dataset_sink, shard, shard_head, task};
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Pluck, Run, Store};
-use windrow_core::ids::{TaskId, WallMs};
+use crate::sql::{Fetch, Pluck, Run, Store};
+use windrow_core::checkpoint::{self, Snapshot};
+use windrow_core::execution::Extension;
+use windrow_core::ids::{ItemIndex, TaskId, WallMs};
 use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
@@ -72,6 +74,7 @@ impl Store {
             }
         }
         self.raise_within_rows(now).await?;
+        self.forget_use().await?;
         let write = Write {
             actor: Actor::windrow(Some(say::restored().to_string())),
             dry_run: false,
@@ -127,6 +130,37 @@ impl Store {
             now,
         )
         .await?;
+        transaction.commit().await
+    }
+
+    /// Marks what tasks with limits in units used as unknown: nothing says what was used since the backup.
+    async fn forget_use(&self) -> Result<(), StoreError> {
+        use shard::Column as S;
+        let metered: Vec<i64> = task::Entity::find()
+            .filter(task::Column::Spec.contains("\"metering\""))
+            .pluck([task::Column::Id], &self.writer)
+            .await?;
+        let transaction = self.write().await?;
+        for task in metered {
+            let shards = shard::Entity::find()
+                .filter(S::TaskId.eq(task))
+                .filter(S::State.ne(ShardState::Done.as_str()))
+                .rows(&transaction)
+                .await?;
+            for row in shards {
+                // A damaged checkpoint stops its task by itself.
+                let Some(blob) = with_unknown_use(&row.ckpt_blob, ItemIndex(row.watermark.cast_unsigned()))
+                else {
+                    continue;
+                };
+                shard::Entity::update_many()
+                    .col_expr(S::CkptBlob, Expr::value(blob))
+                    .filter(S::TaskId.eq(task))
+                    .filter(S::ShardNo.eq(row.shard_no))
+                    .run(&transaction)
+                    .await?;
+            }
+        }
         transaction.commit().await
     }
 
@@ -189,6 +223,24 @@ impl Store {
     }
 }
 
+/// Returns a checkpoint with its use marked as unknown; `None` if it can't be read.
+fn with_unknown_use(blob: &[u8], watermark: ItemIndex) -> Option<Vec<u8>> {
+    let (version, snapshot) = match checkpoint::version_of(blob) {
+        None => (
+            checkpoint::VERSION,
+            Snapshot {
+                watermark,
+                ..Snapshot::default()
+            },
+        ),
+        Some(version) => (version, checkpoint::decode(blob, watermark).ok()?),
+    };
+    let mut extension = Extension::of(&snapshot.extension).ok()?;
+    extension.is_restored = true;
+    let (words, extension) = (&snapshot.words, extension.bytes());
+    Some(checkpoint::encode_as(version, watermark, words, &extension))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -196,6 +248,23 @@ mod tests {
     use sea_orm::{ConnectionTrait as _, Statement};
 
     use super::*;
+
+    #[test]
+    fn a_checkpoint_is_marked_whatever_is_in_it_unless_it_is_damaged() {
+        let found = |blob: &[u8]| {
+            let snapshot = checkpoint::decode(blob, ItemIndex(3)).expect("a checkpoint");
+            let extension = Extension::of(&snapshot.extension).expect("an extension");
+            assert!(extension.is_restored);
+            (snapshot.words, extension.meters.0.len())
+        };
+        let empty = with_unknown_use(&[], ItemIndex(3)).expect("nothing was saved");
+        assert_eq!(found(&empty), (Vec::new(), 0));
+        let used = br#"{"meters":[{"unit":"eur","spent":"1"}]}"#;
+        let saved = checkpoint::encode(ItemIndex(3), &[0b101], used);
+        let marked = with_unknown_use(&saved, ItemIndex(3)).expect("it can be read");
+        assert_eq!(found(&marked), (vec![0b101], 1));
+        assert_eq!(with_unknown_use(&saved[..saved.len() - 1], ItemIndex(3)), None);
+    }
 
     #[tokio::test]
     async fn every_table_that_numbers_its_rows_begins_far_above_and_again_further() {

@@ -5,7 +5,7 @@ use super::{Lean, Understood, now, told, utc_now};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use windrow_core::schedule::cron::Zone;
+use windrow_core::zone::Zone;
 
 /// Parses the time of a flag for the API, in this machine's zone if none is given. An inexact time is echoed with its
 /// zone.

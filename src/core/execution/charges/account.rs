@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::picture::{Held, MeterPicture};
+use super::budget::Budget;
+use super::picture::{AllowancePicture, MeterPicture};
 use super::saved::{MeterSaved, Saved};
-use crate::ids::Moment;
+use crate::ids::{Moment, WallMs};
 use crate::meter::amount::Amount;
 use crate::meter::class::{Cost, End};
 use crate::meter::estimate::{Actuals, Estimates};
@@ -12,7 +13,6 @@ use crate::meter::expr::Expr;
 use crate::meter::limit::Limit;
 use crate::meter::metering::Metering;
 use crate::meter::owing::Owing;
-use crate::meter::total::{Draft, Room, Total};
 use crate::meter::unit::Unit;
 
 /// Span of a pace that may be spent at once, and the least number of calls that it holds.
@@ -27,59 +27,55 @@ pub(super) enum Counted {
     Price(Expr),
 }
 
-/// Meter of a unit, with its total.
+/// Meter of a unit, with the amounts of it that are kept with the store.
 #[derive(Debug)]
 pub(super) struct Meter {
     pub(super) unit: Unit,
     pub(super) counted: Counted,
     /// Place of the first meter of its metering.
     pub(super) first: usize,
-    /// Total limit of the unit, if there is one.
-    pub(super) limit: Option<Limit>,
+    pub(super) total: Budget,
+    pub(super) allowance: Option<Budget>,
     /// True if any limit is in this unit, or in one that has a price made of it.
     pub(super) is_limited: bool,
     /// True if answers are to say the use; false if only an estimate is given.
     pub(super) wants_actual: bool,
     pub(super) actuals: Actuals,
     estimates: Estimates,
-    total: Total,
-    /// Largest cost of a call that waits for a checkpoint.
-    waiting: Amount,
-    draft: Option<Draft>,
 }
 
 impl Meter {
-    /// Returns the meters of a task: prices last, since they are made of the others.
-    pub(super) fn all(metering: &Metering, saved: &Saved) -> Vec<Meter> {
+    /// Returns the meters of a task at the time `wall`: prices last, since they are made of the others.
+    pub(super) fn all(metering: &Metering, saved: &Saved, wall: WallMs) -> Vec<Meter> {
         let counted = |unit: &Unit| match Metering::find(&metering.price, unit) {
             Some(price) => Counted::Price(price.clone()),
             None if unit.is_calls() => Counted::Calls,
             None if unit.is_built_in() => Counted::Items,
             None => Counted::Use,
         };
-        let meters = metering.meters().into_iter();
-        meters
-            .map(|unit| {
-                let counted = counted(&unit);
-                let is_total = |limit: &&Limit| matches!(limit, Limit::Total { unit: of, .. } if *of == unit);
-                let limit = metering.limits.iter().find(is_total).cloned();
-                let most = limit.as_ref().and_then(Limit::amount);
-                let stored = saved.of(&unit).map(MeterSaved::stored).unwrap_or_default();
-                Meter {
-                    is_limited: metering.is_limited(&unit),
-                    wants_actual: metering.wants_actual(&unit),
-                    total: Total::restore(most.map_or(Amount::MAX, |(amount, _)| amount), stored),
-                    unit,
-                    counted,
-                    first: 0,
-                    limit,
-                    actuals: Actuals::default(),
-                    estimates: Estimates::default(),
-                    waiting: Amount::ZERO,
-                    draft: None,
-                }
-            })
-            .collect()
+        let meter = |unit: Unit| {
+            let saved = saved.of(&unit);
+            let is_own = |limit: &&Limit| limit.amount().is_some_and(|(_, of)| *of == unit);
+            let mut limits = metering.limits.iter().filter(is_own);
+            let total = limits.clone().find(|limit| matches!(limit, Limit::Total { .. }));
+            Meter {
+                is_limited: metering.is_limited(&unit),
+                wants_actual: metering.wants_actual(&unit),
+                total: Budget::total(total.cloned(), saved),
+                allowance: limits.find_map(|limit| Budget::allowance(limit, saved, wall)),
+                counted: counted(&unit),
+                first: 0,
+                actuals: Actuals::default(),
+                estimates: Estimates::default(),
+                unit,
+            }
+        };
+        metering.meters().into_iter().map(meter).collect()
+    }
+
+    /// Counts all that is left as used, since nobody knows what was used.
+    pub(super) fn forget(&mut self) {
+        self.budgets_mut().for_each(Budget::forget);
     }
 
     /// Returns the cost to expect of the next call; nothing before one is known.
@@ -90,63 +86,39 @@ impl Meter {
         }
     }
 
-    /// Returns the estimates of a call for paces and for the total.
+    /// Returns the estimates of a call for paces, and for totals and allowances.
     pub(super) fn estimate(&self, raw: Option<Amount>) -> (Amount, Amount) {
         let pace = self.estimates.for_pace(raw).unwrap_or_default();
         (pace, self.estimates.for_total(raw).unwrap_or_default())
     }
 
-    /// Returns the calls that the meter allows with `out` calls out, and whether a checkpoint allows more.
-    pub(super) fn leave(&self, out: u32) -> (u32, bool) {
+    /// Returns the calls that may depart with `out` calls out until costs are known.
+    pub(super) fn until_known(&self, out: u32) -> u32 {
         let is_used = matches!(self.counted, Counted::Use) && self.is_limited && self.wants_actual;
         let unknown = self.estimates.out_max().filter(|_| is_used);
-        let calls = unknown.map_or(u32::MAX, |most| most.saturating_sub(out));
-        if self.limit.is_none() {
-            return (calls, false);
-        }
-        let expected = self.expected().max(self.waiting);
-        match self.total.room(expected) {
-            Room::Free => (calls, false),
-            Room::AfterCheckpoint => (0, true),
-            // A call that fits may still come; the one that doesn't says so itself.
-            Room::Full => (calls.min(1_u32.saturating_sub(out)), false),
-        }
+        unknown.map_or(u32::MAX, |most| most.saturating_sub(out))
     }
 
-    /// Returns the reason for which the meter, which is the one at `at`, allows no more calls.
-    pub(super) fn held(&self, at: usize) -> Held {
-        let expected = self.expected().max(self.waiting);
-        match self.limit.is_some() && self.total.room(expected) != Room::Free {
-            true => Held::Total(at),
-            false => Held::Learning(at),
-        }
+    /// Returns the amounts that are kept with the store.
+    pub(super) fn budgets(&self) -> impl Iterator<Item = &Budget> {
+        std::iter::once(&self.total).chain(&self.allowance)
     }
 
-    pub(super) fn room(&mut self, estimate: Amount) -> Room {
-        if self.limit.is_none() {
-            return Room::Free;
-        }
-        let room = self.total.room(estimate);
-        if room == Room::AfterCheckpoint {
-            self.waiting = self.waiting.max(estimate);
-        }
-        room
+    pub(super) fn budgets_mut(&mut self) -> impl Iterator<Item = &mut Budget> {
+        std::iter::once(&mut self.total).chain(&mut self.allowance)
     }
 
-    pub(super) fn depart(&mut self, estimate: Amount) {
-        self.total.depart(estimate);
-        self.waiting = Amount::ZERO;
-    }
-
-    /// Settles a call with its estimates, unscaled and reserved.
+    /// Settles a call with its estimates, unscaled and reserved, that departed in the period which began at `period`.
     pub(super) fn end(
         &mut self,
-        (raw, reserved): (Option<Amount>, Amount),
+        (raw, reserved, period): (Option<Amount>, Amount, WallMs),
         end: End,
         actual: Option<Amount>,
         cost: Cost,
     ) {
-        self.total.end(reserved, cost);
+        for budget in self.budgets_mut() {
+            budget.end(period, reserved, cost);
+        }
         match (&self.counted, actual, cost) {
             (Counted::Use, Some(actual), Cost::Known(_)) if end == End::Succeeded => {
                 self.estimates.learn(raw, actual);
@@ -161,53 +133,42 @@ impl Meter {
         }
     }
 
-    pub(super) fn is_draft_due(&self) -> bool {
-        self.limit.is_some() && (self.total.is_draft_due() || !self.waiting.is_zero())
-    }
-
-    /// Drafts what a checkpoint saves. The last one of a run holds only what calls that are out may spend.
+    /// Drafts what a checkpoint saves.
     pub(super) fn draft(&mut self, owed: Amount, is_last: bool) -> MeterSaved {
-        let batch = self.expected().max(self.waiting);
-        let batch = Amount(batch.0.saturating_mul(2));
-        let draft = match is_last {
-            true => self.total.draft(Some(Amount::ZERO), Amount::ZERO),
-            false => self.total.draft(None, batch),
+        let expected = self.expected();
+        let state = self.total.draft(expected, is_last);
+        let allowance = self.allowance.as_mut();
+        let allowance = allowance.and_then(|budget| budget.draft_period(expected, is_last));
+        let may_spend = match (&self.total.limit, &allowance) {
+            (Some(_), _) => state.may_spend,
+            (None, Some(allowance)) => allowance.may_spend,
+            (None, None) => Amount::ZERO,
         };
-        let may_spend = match self.limit {
-            Some(_) => draft.state.may_spend,
-            None => Amount::ZERO,
-        };
-        self.draft = Some(draft);
         MeterSaved {
             unit: self.unit.to_string(),
-            spent: draft.state.spent,
-            unsure: draft.state.unsure,
+            spent: state.spent,
+            unsure: state.unsure,
             may_spend,
             owed,
-        }
-    }
-
-    pub(super) fn on_stored(&mut self) {
-        if let Some(draft) = self.draft.take() {
-            self.total.stored(draft);
-            self.waiting = Amount::ZERO;
+            allowance,
         }
     }
 
     pub(super) fn picture(&self) -> MeterPicture {
-        let amount = self.limit.as_ref().and_then(Limit::amount);
+        let (total, limit) = (self.total.counts(), self.total.limit.as_ref());
         MeterPicture {
             unit: self.unit.clone(),
-            actual: self.total.spent(),
-            unsure: self.total.unsure(),
-            out: self.total.out(),
-            total: amount.map(|(amount, _)| amount),
-            is_nearly_used: self.limit.is_some() && self.total.is_nearly_used(),
+            actual: total.spent(),
+            unsure: total.unsure(),
+            out: total.out(),
+            total: limit.and_then(Limit::amount).map(|(amount, _)| amount),
+            is_nearly_used: limit.is_some() && total.is_nearly_used(),
+            allowance: self.allowance.as_ref().and_then(AllowancePicture::of),
         }
     }
 }
 
-/// Limit that isn't a total.
+/// Limit that isn't kept with the store.
 #[derive(Debug)]
 pub(super) struct Account {
     meter: usize,
@@ -227,7 +188,7 @@ enum Kind {
 }
 
 impl Account {
-    /// Creates the account of a limit; a total is kept by its meter.
+    /// Creates the account of a limit; totals and allowances are kept by their meters.
     pub(super) fn new(limit: &Limit, meters: &[Meter], saved: &Saved, now: Moment) -> Option<Account> {
         let (amount, unit) = limit.amount()?;
         let meter = meters.iter().position(|meter| meter.unit == *unit)?;

@@ -4,10 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::Charges;
 use super::account::Meter;
-use super::saved::Saved;
+use super::budget::Budget;
+use super::saved::{MeterSaved, Saved};
+use crate::ids::WallMs;
 use crate::meter::amount::Amount;
 use crate::meter::metering::{HeldBy, Metering};
 use crate::meter::unit::Unit;
+use crate::zone;
 
 /// Use of a meter so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +27,40 @@ pub struct MeterPicture {
     pub total: Option<Amount>,
     /// True if so much of the total is used that people are warned.
     pub is_nearly_used: bool,
+    /// Allowance of the unit, if there is one.
+    #[serde(default)]
+    pub allowance: Option<AllowancePicture>,
+}
+
+/// Use of an allowance in the period in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AllowancePicture {
+    /// Limit as people write it.
+    pub limit: String,
+    /// Amount that a period allows.
+    pub amount: Amount,
+    /// Use in the period, certain or not.
+    pub used: Amount,
+    /// Time at which the next period begins.
+    pub next: WallMs,
+    /// True if nothing more is sent in this period.
+    pub is_used_up: bool,
+}
+
+impl AllowancePicture {
+    pub(super) fn of(budget: &Budget) -> Option<AllowancePicture> {
+        let limit = budget.limit.as_ref()?;
+        let (amount, _) = limit.amount()?;
+        let (_, next) = budget.next_period()?;
+        let counts = budget.counts();
+        Some(AllowancePicture {
+            limit: limit.to_string(),
+            amount,
+            used: counts.spent().plus(counts.unsure()),
+            next,
+            is_used_up: budget.is_closed(),
+        })
+    }
 }
 
 impl MeterPicture {
@@ -50,6 +87,9 @@ impl MeterPicture {
         self.out = self.out.plus(part.out);
         self.total = self.total.max(part.total);
         self.is_nearly_used |= part.is_nearly_used;
+        if self.allowance.is_none() {
+            self.allowance.clone_from(&part.allowance);
+        }
     }
 }
 
@@ -60,7 +100,11 @@ pub(super) enum Held {
     Total(usize),
     /// Meter whose cost isn't known yet.
     Learning(usize),
+    /// Meter whose allowance holds no more calls in this period, or not before a checkpoint.
+    Allowance(usize),
     Account(usize),
+    /// Meter of which the service says too little is left.
+    Window(usize),
 }
 
 impl Charges {
@@ -72,7 +116,19 @@ impl Charges {
     /// Returns the limit that allowed the fewest calls when they were last asked for.
     pub(in crate::execution) fn held_by(&self) -> Option<HeldBy> {
         Some(match self.held? {
-            Held::Total(at) => HeldBy::Limit(self.meters.get(at)?.limit.as_ref()?.to_string()),
+            Held::Total(at) => HeldBy::Limit(self.meters.get(at)?.total.limit.as_ref()?.to_string()),
+            Held::Allowance(at) => {
+                let budget = self.meters.get(at)?.allowance.as_ref()?;
+                let limit = budget.limit.as_ref()?.to_string();
+                match budget.next_period().filter(|_| budget.is_closed()) {
+                    Some((calendar, next)) => HeldBy::Allowance {
+                        limit,
+                        next: zone::shown(next, calendar.zone),
+                    },
+                    None => HeldBy::Limit(limit),
+                }
+            }
+            Held::Window(at) => HeldBy::Headers(self.meters.get(at)?.unit.clone()),
             Held::Learning(at) => HeldBy::Learning(self.meters.get(at)?.unit.clone()),
             Held::Account(at) => HeldBy::Limit(self.accounts.get(at)?.text().to_owned()),
         })
@@ -82,21 +138,39 @@ impl Charges {
 impl Saved {
     /// Returns the use from which the next run goes on: what the last one may have spent since counts as unsure.
     pub fn picture(&self, metering: &Metering) -> Vec<MeterPicture> {
-        Meter::all(metering, self).iter().map(Meter::picture).collect()
+        let wall = |meter: &MeterSaved| meter.allowance.as_ref().map(|saved| saved.period.start);
+        // By the time of the stored period, which is in force until a run sees a later one.
+        let wall = self.0.iter().filter_map(wall).max().unwrap_or_default();
+        let mut pictures: Vec<MeterPicture> = Meter::all(metering, self, wall)
+            .iter()
+            .map(Meter::picture)
+            .collect();
+        for picture in &mut pictures {
+            let saved = self.of(&picture.unit).and_then(|saved| saved.allowance.as_ref());
+            picture.allowance = picture.allowance.take().filter(|_| saved.is_some());
+        }
+        pictures
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::execution::charges::{Departure, MeterSaved};
-    use crate::execution::types::Restored;
+    use crate::execution::charges::Departure;
+    use crate::execution::types::{Now, Restored};
     use crate::ids::Moment;
     use crate::meter::class::End;
 
-    const NOW: Moment = Moment(1_000_000_000);
+    const NOW: Now = at(1_000_000_000);
     /// Time at which the buckets of paces are full.
-    const LATER: Moment = Moment(5_000_000_000);
+    const LATER: Now = at(5_000_000_000);
+
+    const fn at(moment: u64) -> Now {
+        Now {
+            moment: Moment(moment),
+            wall: WallMs(0),
+        }
+    }
 
     fn metering(limits: &[&str], cost: &[&str]) -> Metering {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
@@ -113,7 +187,7 @@ mod tests {
             spent: Amount::units(spent),
             unsure: Amount::units(unsure),
             may_spend: Amount::units(may_spend),
-            owed: Amount::ZERO,
+            ..MeterSaved::default()
         }])
     }
 
@@ -153,7 +227,7 @@ mod tests {
             Departure::Go,
             "it is cut off"
         );
-        charges.end(&answered, End::Succeeded, &Vec::new(), true, NOW);
+        charges.end(&answered, End::Succeeded, &Vec::new(), true, NOW.moment);
         let saved = charges.draft(2, true);
         assert_eq!(charges.depart(Vec::new(), 1, NOW).0, Departure::Back);
         charges.on_stored(2);
@@ -190,7 +264,7 @@ mod tests {
         while charges.leave(LATER).calls > 0 {
             let (departure, charge) = charges.depart(Vec::new(), 1, LATER);
             assert_eq!(departure, Departure::Go);
-            charges.end(&charge, End::Succeeded, &Vec::new(), true, LATER);
+            charges.end(&charge, End::Succeeded, &Vec::new(), true, LATER.moment);
         }
         assert_eq!(charges.held_by(), limit("6k/min"));
     }

@@ -4,10 +4,12 @@
 //! kept elsewhere, for all runs together: each call asks there at its departure, and its end is told there.
 
 use super::account::Meter;
+use super::budget::Budget;
 use super::saved::Saved;
 use super::{Charge, Charges, Departure};
 use crate::execution::Execution;
 use crate::execution::types::RunEnd;
+use crate::ids::WallMs;
 use crate::limit::units::bucket::{Estimates, Taken};
 use crate::meter::amount::Amount;
 use crate::meter::class::Cost;
@@ -54,9 +56,10 @@ impl Charges {
     pub(in crate::execution) fn share(&mut self, named: &[Metering]) {
         for metering in named {
             let first = self.meters.len();
-            let mut meters = Meter::all(metering, &Saved::default());
+            let mut meters = Meter::all(metering, &Saved::default(), WallMs(0));
             for meter in &mut meters {
-                (meter.first, meter.limit) = (first, None);
+                // The limits themselves are kept for all runs together.
+                (meter.first, meter.total, meter.allowance) = (first, Budget::total(None, None), None);
             }
             self.meters.extend(meters);
             self.named.push(first..self.meters.len());

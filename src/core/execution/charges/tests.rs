@@ -1,11 +1,14 @@
 use super::*;
 
 /// Time at which paces have all of their credit.
-const NOW: Moment = Moment(60_000_000_000);
+const NOW: Now = Now {
+    moment: Moment(60_000_000_000),
+    wall: WallMs(0),
+};
 
 fn charges(metering: &str) -> Charges {
     let metering = serde_json::from_str(metering).expect("a metering");
-    Charges::new(&metering, &Restored::default(), Moment(0))
+    Charges::new(&metering, &Restored::default(), Now::default())
 }
 
 /// Sends a call with the estimates, as soon as a checkpoint allows it, and ends it as a success with the actuals.
@@ -17,7 +20,7 @@ fn succeed(charges: &mut Charges, raw: Usage, actuals: Usage) {
         (departure == Departure::Go).then_some(charge)
     };
     let charge = sent(charges).or_else(|| sent(charges)).expect("it fits");
-    charges.end(&charge, End::Succeeded, &actuals, true, NOW);
+    charges.end(&charge, End::Succeeded, &actuals, true, NOW.moment);
 }
 
 #[test]
@@ -67,7 +70,27 @@ fn a_price_of_unsure_use_is_unsure_too() {
         (departure == Departure::Go).then_some(charge)
     });
     let charge = sent.expect("it fits");
-    charges.end(&charge, End::TimedOut, &Usage::new(), true, NOW);
+    charges.end(&charge, End::TimedOut, &Usage::new(), true, NOW.moment);
     let eur = charges.picture().pop().expect("a price");
     assert_eq!((eur.actual, eur.unsure), (Amount::ZERO, Amount::units(2)));
+}
+
+#[test]
+fn in_a_restored_database_nothing_is_left_of_totals_and_of_the_present_period() {
+    let metering: Metering =
+        serde_json::from_str(r#"{"limits":["5 eur","100/day"],"cost":["eur = 1"]}"#).expect("a metering");
+    let restored = Restored {
+        is_use_unknown: true,
+        ..Restored::default()
+    };
+    let mut charges = Charges::new(&metering, &restored, NOW);
+    charges.draft(1, false);
+    charges.on_stored(1);
+    let usage = || vec![None, Some(Amount::ONE)];
+    assert_eq!(charges.depart(usage(), 1, NOW).0, Departure::Back);
+    assert_eq!(charges.used_up().map(Limit::to_string).as_deref(), Some("5 eur"));
+    let unsure = charges.picture().into_iter().map(|meter| meter.unsure);
+    assert_eq!(unsure.collect::<Vec<_>>(), [Amount::ZERO, Amount::units(5)]);
+    let day = charges.picture()[0].allowance.clone().expect("an allowance");
+    assert_eq!(day.used, day.amount);
 }

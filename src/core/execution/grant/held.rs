@@ -35,7 +35,7 @@ impl Execution {
         if self.items.counters.in_flight >= u64::from(slots) || self.pace.available(1, now.moment) == 0 {
             return false;
         }
-        if self.steered_room(now.moment) == 0 || self.charged_room(now.moment) == 0 {
+        if self.steered_room(now.moment) == 0 || self.charged_room(now) == 0 {
             return false;
         }
         let places = [Place::Window, Place::Outside];

@@ -34,7 +34,7 @@ impl Execution {
             (self.items.drafts.side_room(), StallReason::Checkpoint),
             (self.careful_room(in_flight), StallReason::BackPressure),
             (self.steered_room(now.moment), StallReason::Autopilot),
-            (self.charged_room(now.moment), StallReason::Usage),
+            (self.charged_room(now), StallReason::Usage),
             (
                 if self.are_results_full { 0 } else { u32::MAX },
                 StallReason::ResultsUnsaved,
@@ -82,7 +82,7 @@ impl Execution {
     }
 
     /// Returns the items that limits in units let be sent now.
-    pub(in crate::execution) fn charged_room(&mut self, now: Moment) -> u32 {
+    pub(in crate::execution) fn charged_room(&mut self, now: Now) -> u32 {
         if !self.charges.is_on() {
             return u32::MAX;
         }

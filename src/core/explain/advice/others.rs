@@ -102,7 +102,10 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
 /// Advises on a limit in units that holds calls back.
 fn usage(case: &Case<'_>, held: &HeldBy) -> Advice {
     match held {
-        HeldBy::Limit(limit) => case.cant(say::raise_usage_limit(limit), say::usage_is_set()),
+        HeldBy::Limit(limit) | HeldBy::Allowance { limit, .. } => {
+            case.cant(say::raise_usage_limit(limit), say::usage_is_set())
+        }
+        HeldBy::Headers(_) => case.cant(say::ask_service(), say::usage_is_told()),
         HeldBy::Learning(_) => case.cant(say::wait_for_costs(), say::costs_are_learned()),
     }
 }

@@ -1,5 +1,6 @@
 //! Property tests of the mechanisms, each beside a naive twin.
 
+mod allowance;
 mod expr;
 mod owing;
 mod total;

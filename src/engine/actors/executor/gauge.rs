@@ -1,15 +1,18 @@
 //! Use of calls before they are sent, from the rows of their items.
 
+use std::borrow::Cow;
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use windrow_words::engine as say;
 
 use super::lane::{Lane, Round};
 use crate::actors::executor::departure::rows_of;
-use crate::ports::handling::handler::{CallFailure, CallItems, Reply};
+use crate::ports::handling::handler::{Call, CallFailure, CallItems, Reply};
 use windrow_core::execution::{Departure, Usage, usage};
+use windrow_core::ids::Moment;
 use windrow_core::items::verdict::Failure;
-use windrow_core::meter::expr::Expr;
+use windrow_core::meter::expr::{Expr, Source, Values};
 use windrow_core::meter::metering::Metering;
 use windrow_core::meter::meterings::Meterings;
 use windrow_core::meter::row::Row;
@@ -19,6 +22,23 @@ use windrow_core::meter::{COST_TOO_LARGE, COST_VALUE};
 pub(crate) struct Gauge {
     estimates: Vec<Option<Expr>>,
     needs_rows: bool,
+    needs_request: bool,
+}
+
+/// Values of an item before its call: its row, and its part of the request.
+struct Before {
+    row: Row,
+    request_bytes: Option<u64>,
+}
+
+impl Values for Before {
+    fn column(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.row.column(name)
+    }
+
+    fn request_bytes(&self) -> Option<u64> {
+        self.request_bytes
+    }
 }
 
 /// Decision about a call that was granted.
@@ -37,8 +57,10 @@ impl Gauge {
         let estimate =
             |(metering, _, unit): (&Metering, _, _)| Metering::find(&metering.cost, &unit).cloned();
         let estimates: Vec<Option<Expr>> = meterings.meters().map(estimate).collect();
+        let names_request = |expr: &Expr| expr.sources().any(|source| *source == Source::Request);
         (!estimates.is_empty()).then(|| Gauge {
             needs_rows: estimates.iter().any(Option::is_some),
+            needs_request: estimates.iter().flatten().any(names_request),
             estimates,
         })
     }
@@ -51,9 +73,24 @@ impl Gauge {
         let Some(rows) = rows_of(&lane.cell, items, &mut round.rows) else {
             return Ok(Usage::new());
         };
-        let row = |(index, _)| Row::read(rows.data(index));
-        let rows: Vec<Row> = items.iter().map(row).collect();
-        usage(&self.estimates, &rows).map_err(|fault| Failure::new(COST_VALUE, fault.to_string()))
+        let request = self.needs_request.then(|| {
+            lane.cell.handler.request_bytes(&Call {
+                items: items.clone(),
+                rows: rows.clone(),
+                gate_time: Moment::default(),
+                timeout: Duration::ZERO,
+            })
+        });
+        // Items of one call share its request.
+        let part = request
+            .flatten()
+            .map(|bytes| bytes.div_ceil(items.len().max(1) as u64));
+        let before = |(index, _)| Before {
+            row: Row::read(rows.data(index)),
+            request_bytes: part,
+        };
+        let items: Vec<Before> = items.iter().map(before).collect();
+        usage(&self.estimates, &items).map_err(|fault| Failure::new(COST_VALUE, fault.to_string()))
     }
 }
 

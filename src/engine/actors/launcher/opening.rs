@@ -249,6 +249,7 @@ fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, St
         counters: shard.counters,
         found: extension.found(),
         meters: extension.meters,
+        is_use_unknown: extension.is_restored,
         above: snapshot.words,
         retrying: shard.retrying.clone(),
         parked,

@@ -298,6 +298,12 @@ pub trait Handler: Send + Sync {
         false
     }
 
+    /// Returns the length of the request body that a call would have, for estimates of its cost; `None` if a call is no
+    /// request. It is built for this alone, so it is asked for only where an estimate names it. Unit: bytes.
+    fn request_bytes(&self, _call: &Call) -> Option<u64> {
+        None
+    }
+
     /// Returns the thread that tends its connections or workers, so that its lane runs there too; `None` if it
     /// computes in this process, on any free work thread.
     fn thread(&self) -> Option<Handle> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Of;
-use windrow_core::execution::MeterPicture;
+use windrow_core::execution::{AllowancePicture, MeterPicture};
 use windrow_core::meter::amount::Amount;
 
 /// Converts the use of all meters, by unit; `None` if there is none.
@@ -23,6 +23,19 @@ impl Of<&MeterPicture> for api::TaskCost {
             out: meter.out.decimal(),
             total: meter.total.map(Amount::decimal),
             nearly_used: meter.is_nearly_used,
+            allowance: meter.allowance.as_ref().map(api::TaskAllowance::of),
+        }
+    }
+}
+
+impl Of<&AllowancePicture> for api::TaskAllowance {
+    fn of(allowance: &AllowancePicture) -> Self {
+        api::TaskAllowance {
+            limit: allowance.limit.clone(),
+            amount: allowance.amount.decimal(),
+            used: allowance.used.decimal(),
+            next: allowance.next.to_rfc3339(),
+            used_up: allowance.is_used_up,
         }
     }
 }

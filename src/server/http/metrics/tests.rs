@@ -26,6 +26,7 @@ fn costs() -> Vec<MeterPicture> {
         out: Amount::ONE,
         total: None,
         is_nearly_used: false,
+        allowance: None,
     };
     vec![of("calls"), of("tokens")]
 }

@@ -1,6 +1,6 @@
 /** @file Use of the units that a task counts. */
 import { html } from '../../../vendor/preact-htm.js';
-import { amount, share } from '../../lib/format.js';
+import { amount, near, share } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 
 const isSome = (text) => Number(text) > 0;
@@ -15,6 +15,8 @@ function Cost({ unit, cost }) {
   const used = usedShare(cost);
   return html`<span class=${cost.nearly_used ? 'warn' : ''}><b>${amount(cost.actual)}</b> ${unit}
     ${used != null && ` ${t('of {total} ({share} used)', { total: amount(cost.total), share: share(used) })}`}
+    ${cost.allowance && ` ${t('{used} of {limit}', { used: amount(cost.allowance.used), limit: cost.allowance.limit })}`}
+    ${cost.allowance?.used_up && ` ${t('(next period: {at})', { at: near(cost.allowance.next) })}`}
     ${isSome(cost.unsure) && ` ${t('+ {n} unsure', { n: amount(cost.unsure) })}`}
     ${isSome(cost.out) && ` ${t('+ {n} expected of calls in flight', { n: amount(cost.out) })}`}</span>`;
 }

@@ -179,6 +179,7 @@ fn the_use_of_live_runs_adds_up_by_unit() {
             out: Amount::ZERO,
             total: None,
             is_nearly_used: false,
+            allowance: None,
         }],
         ..live(no, 1)
     };
