@@ -410,6 +410,10 @@ async fn a_limit_in_units_is_made_changed_shown_and_kept_in_the_audit() {
     assert_eq!(shown["uses"], unused, "{shown:#}");
     for (wrong, pointer) in [
         (json!({"limits": ["20 at once"]}), "/metering/limits"),
+        (
+            json!({"limits": ["500 eur/month"], "price": ["eur = 2*{calls}"]}),
+            "/metering/limits",
+        ),
         (json!({"cost": ["tokens = 1"]}), "/rate"),
     ] {
         let body = json!({"name": "x", "metering": wrong});

@@ -124,7 +124,7 @@ pub fn settle(bounds: &Bounds, rows: &[Row], round: &Round) -> Option<(Row, Allo
 /// Bounds and limits in units of a limit, with what belongs to no live session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Terms {
-    /// Rate and concurrency.
+    /// Rate and concurrency that people set.
     pub bounds: Bounds,
     /// Limits in units, and what calls cost in them.
     pub metering: Metering,
@@ -132,7 +132,7 @@ pub struct Terms {
     pub ledger: Vec<Ledger>,
 }
 
-/// Round that counts.
+/// Outcome of a round that counts, with what is to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Played {
     /// Row to be written.

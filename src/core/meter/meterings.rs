@@ -53,11 +53,11 @@ impl Metering {
     /// # Errors
     /// Quotes the limit that they can't share.
     pub fn check_shared(&self) -> Result<(), MeteringError> {
-        let is_at_once = |limit: &&Limit| matches!(limit, Limit::AtOnce { .. });
-        match self.limits.iter().find(is_at_once) {
-            Some(limit) => Err(MeteringError(say::no_at_once(limit.to_string()))),
-            None => Ok(()),
-        }
+        self.limits.iter().try_for_each(|limit| match limit {
+            Limit::AtOnce { .. } => Err(MeteringError(say::no_at_once(limit.to_string()))),
+            Limit::Allowance { .. } => Err(MeteringError(say::no_shared_allowance(limit.to_string()))),
+            Limit::Pace { .. } | Limit::Total { .. } | Limit::Named(_) => Ok(()),
+        })
     }
 
     /// Returns a unit whose cost only responses say, where a handler has none.
@@ -101,8 +101,9 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_at_once_is_not_shared_and_a_program_answers_nothing() {
+    fn amounts_at_once_and_allowances_are_not_shared_and_a_program_answers_nothing() {
         assert!(metering(r#"{"limits":["20 at once"]}"#).check_shared().is_err());
+        assert!(metering(r#"{"limits":["2000/day"]}"#).check_shared().is_err());
         assert!(
             metering(r#"{"limits":["300/min","5 calls"]}"#)
                 .check_shared()

@@ -164,8 +164,11 @@ impl Account {
     pub(super) fn take(&mut self, (pace, total): (Amount, Amount), now: Moment) -> bool {
         match &mut self.state {
             State::Pace { bucket, .. } => {
-                // Without a limit there is no credit to ask for, and nothing to keep.
-                let _ = bucket.take(Amount::ZERO, pace, now);
+                let has_credit = bucket.take(Amount::ZERO, pace, now);
+                debug_assert!(
+                    has_credit || self.limit.is_none(),
+                    "`fit` was asked at the same moment"
+                );
                 false
             }
             State::Total(block) => {

@@ -11,6 +11,7 @@
 
 mod account;
 pub mod bucket;
+mod run;
 pub mod settle;
 #[cfg(test)]
 mod tests;
@@ -30,9 +31,9 @@ crate::slugs! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Kind {
-        /// Amount per span.
+        /// Amount that each span allows, spent evenly.
         Pace = "pace",
-        /// Amount in all.
+        /// Amount that may be spent once.
         Total = "total",
     }
 }
@@ -179,7 +180,7 @@ impl Dealt {
 pub struct Use {
     /// Limit as people write it.
     pub limit: String,
-    /// Certain use.
+    /// Use that is certain, of all sessions that ever were.
     pub spent: Amount,
     /// Use that calls may have had.
     pub unsure: Amount,

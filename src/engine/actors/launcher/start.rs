@@ -133,9 +133,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let (shard, gate, control) = (claimed.shard, claimed.gate, claimed.control);
     let (task, provision) = (claimed.task, claimed.provision);
     let about = about(&shard, &task, &control, provision.handler.kind());
-    let named = in_order(&provision.limits).into_iter();
-    let named = named.filter_map(|limit| limit.metering.clone()).collect();
-    let metering = Arc::new(Meterings::new((*task.life.spec.metering).clone(), named));
+    let metering = meterings(&task, &provision.limits);
     let priority = task.life.spec.priority;
     let context = context(node, &shard, task, &control, (gate.clone(), metering.clone()));
     let handler = provision.handler.open(Arc::new(context))?;
@@ -180,6 +178,13 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let lines = state.arguments.logs.of_replies(node.data_log.clone());
     let kept = (lines, results_of(node, &shard));
     Ok(Arc::new(RunCell::new(drives, execution, kept)))
+}
+
+/// Returns the metering of the task, and those of its limits in the order of their slots.
+fn meterings(task: &TaskView, limits: &[LimitOf]) -> Arc<Meterings> {
+    let named = in_order(limits).into_iter();
+    let named = named.filter_map(|limit| limit.metering.clone()).collect();
+    Arc::new(Meterings::new((*task.life.spec.metering).clone(), named))
 }
 
 /// Joins the limits that the run shares with others.

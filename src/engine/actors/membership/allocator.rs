@@ -22,6 +22,7 @@ use windrow_core::limit::rotation::Rotation;
 use windrow_core::limit::round::{Allocated, Round};
 use windrow_core::limit::units::Dealt;
 use windrow_core::limit::units::bucket::Units;
+use windrow_core::meter::amount::Amount;
 use windrow_core::pace::STALE_AFTER;
 
 /// Interval between allocations of a session: a change of demand is followed in two or three of them.
@@ -211,11 +212,7 @@ impl Allocator<'_> {
                 );
                 book.rotation
                     .on_part(part, local_bucket.look(LocalBucket::sent), now);
-                let is_careful = book.careful.is_some();
-                let bound = |units: &Units, reply: &Dealt| match is_careful {
-                    true => reply.usable().min(units.bound(&reply.key)),
-                    false => reply.usable(),
-                };
+                let bound = book.bound();
                 local_bucket.apply_units((&metering, &dealt), bound, now);
                 let is_limited = bounds.is_limited() || !metering.limits.is_empty();
                 local_bucket.apply(part, is_limited, now);
@@ -227,6 +224,16 @@ impl Allocator<'_> {
 }
 
 impl Book {
+    /// Returns the function that says what may be used of a limit in units: as for the share, the lesser of the old and
+    /// the new bound while the database may have lost rounds.
+    fn bound(&self) -> impl Fn(&Units, &Dealt) -> Amount + use<> {
+        let is_careful = self.careful.is_some();
+        move |units, reply| match is_careful {
+            true => reply.usable().min(units.bound(&reply.key)),
+            false => reply.usable(),
+        }
+    }
+
     /// Returns the usable share. A falling round number shows a database that lost what it had acknowledged: others
     /// may have been given what is used here, so for a while only the lesser of both is used.
     fn usable(
