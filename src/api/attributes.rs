@@ -114,6 +114,13 @@ fn property(attribute: &Attribute, request: Option<Request>) -> RefOr<Schema> {
     .into()
 }
 
+/// Returns the schema of the limits in units of a named limit.
+pub(crate) fn shared_metering() -> RefOr<Schema> {
+    let about = "Limits in units that all users share, and what calls cost in them: paces and totals. Set as a whole.";
+    let object = ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::Object, Type::Null]));
+    metering(object.description(Some(about))).into()
+}
+
 /// Adds the lists of limits in units and of costs, with their bounds.
 fn metering(object: ObjectBuilder) -> ObjectBuilder {
     let texts = |about: &str, most| {

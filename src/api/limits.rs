@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 use utoipa::ToSchema;
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::Rate;
 
 /// A named limit on rate and concurrency.
@@ -14,6 +15,10 @@ pub struct Limit {
     pub rate: Option<String>,
     /// Maximum items in flight; null means unlimited.
     pub concurrency: Option<u32>,
+    /// Limits in units, and what calls cost in them; missing if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = crate::attributes::shared_metering)]
+    pub metering: Option<Metering>,
     /// Revision number, also the ETag; grows with each change.
     pub revision: u64,
     /// Time when it was created.
@@ -37,6 +42,22 @@ pub struct LimitInUse {
     pub tasks_total: u64,
     /// Current share of each node.
     pub parts: Vec<LimitPart>,
+    /// Use of each total.
+    #[serde(default)]
+    pub uses: Vec<LimitUse>,
+}
+
+/// Use of a total by all users of a limit.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct LimitUse {
+    /// Total, such as `500 eur`.
+    pub limit: String,
+    /// Certain use, a decimal number.
+    pub spent: String,
+    /// Use that calls may have had, a decimal number.
+    pub unsure: String,
+    /// Amount that nodes hold to be used next, a decimal number.
+    pub held: String,
 }
 
 /// A task that names the limit itself.
@@ -63,7 +84,7 @@ pub struct LimitPart {
     pub concurrency: Option<u64>,
 }
 
-/// A limit to create, with a rate, a concurrency, or both.
+/// A limit to create, with a rate, a concurrency, limits in units, or several of them.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateLimit {
@@ -76,6 +97,10 @@ pub struct CreateLimit {
     /// Maximum items in flight, across all users and all nodes.
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub concurrency: Option<NonZeroU32>,
+    /// Limits in units that all users share, and what calls cost in them.
+    #[serde(default)]
+    #[schema(schema_with = crate::attributes::shared_metering)]
+    pub metering: Option<Metering>,
     /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
@@ -94,6 +119,10 @@ pub struct EditLimit {
     #[serde(default, deserialize_with = "crate::read::some")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub concurrency: Option<Option<NonZeroU32>>,
+    /// Limits in units and costs, set as a whole; null removes them.
+    #[serde(default, deserialize_with = "crate::read::some")]
+    #[schema(schema_with = crate::attributes::shared_metering)]
+    pub metering: Option<Option<Metering>>,
     /// Reason, recorded in the audit log.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]

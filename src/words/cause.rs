@@ -107,6 +107,7 @@ messages! { "cause";
     limit_used() "the limit is used up by the tasks that share it" "限额已被共享它的任务用完";
     limit_of(business: Text) "the limit of {business}" "{business} 的限额";
     limit_named(name: Text) "the limit {name}" "限额 {name}";
+    limit_named_of(name: Text, limit: Text) "the limit {name} of {limit}" "限额 {name}（{limit}）";
     limit_shared(limit: Message, runs: Count, nodes: Count)
         "{limit} is shared by {runs#run} on {nodes#node}" "{limit}由 {nodes} 个节点上的 {runs} 个运行共享";
     limit_shared_by(limit: Message, users: Text, runs: Count, nodes: Count)

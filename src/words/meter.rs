@@ -57,6 +57,16 @@ messages! { "meter";
 
     many_limits(most: Count) "a task has at most {most#limit}" "一个任务最多 {most} 个限额";
     many_units(most: Count) "a task counts at most {most#unit} beside calls and items" "一个任务最多计 {most} 种单位（calls 和 items 除外）";
+    no_at_once(limit: Text)
+        "{limit}: named limits have no amounts at once; bound what is in flight with `concurrency`"
+        "{limit}：命名限额没有“同时”限额；请用 `concurrency` 限制处理中的数量";
+    no_shared_allowance(limit: Text)
+        "{limit}: named limits have no allowances of a calendar period; use a pace or a total"
+        "{limit}：命名限额没有按日历周期的额度；请用速率或总额";
+    unmeasured(limit: Text, unit: Text)
+        "the limit {limit} reads the cost in {unit} from responses, and a program has none"
+        "限额 {limit} 从应答中读取 {unit} 的费用，而程序没有应答";
+    unmeasured_advice() "give the limit a `cost`, or use a handler with a URL" "为限额设置 `cost`，或使用带 URL 的处理程序";
     named_here(name: Text) "{name} is a named limit; it belongs to the task's limits" "{name} 是命名限额，应写在任务的 limits 中";
     no_cost(unit: Text)
         "nothing says what a call costs in {unit}: add a cost, a cost_from or a price of it"

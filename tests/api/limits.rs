@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::business::Business;
+use crate::business::{Act, Business};
 use crate::support::{Client, Node, PATIENCE, Recipe};
 
 const PATH: &str = "/v1/limits/vendor-x";
@@ -390,4 +390,169 @@ async fn tasks_of_two_businesses_obey_a_limit_together_and_are_told_what_holds_t
         let is_faster = |answer: &Value| answer["actual_rate"].as_f64().is_some_and(|rate| rate > 100.0);
         until(&node, &format!("/v1/tasks/{task}"), "faster", is_faster).await;
     }
+}
+
+const TOKENS: &str = "tokens = {answer./usage/total_tokens}";
+
+#[tokio::test]
+async fn a_limit_in_units_is_made_changed_shown_and_kept_in_the_audit() {
+    let node = Node::start().await;
+    let metering = json!({"limits": ["300/min", "90k tokens/min", "500 eur"], "cost_from": [TOKENS],
+        "price": ["eur = 0.6*{tokens}/1M"]});
+    let made = node
+        .admin
+        .post("/v1/limits", json!({"name": "openai", "metering": metering}))
+        .await
+        .expect(201);
+    assert_eq!(made["metering"], metering);
+    let shown = node.admin.get("/v1/limits/openai").await.expect(200);
+    let unused = json!([{"limit": "500 eur", "spent": "0", "unsure": "0", "held": "0"}]);
+    assert_eq!(shown["uses"], unused, "{shown:#}");
+    for (wrong, pointer) in [
+        (json!({"limits": ["20 at once"]}), "/metering/limits"),
+        (
+            json!({"limits": ["500 eur/month"], "price": ["eur = 2*{calls}"]}),
+            "/metering/limits",
+        ),
+        (json!({"cost": ["tokens = 1"]}), "/rate"),
+    ] {
+        let body = json!({"name": "x", "metering": wrong});
+        let problem = node
+            .admin
+            .post("/v1/limits", body)
+            .await
+            .problem(422, "validation-failed");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem:#}");
+    }
+    let unknown = json!({"name": "x", "metering": {"limits": ["5 sheep"]}});
+    node.admin
+        .post("/v1/limits", unknown)
+        .await
+        .problem(400, "invalid-request");
+    let change = json!({"metering": {"limits": ["800 calls"]}, "rate": "5/s"});
+    let changed = node.admin.patch("/v1/limits/openai", change).await.expect(200);
+    assert_eq!(changed["metering"], json!({"limits": ["800 calls"]}));
+    let none = json!({"metering": null});
+    let changed = node.admin.patch("/v1/limits/openai", none).await.expect(200);
+    assert_eq!(changed.get("metering"), None);
+    let audit = node.admin.get("/v1/audit").await.expect(200);
+    assert!(audit.to_string().contains("500 eur"), "{audit:#}");
+}
+
+#[tokio::test]
+async fn a_program_cannot_name_a_limit_that_reads_costs_from_responses() {
+    let node = Recipe::new()
+        .config("[handler.command]\nenabled = true\n[handler.command.commands.echo]\ncmd = [\"/bin/cat\"]\n")
+        .start()
+        .await;
+    let metering = |metering: Value| json!({"metering": metering});
+    let reads = json!({"limits": ["9k tokens"], "cost_from": [TOKENS]});
+    let counts = json!({"limits": ["9k tokens"], "cost": ["tokens = 3"]});
+    for (name, metering) in [("reads", &reads), ("counts", &counts)] {
+        let body = json!({"name": name, "metering": metering});
+        node.admin.post("/v1/limits", body).await.expect(201);
+    }
+    let business = |named: &str| json!({"name": "each", "command": "echo", "limits": {"named": [named]}});
+    let problem = node
+        .admin
+        .post("/v1/businesses?check=skip", business("reads"))
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(problem["errors"][0]["pointer"], "/limits/named/0", "{problem:#}");
+    node.admin
+        .post("/v1/businesses?check=skip", business("counts"))
+        .await
+        .expect(201);
+    let task = json!({"business": "each", "source": {"type": "range", "total": 3}, "limits": ["reads"]});
+    let problem = node
+        .admin
+        .post("/v1/tasks", task)
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(problem["errors"][0]["pointer"], "/limits/0", "{problem:#}");
+    // Nor does a limit begin to read them while it is used.
+    let problem = node
+        .admin
+        .patch("/v1/limits/counts", metering(reads))
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(
+        problem["errors"][0]["pointer"], "/metering/cost_from",
+        "{problem:#}"
+    );
+}
+
+#[tokio::test]
+async fn answers_that_claim_absurd_costs_neither_empty_a_limit_nor_ride_it() {
+    let claims = Business::start(|seen| {
+        let claimed = match seen.items()[0].0 % 4 {
+            0 => json!("1e30"),
+            1 => json!(-5),
+            2 => json!("\u{0}"),
+            _ => json!(999_999_999_999_999_u64),
+        };
+        Act::json(
+            200,
+            json!({"result": "ok", "costs": {"tokens": claimed}, "used": claimed}),
+        )
+    })
+    .await;
+    let node = Node::start().await;
+    let limit =
+        json!({"limits": ["32k tokens"], "cost": ["tokens = 10"], "cost_from": ["tokens = {answer./used}"]});
+    let fixed = json!({"limits": ["32k tokens"], "cost": ["tokens = 10"]});
+    for (name, metering) in [("reads", limit), ("fixed", fixed)] {
+        node.admin
+            .post("/v1/limits", json!({"name": name, "metering": metering}))
+            .await
+            .expect(201);
+    }
+    node.business("push", &claims.url(), json!({})).await;
+    let run = async |name: &str| {
+        let more = json!({"rate": "50/s", "limits": [name], "start": true});
+        let task = node.task("push", 7, more).await;
+        node.until(&task, "over", |view| {
+            view["status"] == "finished" || view["status"] == "stopped"
+        })
+        .await;
+        let shown = node.admin.get(&format!("/v1/limits/{name}")).await.expect(200);
+        let amount = |member: &str| -> f64 {
+            let text = shown["uses"][0][member].as_str().expect("a decimal");
+            text.parse().expect("a number")
+        };
+        amount("spent") + amount("unsure")
+    };
+    // Of seven calls, one claims much, and each of the others counts with its estimate.
+    let reads = run("reads").await;
+    assert!(
+        (2_000.0..=2_200.0).contains(&reads),
+        "1/16 and estimates: {reads}"
+    );
+    let fixed = run("fixed").await;
+    assert_eq!(fixed, 70.0, "what operators declared is no handler's to say");
+}
+
+#[tokio::test]
+async fn a_business_sees_and_names_only_limits_in_units_that_it_uses() {
+    let business = Business::willing().await;
+    let node = Node::start().await;
+    for name in ["ours", "theirs"] {
+        let body = json!({"name": name, "metering": {"limits": ["90 calls"]}});
+        node.admin.post("/v1/limits", body).await.expect(201);
+    }
+    node.business("push", &business.url(), json!({"limits": {"named": ["ours"]}}))
+        .await;
+    let client = node.client("business", Some("push")).await;
+    client.get("/v1/limits/theirs").await.problem(404, "not-found");
+    assert_eq!(names(&client.get("/v1/limits").await.expect(200)), ["ours"]);
+    let task = json!({"business": "push", "source": {"type": "range", "total": 3}, "limits": ["theirs"]});
+    client
+        .post("/v1/tasks", task)
+        .await
+        .problem(422, "validation-failed");
+    let raise = json!({"metering": {"limits": ["900 calls"]}});
+    client
+        .patch("/v1/limits/ours", raise)
+        .await
+        .problem(403, "forbidden");
 }

@@ -80,3 +80,40 @@ async fn a_limit_is_made_named_shown_set_and_deleted() {
         .await
         .refused(3, &["vendor-x"]);
 }
+
+#[tokio::test]
+async fn a_limit_in_units_is_made_shown_and_raised_and_the_rest_stays() {
+    let node = Node::start().await;
+    let person = Person::admin(&node);
+    let words = [
+        "limit",
+        "create",
+        "openai",
+        "--limit",
+        "300/min",
+        "--limit",
+        "90k tokens/min",
+        "--limit",
+        "500 eur",
+        "--price",
+        "eur = 0.6*{tokens}/1M",
+    ];
+    let made = person.run(&words, "").await.expect(0).stdout;
+    assert_eq!(made, "created openai\n");
+    let shown = person.windrow("limit show openai").await.expect(0).stdout;
+    for part in [
+        "90k tokens/min evenly",
+        "500 eur in all",
+        "0 of 500 eur",
+        "eur = 0.6*{tokens}/1M",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let raise = ["limit", "set", "openai", "--limit", "600 eur"];
+    person.run(&raise, "").await.expect(0);
+    let limit = node.admin.get("/v1/limits/openai").await.expect(200);
+    let left = json!({"limits": ["600 eur"], "price": ["eur = 0.6*{tokens}/1M"]});
+    assert_eq!(limit["metering"], left);
+    let at_once = ["limit", "create", "x", "--limit", "20 at once"];
+    person.run(&at_once, "").await.refused(7, &["concurrency"]);
+}

@@ -6,6 +6,7 @@ use windrow_core::business::access::Role;
 use windrow_core::business::{BusinessLimits, BusinessSpec, HandlerSpec, Hooks, HttpHandlerSpec};
 use windrow_core::ids::{Epoch, ItemIndex, RunNo, WallMs};
 use windrow_core::limit::Bounds;
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::Rate;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::lifecycle::{ShardState, Status};
@@ -129,19 +130,31 @@ pub async fn named_limits_are_made_used_and_deleted(harness: Harness) {
         rate: Rate::per_second(rate),
         concurrency: None,
     };
+    let (none, units) = (
+        Metering::default(),
+        Metering::parse(
+            &["90k tokens/min".to_owned(), "500 calls".to_owned()],
+            &[],
+            &[],
+            &[],
+        )
+        .unwrap(),
+    );
     for name in ["mail", "sms"] {
-        store.create_limit(name, bounds(5), &write(), NOW).await.unwrap();
+        let made = store.create_limit(name, (bounds(5), &none), &write(), NOW).await;
+        assert!(made.unwrap().metering.is_empty());
     }
     let taken = store
-        .create_limit("sms", bounds(6), &write(), NOW)
+        .create_limit("sms", (bounds(6), &none), &write(), NOW)
         .await
         .unwrap_err();
     assert_eq!(taken, NamedLimitError::Taken("sms".to_owned()));
     let changed = store
-        .change_limit("sms", 1, bounds(7), &write(), LATER)
+        .change_limit("sms", 1, (bounds(7), &units), &write(), LATER)
         .await
         .unwrap();
     assert_eq!((changed.revision, changed.bounds), (2, bounds(7)));
+    assert_eq!(changed.metering, units);
     assert_eq!(store.named_limit("sms").await.unwrap(), Some(changed));
     let among = BTreeSet::from(["mail".to_owned()]);
     assert_eq!(store.named_limits(Some(&among), None, 9).await.unwrap().len(), 1);

@@ -16,6 +16,7 @@ use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{AttemptNote, FailingItem, Failure, SideRecord};
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
 use windrow_core::shards::Directives;
 use windrow_core::stats::daily::Settled;
@@ -246,6 +247,26 @@ impl Harness {
             let sql =
                 format!("INSERT INTO named_limit ({columns}) VALUES ('{name}', '{per_second}/s', 1, 0, 0)");
             db.execute_unprepared(&sql).await.unwrap();
+            db.close().await.unwrap();
+        }
+    }
+
+    /// There is a limit of this name with these limits in units from now on.
+    pub async fn meter_limit(&self, name: &str, limits: &[&str]) {
+        let limits: Vec<String> = limits.iter().map(|text| (*text).to_owned()).collect();
+        let metering = Metering::parse(&limits, &[], &[], &[]).unwrap();
+        let json = serde_json::to_string(&metering).unwrap();
+        if let Some(memory) = &self.memory {
+            memory.set_metering(LimitKey::Named(name), metering);
+        }
+        if let Some(db) = self.inspect().await {
+            let columns = "name, metering, revision, created_at, updated_at";
+            for sql in [
+                format!("DELETE FROM named_limit WHERE name = '{name}'"),
+                format!("INSERT INTO named_limit ({columns}) VALUES ('{name}', '{json}', 1, 0, 0)"),
+            ] {
+                db.execute_unprepared(&sql).await.unwrap();
+            }
             db.close().await.unwrap();
         }
     }

@@ -6,7 +6,10 @@ use windrow_core::ids::SessionId;
 use windrow_core::limit::demand::{Demand, Wishes};
 use windrow_core::limit::key::LimitKey;
 use windrow_core::limit::round::{Allocated, Round};
+use windrow_core::limit::units::{Key, Kind, Report};
 use windrow_core::limit::{Amount, NANOS_PER_ITEM, Part};
+use windrow_core::meter::amount as units;
+use windrow_core::meter::unit::Unit;
 use windrow_core::settings::Rate;
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::limit_store::RoundOutcome;
@@ -27,13 +30,14 @@ fn round(session: SessionId, seq: u64, uses: Part) -> Round {
         demand,
         yields: false,
         leaves: false,
+        units: Vec::new(),
     }
 }
 
 async fn play(harness: &Harness, round: Round) -> RoundOutcome {
     let played = harness.store.play(&[(BUSINESS.to_owned(), round)]).await.unwrap();
     assert_eq!(played.len(), 1);
-    played[0]
+    played[0].clone()
 }
 
 async fn allocated(harness: &Harness, round: Round) -> Allocated {
@@ -194,7 +198,8 @@ pub async fn a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name(h
         .store
         .play(&[(named.clone(), round(two, 3, Part::NONE))])
         .await
-        .unwrap()[0];
+        .unwrap()
+        .remove(0);
     let RoundOutcome::Allocated { allocated, .. } = less else {
         panic!("{less:?}")
     };
@@ -249,7 +254,7 @@ pub async fn nodes_that_play_at_once_never_hold_more_than_the_limit(harness: Har
         let plays = [one, two, three].into_iter().zip(uses).map(|(session, uses)| {
             let store = harness.store.clone();
             let played = [(BUSINESS.to_owned(), round(session, seq, uses))];
-            tokio::spawn(async move { store.play(&played).await.unwrap()[0] })
+            tokio::spawn(async move { store.play(&played).await.unwrap().remove(0) })
         });
         let plays: Vec<_> = plays.collect();
         for (at, play) in plays.into_iter().enumerate() {
@@ -265,4 +270,98 @@ pub async fn nodes_that_play_at_once_never_hold_more_than_the_limit(harness: Har
     }
     let each = uses.map(|part| part.rate.bound().unwrap() / NANOS_PER_ITEM);
     assert_eq!(each, [100, 100, 100]);
+}
+
+/// A report on a total of calls: so many are spent, one more is wanted, and no more than `uses` are sent.
+fn report(uses: u64, spent: u64) -> Report {
+    Report {
+        key: Key {
+            kind: Kind::Total,
+            unit: Unit::calls(),
+        },
+        uses: units::Amount::units(uses),
+        spent: units::Amount::units(spent),
+        unsure: units::Amount::ZERO,
+        out: units::Amount::ZERO,
+        owed: units::Amount::ZERO,
+        applied: units::Amount::ZERO,
+        wishes: Wishes::default(),
+        least: units::Amount::ONE,
+    }
+}
+
+pub async fn blocks_of_a_total_are_counted_whoever_ends(harness: Harness) {
+    harness.meter_limit("openai", &["6400 calls"]).await;
+    let key = LimitKey::Named("openai").text();
+    let bounds = harness
+        .store
+        .bounds(&BTreeSet::from([key.clone()]))
+        .await
+        .unwrap();
+    assert_eq!(bounds.len(), 1, "limits in units limit something");
+    let play = async |session, seq, report| {
+        let round = Round {
+            units: vec![report],
+            ..round(session, seq, Part::UNBOUNDED)
+        };
+        let played = harness
+            .store
+            .play(&[(key.clone(), round)])
+            .await
+            .unwrap()
+            .remove(0);
+        match played {
+            RoundOutcome::Allocated {
+                units: (metering, dealt),
+                ..
+            } => {
+                assert_eq!(metering.to_string(), "6400 calls");
+                (dealt[0].usable(), dealt[0].full_from)
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let calls = units::Amount::units;
+    let counted = async || {
+        let used = harness.store.uses(&key).await.unwrap().remove(0);
+        (used.spent, used.unsure, used.held)
+    };
+    let (one, two, three) = (
+        harness.session().await,
+        harness.session().await,
+        harness.session().await,
+    );
+    assert_eq!(
+        play(one, 1, report(0, 0)).await,
+        (calls(100), None),
+        "1/64 of all"
+    );
+    let block = play(one, 2, report(100, 40)).await.0.minus(calls(40));
+    assert!(
+        block > calls(99) && block < calls(100),
+        "1/64 of what is left: {block}"
+    );
+    assert_eq!(counted().await, (calls(40), calls(0), block));
+    // Of a fenced session all that it was given counts.
+    harness.fence(one).await;
+    assert_eq!(counted().await, (calls(40), block, calls(0)));
+    play(two, 1, report(0, 0)).await;
+    let (spent, unsure, held) = counted().await;
+    assert_eq!((spent, unsure), (calls(40), block));
+    assert!(held > calls(90));
+    // A session that ends in order leaves no more than it says.
+    play(
+        two,
+        2,
+        Report {
+            least: calls(0),
+            ..report(7, 7)
+        },
+    )
+    .await;
+    harness.store.end(two).await.unwrap();
+    assert_eq!(counted().await, (calls(47), block, calls(0)));
+    play(three, 1, report(0, 0)).await;
+    harness.meter_limit("openai", &["6400 calls"]).await;
+    assert_eq!(counted().await.0, calls(47), "it is kept with the limit's rounds");
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use windrow_core::business::access::Role;
 use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
 use windrow_core::limit::Bounds;
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::Rate;
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_core::task::spec::TaskSpec;
@@ -261,16 +262,25 @@ pub async fn changes_are_found_by_their_object_and_their_time(harness: Harness) 
         concurrency: None,
     };
     let id = store.create(&task(4), &write(), at(1)).await.unwrap().id;
-    store.create_limit("mail", bounds, &write(), at(2)).await.unwrap();
-    store.create_limit("sms", bounds, &write(), at(2)).await.unwrap();
+    store
+        .create_limit("mail", (bounds, &Metering::default()), &write(), at(2))
+        .await
+        .unwrap();
+    store
+        .create_limit("sms", (bounds, &Metering::default()), &write(), at(2))
+        .await
+        .unwrap();
     store
         .change_limit(
             "sms",
             1,
-            Bounds {
-                concurrency: Some(3),
-                ..bounds
-            },
+            (
+                Bounds {
+                    concurrency: Some(3),
+                    ..bounds
+                },
+                &Metering::default(),
+            ),
             &write(),
             at(4),
         )

@@ -13,6 +13,7 @@ use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, Task
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{Dispatch, Failure, Outcome, RetryAdvice};
 use windrow_core::meter::metering::Metering;
+use windrow_core::meter::meterings::Meterings;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemVerdict, LogLine, Mode, OpenError,
@@ -83,7 +84,7 @@ pub(crate) struct Rig {
 }
 
 /// What handlers are told of the run.
-pub(crate) fn run(mode: Mode, gate: Arc<Gate>, metering: Arc<Metering>) -> RunContext {
+pub(crate) fn run(mode: Mode, gate: Arc<Gate>, metering: Arc<Meterings>) -> RunContext {
     RunContext {
         shard: ShardId {
             task: TaskId(42),
@@ -111,7 +112,7 @@ pub(crate) struct Setup {
     log: Log,
     timeout: Duration,
     mode: Mode,
-    metering: Arc<Metering>,
+    metering: Arc<Meterings>,
 }
 
 impl Setup {
@@ -165,7 +166,7 @@ impl Setup {
     }
 
     pub(crate) fn metering(mut self, metering: Metering) -> Setup {
-        self.metering = Arc::new(metering);
+        self.metering = Arc::new(metering.into());
         self
     }
 

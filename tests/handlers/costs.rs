@@ -35,7 +35,7 @@ fn total_tokens() -> Metering {
 
 fn metered(metering: Metering, keeps_results: bool) -> Arc<RunContext> {
     Arc::new(RunContext {
-        metering: Arc::new(metering),
+        metering: Arc::new(metering.into()),
         keeps_results,
         ..(*context(Gate::always_open())).clone()
     })

@@ -46,6 +46,7 @@ use windrow_core::business::Hooks;
 use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
+use windrow_core::meter::metering::Metering;
 use windrow_engine::ports::StoreError;
 
 /// A store that forgets everything when it is dropped.
@@ -73,6 +74,13 @@ impl MemoryStore {
     /// Sets what a limit allows; a named one is made.
     pub fn set_limit(&self, key: LimitKey<'_>, bounds: Bounds) {
         self.lock().bounds.insert(key.text(), bounds);
+    }
+
+    /// Sets the limits in units of a limit.
+    pub fn set_metering(&self, key: LimitKey<'_>, metering: Metering) {
+        let mut state = self.lock();
+        state.bounds.entry(key.text()).or_default();
+        state.meterings.insert(key.text(), metering);
     }
 
     /// What goes wrong, on demand.

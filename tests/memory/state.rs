@@ -14,6 +14,7 @@ use windrow_core::items::counters::Counters;
 use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{FailingItem, Outage};
 use windrow_core::limit::Bounds;
+use windrow_core::meter::metering::Metering;
 use windrow_core::shards::{Pause, Slow};
 use windrow_core::stats::daily::{Cells, Settled, UtcDay};
 use windrow_core::task::Tuning;
@@ -45,6 +46,8 @@ pub(super) struct State {
     pub(super) start_tokens: HashMap<String, (TaskId, u32)>,
     /// What the running tasks of a business may do together.
     pub(super) bounds: BTreeMap<String, Bounds>,
+    /// Limits in units of named limits.
+    pub(super) meterings: BTreeMap<String, Metering>,
     /// What each session has of that.
     pub(super) limits: BTreeMap<String, Limit>,
     pub(super) tasks: BTreeMap<TaskId, Task>,
@@ -285,6 +288,7 @@ impl State {
             calls_left: 0,
             start_tokens: HashMap::new(),
             bounds: BTreeMap::new(),
+            meterings: BTreeMap::new(),
             limits: BTreeMap::new(),
             tasks: BTreeMap::new(),
             tasks_made: 0,

@@ -19,6 +19,7 @@ mod datasets;
 mod explained;
 mod keys;
 mod limits;
+mod limits_in_units;
 mod moves;
 mod open;
 #[path = "../client/program.rs"]

@@ -12,6 +12,7 @@ use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, W
 use windrow_core::items::verdict::ParkedItem;
 use windrow_core::limit::Bounds;
 use windrow_core::limit::round::Round;
+use windrow_core::limit::units::Use;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow_engine::ports::ownership::limit_store::{LimitStore, PartView, RoundOutcome};
@@ -221,5 +222,9 @@ impl LimitStore for Link {
 
     async fn parts(&self, name: &str) -> Result<Vec<PartView>, StoreError> {
         self.store().await?.parts(name).await
+    }
+
+    async fn uses(&self, name: &str) -> Result<Vec<Use>, StoreError> {
+        self.store().await?.uses(name).await
     }
 }

@@ -155,6 +155,7 @@ impl Provider for Everything {
             .into_iter()
             .chain(named)
             .map(|name| LimitOf {
+                metering: None,
                 name,
                 is_limited: true,
             })

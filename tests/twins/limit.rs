@@ -104,7 +104,7 @@ proptest! {
                     let demand = Demand { slots: Wishes::of(wishes), batch: 1, ..Demand::default() };
                     let held = Part { slots: Amount::of(uses[who]), ..Part::UNBOUNDED };
                     let session = session(who, lives[who]);
-                    let round = Round { session, seq: seqs[who], uses: held, demand, yields, leaves: false };
+                    let round = Round { session, seq: seqs[who], uses: held, demand, yields, leaves: false, units: Vec::new() };
                     let allocated = apply(&mut rows, &round).expect("newer");
                     last[who] = Some(round);
                     if !lost {
@@ -211,7 +211,8 @@ fn runs_that_want_all_get_the_same_whatever_they_ask_for_at_once() {
         "{got:?}"
     );
     let demand = local_bucket.collect(Moment(20_000_000_000));
-    assert_eq!((demand.rates.runs(), demand.rates.groups()[0].0), (2, u64::MAX));
+    assert_eq!((demand.runs, demand.rates.weight()), (2, 20));
+    assert_eq!(demand.rates.up_to(u64::MAX), u64::MAX);
 }
 
 /// A run that shares slots with others: it asks each millisecond for what its own rate lets leave.
@@ -310,6 +311,40 @@ fn runs_that_want_all_slots_have_as_many_whatever_their_calls_take() {
         "{sent:?}"
     );
     assert!(used >= 9.5, "{used}");
+}
+
+#[test]
+fn runs_under_one_limit_share_it_by_their_weights() {
+    let part = Part {
+        rate: Amount::of(330 * NANOS_PER_ITEM),
+        burst: Amount::of(33),
+        slots: Amount::UNBOUNDED,
+    };
+    let mut local_bucket = LocalBucket::new(part, STALE, Moment(0));
+    let seats = [10, 20, 3].map(|weight| {
+        let seat = local_bucket.join(None, 1, Moment(0));
+        local_bucket.weigh(seat, weight);
+        seat
+    });
+    let mut got = [0_u32; 3];
+    for millis in 0..20_000 {
+        let now = Moment(millis * 1_000_000);
+        for (at, seat) in seats.iter().enumerate() {
+            let reserved = local_bucket.reserve(*seat, 64, now);
+            let used = Used {
+                left: reserved.items,
+                wants_more: true,
+                in_flight: 0,
+            };
+            local_bucket.settle(*seat, reserved, used, now);
+            got[at] += reserved.items;
+        }
+    }
+    for (got, share) in got.iter().zip([2_000, 4_000, 600]) {
+        assert!(got.abs_diff(share) <= share / 10, "{got} of {share}");
+    }
+    let demand = local_bucket.collect(Moment(20_000_000_000));
+    assert_eq!((demand.runs, demand.rates.weight()), (3, 33));
 }
 
 #[test]

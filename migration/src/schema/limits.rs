@@ -1,6 +1,6 @@
 //! Limits shared by tasks on all nodes.
 
-use crate::columns::{NAME, SLUG, UUID, chars, chars_null, number, number_null, small, text};
+use crate::columns::{NAME, SLUG, UUID, chars, chars_null, number, number_null, small, text, text_null};
 use crate::table::{Table, table};
 
 pub(super) fn tables() -> Vec<Table> {
@@ -14,6 +14,8 @@ fn named_limit() -> Table {
         // Rate as people write it, and items in flight; null: unlimited.
         chars_null("rate", 64),
         number_null("concurrency"),
+        // Limits in units, and what calls cost in them, as JSON; null: none.
+        text_null("metering"),
         number("revision"),
         number("created_at"),
         number("updated_at"),
@@ -27,6 +29,8 @@ fn shared_limit() -> Table {
         chars("name", NAME).primary_key().take(),
         // Grows with each round, which is played under the lock of this row.
         number("round_no"),
+        // Use of limits in units by sessions that are gone, as JSON; null: none.
+        text_null("units"),
     ];
     table("shared_limit", columns)
 }
@@ -45,6 +49,8 @@ fn limit_part() -> Table {
         number_null("slots"),
         // Demand of the session's runs, as JSON.
         text("demand"),
+        // Shares of limits in units, as JSON; null: none.
+        text_null("units"),
     ];
     table("limit_part", columns).key(&["name", "session_id"])
 }

@@ -73,6 +73,9 @@ pub struct ExplainedLimit {
     pub name: String,
     /// Kind of limit: `business` or `named`.
     pub kind: String,
+    /// Limit in units of it that held the task back, such as `90k tokens/min`; missing if its rate or concurrency did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
     /// Businesses that name it; a business sees only itself.
     pub businesses: Vec<String>,
     /// Nodes whose runs currently have demand for it.

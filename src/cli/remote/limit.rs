@@ -4,26 +4,30 @@ use std::error::Error;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use api::{Limit, LimitInUse, LimitPart};
+use api::{Limit, LimitInUse, LimitPart, LimitUse};
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, json};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::input::metering::UnitLimits;
 use crate::link::{Danger, Link, Named, NamedWrite, Pages, Write};
 use crate::output::body::joined;
 use crate::output::difference::differences;
+use crate::output::limits;
 use crate::output::shell_word;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Column, Keep, Listing, Tone, human};
 use crate::shell::Shell;
 use windrow_client::{Request, segment};
 use windrow_core::explain::rate_text;
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::Rate;
 
 /// Examples of creating and using a limit, for the help.
 const CREATE_EXAMPLES: &str = "Examples:
   windrow limit create vendor-x --rate 300/s --concurrency 50
+  windrow limit create openai --limit '90k tokens/min' --limit '500 eur' --price 'eur = 0.6 * {tokens} / 1M'
   windrow biz edit push --limit vendor-x
   windrow task create mail --csv users.csv --limit vendor-x
 
@@ -60,7 +64,7 @@ pub enum Verb {
 
 /// Arguments of `windrow limit create`.
 #[derive(Clone, Debug, Args)]
-#[command(group = ArgGroup::new("bound").required(true).multiple(true))]
+#[command(group = ArgGroup::new("bound").required(true).multiple(true).args(["limits"]))]
 pub struct CreateArgs {
     /// Name used in URLs: a-z, 0-9 and -; can't be changed later
     pub name: String,
@@ -70,6 +74,9 @@ pub struct CreateArgs {
     /// Maximum items in flight of all users together
     #[arg(long, value_name = "N", group = "bound")]
     pub concurrency: Option<NonZeroU32>,
+    /// Flags for limits in units that all users share.
+    #[command(flatten)]
+    pub units: UnitLimits,
     /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
@@ -92,7 +99,7 @@ impl<T: FromStr<Err: Error + Send + Sync + 'static>> FromStr for Bound<T> {
 
 /// Arguments of `windrow limit set`.
 #[derive(Clone, Debug, Args)]
-#[command(group = ArgGroup::new("bound").required(true).multiple(true))]
+#[command(group = ArgGroup::new("bound").required(true).multiple(true).args(["limits", "cost", "cost_from", "price"]))]
 pub struct SetArgs {
     /// Name of the limit
     pub name: String,
@@ -102,6 +109,9 @@ pub struct SetArgs {
     /// Maximum items in flight of all users together, or none
     #[arg(long, value_name = "N", group = "bound")]
     pub concurrency: Option<Bound<NonZeroU32>>,
+    /// Flags for limits in units; a list that is given replaces the one before.
+    #[command(flatten)]
+    pub units: UnitLimits,
     /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,
@@ -114,6 +124,9 @@ const LIMITS: Listing<Limit> = Listing {
         Column::plain("RATE", Keep::Always, 5, |limit| limit.rate.clone()),
         Column::plain("CONCURRENCY", Keep::Always, 5, |limit| {
             Some(limit.concurrency?.to_string())
+        }),
+        Column::plain("LIMITS", Keep::Rank(10), 5, |limit| {
+            limits::limits(limit.metering.as_ref()?)
         }),
         Column::plain("REVISION", Keep::Rank(20), 3, |limit| {
             Some(limit.revision.to_string())
@@ -164,8 +177,12 @@ fn card(used: &LimitInUse, times: &Times) -> Card {
         .title(&limit.name, Tone::Strong)
         .maybe("rate", limit.rate.as_deref())
         .maybe("concurrency", limit.concurrency.map(|many| many.to_string()))
+        .maybe("limits", limit.metering.as_ref().and_then(limits::metering))
         .maybe("businesses", joined(&used.businesses, "  "))
         .maybe("tasks", tasks(used));
+    for used in &used.uses {
+        card = card.line("used", of_total(used));
+    }
     for part in &used.parts {
         card = card.line("node", of_node(part));
     }
@@ -186,6 +203,15 @@ fn tasks(used: &LimitInUse) -> Option<String> {
     }
 }
 
+/// Formats the use of a total: `12.5 of 500 eur  (0.3 unsure, 1.2 in hand)`.
+fn of_total(used: &LimitUse) -> String {
+    let rest = [(&used.unsure, "unsure"), (&used.held, "in hand")];
+    let rest = rest.into_iter().filter(|(amount, _)| *amount != "0");
+    let rest: Vec<String> = rest.map(|(amount, word)| format!("{amount} {word}")).collect();
+    let rest = joined(&rest, ", ").map(|rest| format!("  ({rest})"));
+    format!("{} of {}{}", used.spent, used.limit, rest.unwrap_or_default())
+}
+
 /// Formats a node's share of a limit, of which less may be in use: `n1  2 runs  at most 150.0/s and 25 in flight`.
 fn of_node(part: &LimitPart) -> String {
     let runs = human::counted(part.runs, "run");
@@ -204,6 +230,10 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
     if let Some(concurrency) = args.concurrency {
         body.insert("concurrency".to_owned(), json!(concurrency));
+    }
+    if !args.units.is_empty() {
+        let metering = args.units.over(&Metering::default())?;
+        body.insert("metering".to_owned(), json!(metering));
     }
     let link = Link::open(&args.write.remote, shell)?;
     let request = Request::post("/v1/limits");
@@ -227,6 +257,11 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
         body.insert("concurrency".to_owned(), json!(concurrency.0));
     }
     let link = Link::open(&args.write.remote, shell)?;
+    if !args.units.is_empty() {
+        let before: Limit = link.get(&path(&args.name)).await?.read()?;
+        let metering = args.units.over(&before.metering.unwrap_or_default())?;
+        body.insert("metering".to_owned(), json!(metering));
+    }
     let Some((before, answer)) = link.patch(&args.write, &path(&args.name), body).await? else {
         return Ok(Exit::Ok);
     };
@@ -282,5 +317,13 @@ mod tests {
         let both = part(2, Some(150.0), Some(25));
         assert_eq!(of_node(&both), "n1  2 runs  at most 150.0/s and 25 in flight");
         assert_eq!(of_node(&part(0, None, None)), "n1  0 runs");
+        let used = |unsure: &str| LimitUse {
+            limit: "500 eur".to_owned(),
+            spent: "12.5".to_owned(),
+            unsure: unsure.to_owned(),
+            held: "0".to_owned(),
+        };
+        assert_eq!(of_total(&used("0")), "12.5 of 500 eur");
+        assert_eq!(of_total(&used("0.3")), "12.5 of 500 eur  (0.3 unsure)");
     }
 }

@@ -79,6 +79,14 @@ pub enum HandlerSpec {
 }
 
 impl HandlerSpec {
+    /// Returns true if answers of the handler can say what a call cost: programs answer nothing that could be read.
+    pub fn has_answers(&self) -> bool {
+        match self {
+            HandlerSpec::Http(_) | HandlerSpec::Request(_) => true,
+            HandlerSpec::Command(_) => false,
+        }
+    }
+
     /// Returns the origin of the URL called, as computed by [`origin`]; `None` for a command.
     pub fn origin(&self) -> Option<String> {
         match self {

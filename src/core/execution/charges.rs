@@ -6,8 +6,10 @@
 
 mod account;
 mod budget;
+mod ends;
 mod picture;
 mod saved;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -20,7 +22,6 @@ use crate::execution::Execution;
 use crate::execution::types::{Now, Restored, RunEnd};
 use crate::ids::{Moment, WallMs};
 use crate::meter::amount::Amount;
-use crate::meter::class::{self, End};
 use crate::meter::expr::{CostFault, Expr, Values};
 use crate::meter::limit::Limit;
 pub use crate::meter::metering::HeldBy;
@@ -33,6 +34,7 @@ use budget::Budget;
 use picture::Held;
 pub use picture::{AllowancePicture, MeterPicture};
 pub use saved::{AllowanceSaved, MeterSaved, Saved};
+pub use shared::{Purse, SharedEnd};
 use window::TokenWindow;
 
 /// Longest wait for the next period of an allowance before the clock is looked at again.
@@ -68,6 +70,10 @@ pub(super) struct Charge {
 #[derive(Debug, Default)]
 pub(super) struct Charges {
     meters: Vec<Meter>,
+    /// Places of the meters of each named limit, behind those of the task.
+    named: Vec<std::ops::Range<usize>>,
+    /// Ends of calls that the named limits are yet to be told of.
+    shared_ends: Vec<SharedEnd>,
     accounts: Vec<Account>,
     out: u32,
     /// Tokens that the service says are left.
@@ -105,6 +111,8 @@ impl Charges {
             .collect();
         Charges {
             meters,
+            named: Vec::new(),
+            shared_ends: Vec::new(),
             accounts,
             out: 0,
             window: TokenWindow::default(),
@@ -230,7 +238,10 @@ impl Charges {
                 Counted::Calls => (Amount::ONE, Amount::ONE),
                 Counted::Items => (Amount::units(u64::from(items)), Amount::units(u64::from(items))),
                 Counted::Use => meter.estimate(raw),
-                Counted::Price(price) => (self.price(price, &charge.pace), self.price(price, &charge.total)),
+                Counted::Price(price) => {
+                    let of = |amounts| self.price(price, meter.first, amounts);
+                    (of(&charge.pace), of(&charge.total))
+                }
             };
             charge.pace.push(pace);
             charge.total.push(total);
@@ -238,11 +249,12 @@ impl Charges {
         charge
     }
 
-    /// Applies a price to the amounts of the meters before it; one that can't be computed is nothing.
-    fn price(&self, price: &Expr, amounts: &[Amount]) -> Amount {
+    /// Applies a price to the amounts of the meters before it, from the first of its metering on; one that can't be
+    /// computed is nothing.
+    fn price(&self, price: &Expr, first: usize, amounts: &[Amount]) -> Amount {
         let values = Amounts {
-            meters: &self.meters,
-            amounts,
+            meters: &self.meters[first..],
+            amounts: &amounts[first.min(amounts.len())..],
         };
         price.cost(&values).unwrap_or_default()
     }
@@ -262,39 +274,6 @@ impl Charges {
             let mut over = limits.filter(|(limit, total)| limit.is_too_large(*total));
             over.next().map(|(limit, _)| limit.to_string())
         })
-    }
-
-    /// Settles a call that ended, with what its answer says about its use.
-    pub(super) fn end(&mut self, charge: &Charge, end: End, actuals: &Usage, is_closed: bool, now: Moment) {
-        self.out = self.out.saturating_sub(1);
-        let mut costs: Vec<Amount> = Vec::with_capacity(self.meters.len());
-        let mut is_unsure = false;
-        for at in 0..self.meters.len() {
-            let actual = actuals.get(at).copied().flatten();
-            let cost = match &self.meters[at].counted {
-                Counted::Calls => class::cost(class::Counts::Calls, end, None, Amount::ONE, is_closed),
-                Counted::Items => class::Cost::Known(match end {
-                    End::NeverSent => Amount::ZERO,
-                    _ => charge.pace[at],
-                }),
-                Counted::Use => class::cost(class::Counts::Use, end, actual, charge.total[at], is_closed),
-                Counted::Price(price) if is_unsure => class::Cost::Unsure(self.price(price, &costs)),
-                Counted::Price(price) => class::Cost::Known(self.price(price, &costs)),
-            };
-            let cost = match end {
-                End::NeverSent => class::Cost::FREE,
-                _ => cost,
-            };
-            let raw = charge.raw.get(at).copied().flatten();
-            let period = charge.periods.get(at).copied().unwrap_or_default();
-            self.meters[at].end((raw, charge.total[at], period), end, actual, cost);
-            is_unsure |= matches!(cost, class::Cost::Unsure(_));
-            costs.push(cost.amount());
-        }
-        for account in &mut self.accounts {
-            let at = account.meter();
-            account.end(charge.pace[at], costs[at], now);
-        }
     }
 
     /// Returns the limit that is used up, once no call is out that may have used less.
@@ -333,7 +312,14 @@ impl Charges {
                 .map(Account::debt);
             meter.draft(owed.max().unwrap_or_default(), is_last)
         };
-        Saved(self.meters.iter_mut().enumerate().map(save).collect())
+        let own = self.own().len();
+        Saved(self.meters.iter_mut().take(own).enumerate().map(save).collect())
+    }
+
+    /// Returns the meters of the task.
+    fn own(&self) -> &[Meter] {
+        let own = self.named.first().map_or(self.meters.len(), |named| named.start);
+        &self.meters[..own]
     }
 
     /// Lets calls spend what the acknowledged checkpoint holds.

@@ -52,8 +52,8 @@ mod types;
 
 pub use autopilot::Found;
 pub use charges::{
-    AllowancePicture, AllowanceSaved, Departure, HeldBy, MeterPicture, MeterSaved, Saved as MetersSaved,
-    Usage, usage,
+    AllowancePicture, AllowanceSaved, Departure, HeldBy, MeterPicture, MeterSaved, Purse,
+    Saved as MetersSaved, SharedEnd, Usage, usage,
 };
 pub use draft::{CheckpointDraft, SIDE_RECORDS_MAX};
 pub use extension::Extension;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Execution;
-use super::charges::{Charge, Departure, Usage};
+use super::charges::{Charge, Departure, Purse, Usage};
 use super::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::meter::class::End;
@@ -102,6 +102,21 @@ impl Execution {
         }
         let (departure, charge) = self.charges.depart(usage, items, now);
         out.charge = (departure == Departure::Go).then_some(charge);
+        departure
+    }
+
+    /// Takes the estimates of a call that [`Execution::charge`] let go from the named limits too.
+    pub fn charge_shared(&mut self, ticket: u64, purse: &mut dyn Purse, now: Now) -> Departure {
+        let out = self.tickets.out.get_mut(&ticket);
+        let Some(charge) = out.and_then(|out| out.charge.take()) else {
+            return Departure::Go;
+        };
+        let departure = self.charges.take_shared(&charge, purse);
+        if departure != Departure::Go {
+            self.charges.end_own(&charge, End::NeverSent, now.moment);
+        } else if let Some(out) = self.tickets.out.get_mut(&ticket) {
+            out.charge = Some(charge);
+        }
         departure
     }
 

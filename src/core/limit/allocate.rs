@@ -3,13 +3,15 @@
 //! Pure, and the same for everyone who sees the same claims, so each session can compute it for itself. It gives the
 //! *target*; `round` moves towards it without ever giving out more than there is.
 //!
-//! - Every run gets what it asks for, or as much as any other run: one level for all.
+//! - Every run gets what it asks for, or as much as any other run of its weight: one level for all.
 //! - Capacity that nobody asks for is spread over the sessions, so that new demand finds some there.
 //! - Capacity that can't be divided goes whole to a few: the sessions queue by their seats, those at the front that
 //!   fit together get a share, and a session that has had its rotation goes to the end (`rotation`). There is no minimum
 //!   share.
 
-use super::demand::{Demand, Wishes};
+use std::cmp::Reverse;
+
+use super::demand::{Demand, SLOT_PARTS, Wishes};
 use super::{Amount, Bounds, NANOS_PER_ITEM, Part};
 
 /// Time within which a share must let a batch be sent; otherwise the limit rotates among sessions. Unit: seconds.
@@ -92,7 +94,7 @@ fn divide(whole: Part, seated: &[&Demand]) -> Vec<Part> {
         shared(total, &wishes(seated, |demand| &demand.rates))
     });
     let slots = allocated(whole.slots, &|total| {
-        shared(total, &wishes(seated, |demand| &demand.slots))
+        shared_slots(total, &wishes(seated, |demand| &demand.slots))
     });
     let bursts = allocated(whole.burst, &|total| bursts(total, &rates, seated));
     let parts = rates.into_iter().zip(bursts).zip(slots);
@@ -115,15 +117,28 @@ fn bursts(total: u64, rates: &[Amount], seated: &[&Demand]) -> Vec<u64> {
         .collect()
 }
 
-/// Divides `total` max-min fairly: no run has less than it wants while another has more than it. What is left when
-/// all are satisfied is spread evenly; a remainder that can't be divided goes one by one to those nearest to the
-/// front.
+/// Divides `total` max-min fairly: no run has less than it wants while another of its weight has more than it. What is
+/// left when all are satisfied is spread evenly; a remainder that can't be divided goes one by one to those nearest to
+/// the front.
 pub fn shared(total: u64, wishes: &[&Wishes]) -> Vec<u64> {
-    let level = level(total, wishes);
-    let mut parts: Vec<u64> = wishes.iter().map(|wish| wish.up_to(level)).collect();
+    let Level {
+        reached,
+        rest,
+        weight,
+    } = level(total, wishes);
+    let part = |wish: &&Wishes| {
+        let more = u128::from(rest) * u128::from(wish.above(reached)) / u128::from(weight.max(1));
+        wish.up_to(reached)
+            .saturating_add(u64::try_from(more).unwrap_or(rest))
+    };
+    let mut parts: Vec<u64> = wishes.iter().map(part).collect();
     let mut left = total.saturating_sub(parts.iter().copied().fold(0, u64::saturating_add));
-    for (part, wish) in parts.iter_mut().zip(wishes) {
-        let more = wish.above(level).min(left);
+    let wanting = parts
+        .iter_mut()
+        .zip(wishes)
+        .filter(|(_, wish)| wish.above(reached) > 0);
+    for (part, _) in wanting {
+        let more = left.min(1);
         *part += more;
         left -= more;
     }
@@ -135,8 +150,29 @@ pub fn shared(total: u64, wishes: &[&Wishes]) -> Vec<u64> {
     parts
 }
 
-/// Returns the highest level up to which all demand can be met.
-fn level(total: u64, wishes: &[&Wishes]) -> u64 {
+/// Divides slots as [`shared`] does, in whole ones: those that the parts of several make up go to the largest of these.
+fn shared_slots(total: u64, wishes: &[&Wishes]) -> Vec<u64> {
+    let parts = shared(total.saturating_mul(SLOT_PARTS), wishes);
+    let mut slots: Vec<u64> = parts.iter().map(|part| part / SLOT_PARTS).collect();
+    let left = total.saturating_sub(slots.iter().sum());
+    let mut order: Vec<usize> = (0..slots.len()).collect();
+    order.sort_by_key(|at| (Reverse(parts[*at] % SLOT_PARTS), *at));
+    let left = usize::try_from(left).unwrap_or(usize::MAX);
+    order.into_iter().take(left).for_each(|at| slots[at] += 1);
+    slots
+}
+
+/// Level up to which all demand is met.
+struct Level {
+    reached: u64,
+    /// Amount that is left for demand above it.
+    rest: u64,
+    /// Weight that asks for more.
+    weight: u64,
+}
+
+/// Returns the highest level of demand that can be met.
+fn level(total: u64, wishes: &[&Wishes]) -> Level {
     let mut groups: Vec<(u64, u64)> = wishes
         .iter()
         .flat_map(|wish| wish.groups())
@@ -149,13 +185,17 @@ fn level(total: u64, wishes: &[&Wishes]) -> u64 {
     for (wish, number) in groups {
         let step = u128::from(wish - reached) * u128::from(runs);
         if step > u128::from(left) {
-            return reached + left / runs;
+            break;
         }
         left -= u64::try_from(step).unwrap_or(left);
         reached = wish;
         runs -= number;
     }
-    u64::MAX
+    Level {
+        reached,
+        rest: if runs == 0 { 0 } else { left },
+        weight: runs,
+    }
 }
 
 #[cfg(test)]
@@ -166,8 +206,9 @@ mod tests {
         let nanos = rates.iter().map(|rate| rate.saturating_mul(NANOS_PER_ITEM));
         Demand {
             rates: Wishes::of(nanos),
-            slots: Wishes::of(slots.iter().copied()),
+            slots: Wishes::of(slots.iter().map(|slots| slots * SLOT_PARTS)),
             batch: 1,
+            runs: rates.len().max(slots.len()) as u32,
         }
     }
 
@@ -222,6 +263,22 @@ mod tests {
         assert_eq!(
             rates("4/s", &[all(), all(), all(), all(), all()]),
             [1.0, 1.0, 1.0, 1.0, 0.0]
+        );
+    }
+
+    #[test]
+    fn weights_share_what_all_want_and_a_slot_is_never_lost() {
+        let of = |wishes: &[(u64, u32)]| Wishes::weighted(wishes.iter().copied());
+        let (heavy, usual) = (of(&[(u64::MAX, 100)]), of(&[(u64::MAX, 10)]));
+        assert_eq!(shared(1100, &[&heavy, &usual]), [1000, 100]);
+        assert_eq!(shared(1100, &[&of(&[(500, 100)]), &usual]), [500, 600]);
+        assert_eq!(shared_slots(5, &[&usual, &usual]), [3, 2]);
+        assert_eq!(shared_slots(11, &[&usual, &heavy]), [1, 10]);
+        let one = of(&[(SLOT_PARTS, 10)]);
+        assert_eq!(
+            shared_slots(5, &[&usual, &one]),
+            [4, 1],
+            "who wants little gets it"
         );
     }
 

@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Parts of a slot in which demand for slots is counted.
+pub const SLOT_PARTS: u64 = 100;
 /// Maximum number of groups in a row; excess groups are merged upwards.
 const GROUPS_MAX: usize = 24;
 
-/// Amount that each run of the group asks for, and the number of those runs.
+/// Amount that each weight of the group asks for, and the sum of the weights of its runs: a run of weight 10 counts as
+/// ten of a tenth of its demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Group(pub u64, pub u32);
 
@@ -33,6 +36,14 @@ impl Wishes {
         Wishes(groups)
     }
 
+    /// Groups the demands of runs by their weights.
+    pub fn weighted(wishes: impl IntoIterator<Item = (u64, u32)>) -> Wishes {
+        Wishes::of(wishes.into_iter().flat_map(|(wish, weight)| {
+            let each = wish.div_ceil(u64::from(weight.max(1)));
+            std::iter::repeat_n(each, weight.max(1) as usize)
+        }))
+    }
+
     /// Returns the groups, the lowest first.
     pub fn groups(&self) -> &[Group] {
         &self.0
@@ -43,12 +54,12 @@ impl Wishes {
         self.0.is_empty()
     }
 
-    /// Returns the number of runs with demand.
-    pub fn runs(&self) -> u64 {
+    /// Returns the sum of the weights of the runs with demand.
+    pub fn weight(&self) -> u64 {
         self.0.iter().map(|group| u64::from(group.1)).sum()
     }
 
-    /// Returns the total demand if no run gets more than `level`.
+    /// Returns the total demand if no weight gets more than `level`.
     pub fn up_to(&self, level: u64) -> u64 {
         let each = self
             .0
@@ -57,7 +68,7 @@ impl Wishes {
         each.fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of runs that ask for more than `level`.
+    /// Returns the weight that asks for more than `level`.
     pub fn above(&self, level: u64) -> u64 {
         self.0
             .iter()
@@ -82,10 +93,13 @@ fn join_nearest(groups: &mut Vec<Group>) {
 pub struct Demand {
     /// Demanded rates, in the unit of [`super::Part::rate`].
     pub rates: Wishes,
-    /// Demanded number of items in flight.
+    /// Demanded number of items in flight, in hundredths: so a run of weight 100 can ask for one.
     pub slots: Wishes,
     /// Number of items in the largest batch.
     pub batch: u32,
+    /// Number of runs that want something.
+    #[serde(default)]
+    pub runs: u32,
 }
 
 impl Demand {
@@ -113,14 +127,20 @@ mod tests {
     fn equal_wishes_are_one_group_and_none_is_not_counted() {
         let wishes = Wishes::of([5, 0, 7, 5]);
         assert_eq!(wishes.groups(), [Group(5, 2), Group(7, 1)]);
-        assert_eq!((wishes.runs(), wishes.up_to(6), wishes.above(5)), (3, 16, 1));
+        assert_eq!((wishes.weight(), wishes.up_to(6), wishes.above(5)), (3, 16, 1));
         assert!(Wishes::of([0, 0]).is_empty());
+    }
+
+    #[test]
+    fn a_run_of_weight_10_is_ten_of_a_tenth() {
+        let wishes = Wishes::weighted([(50, 10), (3, 1)]);
+        assert_eq!(wishes.groups(), [Group(3, 1), Group(5, 10)]);
     }
 
     #[test]
     fn many_wishes_are_joined_upwards_and_no_run_is_lost() {
         let wishes = Wishes::of((1..=1000).map(|n| n * n));
-        assert_eq!((wishes.groups().len(), wishes.runs()), (GROUPS_MAX, 1000));
+        assert_eq!((wishes.groups().len(), wishes.weight()), (GROUPS_MAX, 1000));
         assert!(wishes.up_to(u64::MAX) >= (1..=1000_u64).map(|n| n * n).sum());
     }
 

@@ -1,7 +1,7 @@
 //! Fair division of slots among runs. A long call holds its slot, so slots are shared, not calls: otherwise a run
 //! whose calls take 8 s would keep all of them, and one whose calls take 10 ms would wait for it each time.
 //!
-//! Each run that wants slots, or used some recently, has an equal share in whole slots. Beyond its share a run takes
+//! Each run that wants slots, or used some recently, has a share in whole slots, equal for equal weights. Beyond its share a run takes
 //! what the others' shares leave, in rotation if several want that. For runs that want none right now only some slots are
 //! kept free: a run of short calls wants one again in a moment, and a slot given to a long call doesn't come back
 //! that soon. If a batch is larger than a share and the batches don't all fit together, nobody has a share: all slots
@@ -21,7 +21,9 @@ pub(super) struct Holding {
     pub recent: u64,
     /// Number of slots that it needs at once.
     pub batch: u64,
-    /// Items given to it so far, raised for a run that was idle so that it can't save up.
+    /// Weight of its share.
+    pub weight: u64,
+    /// Items given to it so far, for its weight; raised for a run that was idle so that it can't save up.
     pub served: u64,
 }
 
@@ -35,12 +37,15 @@ impl Holding {
 /// share covers go to the run that was served least.
 pub(super) fn allowed(slots: u64, own: Holding, others: impl Iterator<Item = Holding> + Clone) -> u64 {
     let active = others.clone().filter(|other| other.is_active());
-    let share = slots / (active.clone().count() as u64 + 1);
-    let needed = active.map(|other| share.max(other.batch)).sum::<u64>() + share.max(own.batch);
-    let share = if needed > slots { 0 } else { share };
+    let weights = active.clone().map(|other| other.weight).sum::<u64>() + own.weight;
+    let of_weight = |run: Holding| slots * run.weight / weights.max(1);
+    let least = |run: Holding| of_weight(run).max(run.batch);
+    let fits = active.map(least).sum::<u64>() + least(own) <= slots;
+    let share_of = |run: Holding| if fits { of_weight(run) } else { 0 };
+    let share = share_of(own);
     let missing = |other: Holding| match other.is_hungry {
-        true => (share.saturating_sub(other.used), 0),
-        false => (0, share.min(other.recent).saturating_sub(other.used)),
+        true => (share_of(other).saturating_sub(other.used), 0),
+        false => (0, share_of(other).min(other.recent).saturating_sub(other.used)),
     };
     let (mut taken, mut owed, mut kept) = (0_u64, 0_u64, 0_u64);
     let mut is_its_turn = true;
@@ -49,7 +54,8 @@ pub(super) fn allowed(slots: u64, own: Holding, others: impl Iterator<Item = Hol
         taken += other.used;
         owed += wanted;
         kept += quiet;
-        is_its_turn &= !(other.is_hungry && other.used <= share.max(own.used) && other.served < own.served);
+        let is_behind = other.used <= share_of(other).max(own.used) && other.served < own.served;
+        is_its_turn &= !(other.is_hungry && is_behind);
     }
     let beside = taken + owed + kept.min(slots / KEPT_FREE);
     let most = match is_its_turn {
@@ -69,6 +75,7 @@ mod tests {
             is_hungry: true,
             recent: used,
             batch: 1,
+            weight: 10,
             served: 0,
         }
     }
@@ -79,6 +86,7 @@ mod tests {
             is_hungry: false,
             recent,
             batch: 1,
+            weight: 10,
             served: 0,
         }
     }
@@ -112,6 +120,19 @@ mod tests {
             3,
             "but never more than a quarter"
         );
+    }
+
+    #[test]
+    fn a_heavier_run_has_a_larger_share() {
+        let heavy = |used| Holding {
+            weight: 40,
+            ..hungry(used)
+        };
+        assert_eq!(
+            (of_ten(heavy(0), &[hungry(0)]), of_ten(hungry(0), &[heavy(0)])),
+            (8, 2)
+        );
+        assert_eq!(of_ten(hungry(2), &[heavy(7)]), 0, "one of the eight is free");
     }
 
     #[test]

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bucket::Bucket;
-use super::demand::{Demand, Wishes};
+use super::demand::{Demand, SLOT_PARTS, Wishes};
 use super::fair;
 use super::slot::Slot;
-use super::{Amount, Part};
+use super::units::bucket::Units;
+use super::{Amount, Part, WEIGHT_MAX};
 use crate::ids::Moment;
 
 /// Maximum lead of a run over others, as a span of the rate.
@@ -20,6 +21,8 @@ const AHEAD: Duration = Duration::from_millis(5);
 const BEHIND_MAX: Duration = Duration::from_secs(1);
 /// Time until the next attempt if it isn't known when something will be available: a change wakes the run anyway.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
+/// Least time until the next attempt.
+const ASK_LEAST: Duration = Duration::from_millis(1);
 
 /// Number of a run in the local bucket.
 pub type SlotNo = u64;
@@ -65,6 +68,8 @@ pub struct LocalBucket {
     next: SlotNo,
     sent: u64,
     collected_at: Moment,
+    /// Limits in units; none for most limits.
+    pub units: Units,
 }
 
 impl LocalBucket {
@@ -79,6 +84,7 @@ impl LocalBucket {
             next: 0,
             sent: 0,
             collected_at: now,
+            units: Units::default(),
         };
         local_bucket.apply(part, now);
         local_bucket
@@ -100,9 +106,17 @@ impl LocalBucket {
         self.apply(self.part, now);
     }
 
+    /// Sets the weight of a run among others, from 1 to 100.
+    pub fn weigh(&mut self, no: SlotNo, weight: u32) {
+        if let Some(run) = self.runs.get_mut(&no) {
+            run.weight = weight.clamp(1, WEIGHT_MAX);
+        }
+    }
+
     /// Removes a run that is over and has nothing in flight.
     pub fn leave(&mut self, no: SlotNo) {
         self.runs.remove(&no);
+        self.units.leave_run(no);
     }
 
     /// Returns true if no run draws from it.
@@ -145,6 +159,7 @@ impl LocalBucket {
     /// Drops what was earned, because lease validity was lost.
     pub fn void(&mut self, now: Moment) {
         self.bucket.void(now);
+        self.units.void(now);
     }
 
     /// Takes up to `want` items for a run. Each reservation must be settled.
@@ -160,12 +175,14 @@ impl LocalBucket {
         self.catch_up(no, now);
         let slots = self.slots_free().min(self.slots_allowed(no, now));
         let there = self.items_there(now).min(self.items_allowed(no, now));
-        let most = slots.min(there).min(u64::from(want));
+        let leave = self.units.leave(no, now);
+        let by_units = u64::from(leave.calls).saturating_mul(batch);
+        let most = slots.min(there).min(by_units).min(u64::from(want));
         let full = batch.min(self.most_ever()).min(u64::from(want));
         let items = if most < full { 0 } else { most - most % full.max(1) };
         if let Some(run) = self.runs.get_mut(&no) {
             run.reserved += items;
-            run.served += items;
+            run.served += run.weighed(items);
         }
         if self.is_paced() {
             self.bucket.take(items);
@@ -173,8 +190,11 @@ impl LocalBucket {
         let is_cut = items < u64::from(want);
         Reserved {
             items: u32::try_from(items).unwrap_or(want),
-            ask_at: is_cut.then(|| self.ask_at(batch, now)),
-            by_slots: slots < there,
+            ask_at: is_cut.then(|| match by_units < slots.min(there) {
+                true => leave.until.unwrap_or(now).max(now.plus(ASK_LEAST)),
+                false => self.ask_at(batch, now),
+            }),
+            by_slots: slots < there && slots <= by_units,
         }
     }
 
@@ -184,9 +204,10 @@ impl LocalBucket {
         let run = self.runs.get_mut(&no)?;
         let back = u64::from(reserved.items.saturating_sub(used.left));
         run.reserved = run.reserved.saturating_sub(u64::from(reserved.items));
-        run.served = run.served.saturating_sub(back);
+        run.served = run.served.saturating_sub(run.weighed(back));
         run.in_flight = used.in_flight;
         run.see(reserved, used, now);
+        self.units.see(no, used.wants_more, reserved.ask_at, now);
         self.sent += u64::from(used.left);
         if self.is_paced() {
             self.bucket.give(back);
@@ -199,11 +220,18 @@ impl LocalBucket {
     pub fn collect(&mut self, now: Moment) -> Demand {
         let span = now.since(self.collected_at);
         self.collected_at = now;
-        let wishes: Vec<(u64, u64)> = self.runs.values_mut().map(|run| run.wish(span, now)).collect();
+        let wish = |run: &mut Slot| (run.wish(span, now), run.weight);
+        let wishes: Vec<((u64, u64), u32)> = self.runs.values_mut().map(wish).collect();
+        let wanting = wishes.iter().filter(|(wish, _)| *wish != (0, 0));
         Demand {
-            rates: Wishes::of(wishes.iter().map(|wish| wish.0)),
-            slots: Wishes::of(wishes.iter().map(|wish| wish.1)),
+            rates: Wishes::weighted(wishes.iter().map(|(wish, weight)| (wish.0, *weight))),
+            slots: Wishes::weighted(
+                wishes
+                    .iter()
+                    .map(|(wish, weight)| (wish.1.saturating_mul(SLOT_PARTS), *weight)),
+            ),
             batch: self.batch(),
+            runs: u32::try_from(wanting.count()).unwrap_or(u32::MAX),
         }
     }
 
@@ -262,9 +290,10 @@ impl LocalBucket {
             return u64::MAX;
         };
         let (ahead, batch) = (self.bucket.items_in(AHEAD), u64::from(run.batch));
-        match (least + ahead.max(batch)).saturating_sub(run.served) {
+        let most = least.saturating_add(run.weighed(ahead.max(batch)));
+        match most.saturating_sub(run.served) {
             0 => 0,
-            allowed => allowed.max(batch),
+            allowed => run.items_of(allowed).max(batch),
         }
     }
 
@@ -278,7 +307,7 @@ impl LocalBucket {
         let behind_max = self.bucket.items_in(BEHIND_MAX).max(u64::from(self.batch()) * 4);
         if let (Some((least, most)), Some(run)) = (span, self.runs.get_mut(&no)) {
             let floor = if run.hungry_until > now {
-                most.saturating_sub(behind_max)
+                most.saturating_sub(run.weighed(behind_max))
             } else {
                 least
             };
@@ -307,7 +336,7 @@ impl LocalBucket {
         };
         let again = now.plus(ASK_AGAIN);
         next.filter(|_| slots_free)
-            .map_or(again, |next| next.max(now.plus(Duration::from_millis(1))))
+            .map_or(again, |next| next.max(now.plus(ASK_LEAST)))
     }
 
     /// Returns the other run that wants something and holds the least.
@@ -317,7 +346,7 @@ impl LocalBucket {
             .iter()
             .filter(|(other, run)| **other != no && run.hungry_until > now);
         hungry
-            .min_by_key(|(_, run)| (run.used(), run.served))
+            .min_by_key(|(_, run)| (run.weighed(run.used()), run.served))
             .map(|(other, _)| *other)
     }
 }

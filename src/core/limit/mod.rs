@@ -19,6 +19,7 @@ pub mod local_bucket;
 pub mod rotation;
 pub mod round;
 mod slot;
+pub mod units;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,10 @@ use super::settings::Rate;
 pub const NANOS_PER_ITEM: u64 = 1_000_000_000;
 /// Burst of a limit as a span of its rate, as for a task. Unit: milliseconds.
 const BURST_MILLIS: u64 = 100;
+/// Weight of a run of priority 0, and the highest weight.
+pub const WEIGHT_USUAL: u32 = 10;
+/// Highest weight of a run.
+pub const WEIGHT_MAX: u32 = 100;
 /// Minimum burst in batches, so that several nodes have one each.
 const BURST_BATCHES: u64 = 4;
 
@@ -175,6 +180,12 @@ impl Bounds {
             slots: Amount::at_most(self.concurrency.map(u64::from)),
         }
     }
+}
+
+/// Returns the weight of a run under shared limits, by the priority of its task: 10 more or less, from 1 to 100.
+pub fn weight(priority: i32) -> u32 {
+    let weight = i64::from(priority) + i64::from(WEIGHT_USUAL);
+    u32::try_from(weight.clamp(1, i64::from(WEIGHT_MAX))).unwrap_or(WEIGHT_USUAL)
 }
 
 /// Converts a rate to the unit of shares, rounded down but never to zero.

@@ -14,7 +14,10 @@ use super::Bounds;
 use super::Part;
 use super::allocate::{Claim, allocate};
 use super::demand::Demand;
+use super::units::settle as units;
+use super::units::{Dealt, Held, Ledger, Report};
 use crate::ids::SessionId;
+use crate::meter::metering::Metering;
 
 /// Stored share of one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct Row {
     pub held: Part,
     /// Demand of its runs in its last round.
     pub demand: Demand,
+    /// State of the limits in units.
+    pub units: Vec<Held>,
 }
 
 /// Report of a session.
@@ -46,6 +51,8 @@ pub struct Round {
     pub yields: bool,
     /// True if no run of it is under the limit any more.
     pub leaves: bool,
+    /// Use of the limits in units, and demand for them.
+    pub units: Vec<Report>,
 }
 
 /// Reply to a session's report.
@@ -102,6 +109,7 @@ pub fn settle(bounds: &Bounds, rows: &[Row], round: &Round) -> Option<(Row, Allo
         seq: round.seq,
         held,
         demand: round.demand.clone(),
+        units: own.map(|own| own.units.clone()).unwrap_or_default(),
     };
     Some((
         row,
@@ -111,6 +119,54 @@ pub fn settle(bounds: &Bounds, rows: &[Row], round: &Round) -> Option<(Row, Allo
             others_wait,
         },
     ))
+}
+
+/// Bounds and limits in units of a limit, with what belongs to no live session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Terms {
+    /// Rate and concurrency that people set.
+    pub bounds: Bounds,
+    /// Limits in units, and what calls cost in them.
+    pub metering: Metering,
+    /// Use of the limits in units by sessions that are gone.
+    pub ledger: Vec<Ledger>,
+}
+
+/// Outcome of a round that counts, with what is to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Played {
+    /// Row to be written.
+    pub row: Row,
+    /// Share of rate and concurrency.
+    pub allocated: Allocated,
+    /// Ledger to be written.
+    pub ledger: Vec<Ledger>,
+    /// Shares of the limits in units.
+    pub dealt: Vec<Dealt>,
+}
+
+/// Computes one round over the rows of a limit as [`settle`] does, with its limits in units. `gone` are the rows of
+/// sessions that are fenced or over, which the caller deletes.
+pub fn play(terms: &Terms, rows: &[Row], gone: &[Row], round: &Round) -> Option<Played> {
+    let (mut row, allocated) = settle(&terms.bounds, rows, round)?;
+    let mut ledger = terms.ledger.clone();
+    gone.iter().for_each(|row| units::fold(&mut ledger, &row.units));
+    let others = rows.iter().filter(|other| other.session != round.session);
+    let others: Vec<&[Held]> = others.map(|other| other.units.as_slice()).collect();
+    let settled = units::settle(
+        &terms.metering,
+        ledger,
+        (&row.units, &others),
+        &round.units,
+        round.leaves,
+    );
+    row.units = settled.row;
+    Some(Played {
+        row,
+        allocated,
+        ledger: settled.ledger,
+        dealt: settled.dealt,
+    })
 }
 
 /// Returns the session's target share at this seat, and true if another one that wants something would have nothing.
@@ -175,6 +231,7 @@ mod tests {
             demand,
             yields: false,
             leaves: false,
+            units: Vec::new(),
         }
     }
 

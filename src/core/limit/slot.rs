@@ -2,25 +2,29 @@
 
 use std::time::Duration;
 
-use super::NANOS_PER_ITEM;
 use super::demand::rounded;
 use super::fair::Holding;
 use super::local_bucket::{Reserved, Used};
+use super::{NANOS_PER_ITEM, WEIGHT_USUAL};
 use crate::ids::Moment;
 
 /// Grace beyond the announced time for a run that wants more: timers are late, threads busy.
 const LATENESS: Duration = Duration::from_millis(20);
 /// Demand below this counts as none. Unit: as [`Part::rate`](super::Part::rate).
 const RATE_WISH_MIN: u64 = NANOS_PER_ITEM / 20;
+/// Items given to a run of weight 1 count so much.
+const WEIGHT_SCALE: u64 = 100_000;
 
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     pub(super) own_rate: u64,
     pub(super) batch: u32,
+    pub(super) weight: u32,
     /// Items in flight, without those reserved.
     pub(super) in_flight: u64,
     pub(super) reserved: u64,
-    /// Items given to it since it began, raised for a run that was idle so that it can't save up.
+    /// Items given to it since it began, for its weight ([`Slot::weighed`]); raised for a run that was idle so that it
+    /// can't save up.
     pub(super) served: u64,
     pub(super) hungry_until: Moment,
     pub(super) waits_for_slots: bool,
@@ -46,6 +50,7 @@ impl Slot {
         Slot {
             own_rate: own_rate.unwrap_or(u64::MAX),
             batch: batch.max(1),
+            weight: WEIGHT_USUAL,
             in_flight: 0,
             reserved: 0,
             served: 0,
@@ -60,6 +65,17 @@ impl Slot {
         }
     }
 
+    /// Scales a number of items by the weight, so that runs are compared.
+    pub(super) fn weighed(&self, items: u64) -> u64 {
+        items.saturating_mul(WEIGHT_SCALE) / u64::from(self.weight)
+    }
+
+    /// Returns the items of a weighed number.
+    pub(super) fn items_of(&self, weighed: u64) -> u64 {
+        let items = u128::from(weighed) * u128::from(self.weight) / u128::from(WEIGHT_SCALE);
+        u64::try_from(items).unwrap_or(u64::MAX)
+    }
+
     pub(super) fn used(&self) -> u64 {
         self.in_flight + self.reserved
     }
@@ -70,6 +86,7 @@ impl Slot {
             is_hungry: self.hungry_until > now && self.waits_for_slots,
             recent: self.quiet.1,
             batch: u64::from(self.batch),
+            weight: u64::from(self.weight),
             served: self.served,
         }
     }

@@ -32,6 +32,7 @@ pub mod expr;
 pub mod fit;
 pub mod limit;
 pub mod metering;
+pub mod meterings;
 pub mod owing;
 pub mod period;
 pub mod priced;

@@ -134,6 +134,13 @@ impl Owing {
         self.credit = self.credit.minus(debt);
     }
 
+    /// Drops the credit earned until `now`, and what would come back; what is owed stays.
+    pub fn void(&mut self, now: Moment) {
+        self.earn(now);
+        self.credit = self.credit.minus(self.credit.there());
+        self.back = Amount::ZERO;
+    }
+
     /// Returns the credit that no grant reserves.
     fn free(&self) -> Credit {
         self.credit.minus(self.reserved)

@@ -10,21 +10,26 @@ use windrow_core::execution::Usage;
 use windrow_core::meter::amount::Amount;
 use windrow_core::meter::expr::{Expr, Kind, Values};
 use windrow_core::meter::metering::Metering;
+use windrow_core::meter::meterings::Meterings;
+use windrow_core::meter::unit::Unit;
 
 /// Units of the member, by meter; `None` for a meter that is counted in another way.
 pub(super) struct Costs(Vec<Option<Expr>>);
 
 impl Costs {
     /// Returns the units that results may name; `None` if there is none.
-    pub(super) fn of(metering: &Metering) -> Option<Costs> {
-        let expr = |unit: &windrow_core::meter::unit::Unit| {
+    pub(super) fn of(meterings: &Meterings) -> Option<Costs> {
+        let expr = |(metering, is_named, unit): (&Metering, bool, Unit)| {
+            // What operators declared of a named limit is no handler's to say.
+            let is_declared = is_named && Metering::find(&metering.cost, &unit).is_some();
             let is_told = !unit.is_built_in()
-                && !metering.is_price(unit)
-                && Metering::find(&metering.cost_from, unit).is_none();
+                && !is_declared
+                && !metering.is_price(&unit)
+                && Metering::find(&metering.cost_from, &unit).is_none();
             let expr = || Expr::parse(&format!("{{answer./{unit}}}"), Kind::Actual).ok();
             is_told.then(expr).flatten()
         };
-        let exprs: Vec<Option<Expr>> = metering.meters().iter().map(expr).collect();
+        let exprs: Vec<Option<Expr>> = meterings.meters().map(expr).collect();
         exprs.iter().any(Option::is_some).then_some(Costs(exprs))
     }
 
@@ -53,8 +58,8 @@ pub(crate) struct LineCosts(Costs);
 
 impl LineCosts {
     /// Returns the reader of a run; `None` if no line says anything that is counted.
-    pub(crate) fn of(metering: &Metering) -> Option<LineCosts> {
-        Costs::of(metering).map(LineCosts)
+    pub(crate) fn of(meterings: &Meterings) -> Option<LineCosts> {
+        Costs::of(meterings).map(LineCosts)
     }
 
     /// Returns the costs that the result of an item names.

@@ -19,6 +19,7 @@ use windrow_core::meter::amount::Amount;
 use windrow_core::meter::class::End;
 use windrow_core::meter::expr::{Expr, Source};
 use windrow_core::meter::metering::Metering;
+use windrow_core::meter::meterings::Meterings;
 use windrow_core::meter::row::Row;
 use windrow_engine::ports::handling::handler::{Call, Reply};
 
@@ -26,12 +27,12 @@ pub(crate) use costs::{LineCosts, sum};
 
 /// Reader of the use of one run's calls.
 pub(crate) struct UseReader {
-    /// Expressions by meter, in the order of the task's meters.
+    /// Expressions by meter, in the order of the run's meters.
     exprs: Vec<Option<Expr>>,
     /// Member `costs` of results; `None` for a service that doesn't know Windrow.
     costs: Option<Costs>,
-    /// Meter that is looked for in the usual places, with the place.
-    usual: Option<(usize, UsualPlace)>,
+    /// Meters that are looked for in the usual places, with the place.
+    usual: Vec<(usize, UsualPlace)>,
     reads_body: bool,
 }
 
@@ -50,25 +51,26 @@ pub(crate) struct Used<'a> {
 
 impl UseReader {
     /// Returns the reader of a service that doesn't know Windrow; `None` if its responses say nothing that is counted.
-    pub(crate) fn of_service(metering: &Metering) -> Option<UseReader> {
-        UseReader::new(metering, None)
+    pub(crate) fn of_service(meterings: &Meterings) -> Option<UseReader> {
+        UseReader::new(meterings, None)
     }
 
     /// Returns the reader of a handler that speaks Windrow's protocol.
-    pub(crate) fn of_handler(metering: &Metering) -> Option<UseReader> {
-        UseReader::new(metering, Costs::of(metering))
+    pub(crate) fn of_handler(meterings: &Meterings) -> Option<UseReader> {
+        UseReader::new(meterings, Costs::of(meterings))
     }
 
-    fn new(metering: &Metering, costs: Option<Costs>) -> Option<UseReader> {
-        let meters = metering.meters();
-        let exprs = meters
-            .iter()
-            .map(|unit| Metering::find(&metering.cost_from, unit).cloned());
-        let exprs: Vec<Option<Expr>> = exprs.collect();
-        let usual = meters.iter().position(|unit| metering.is_usual(unit));
-        let usual = usual.map(|at| (at, UsualPlace::of(meters[at].clone())));
+    fn new(meterings: &Meterings, costs: Option<Costs>) -> Option<UseReader> {
+        let actual =
+            |(metering, _, unit): (&Metering, _, _)| Metering::find(&metering.cost_from, &unit).cloned();
+        let exprs: Vec<Option<Expr>> = meterings.meters().map(actual).collect();
+        let usual = meterings.meters().enumerate();
+        let usual = usual.filter(|(_, (metering, _, unit))| metering.is_usual(unit));
+        let usual: Vec<(usize, UsualPlace)> = usual
+            .map(|(at, (_, _, unit))| (at, UsualPlace::of(unit)))
+            .collect();
         let names_body = |expr: &Expr| expr.sources().any(|source| matches!(source, Source::Answer(_)));
-        let reads_body = usual.is_some() || exprs.iter().flatten().any(names_body);
+        let reads_body = !usual.is_empty() || exprs.iter().flatten().any(names_body);
         let is_any = reads_body || costs.is_some() || exprs.iter().any(Option::is_some);
         is_any.then_some(UseReader {
             exprs,
@@ -103,10 +105,11 @@ impl UseReader {
             }
         }
         let mut found = None;
-        if let Some((at, usual)) = &self.usual
-            && usage[*at].is_none()
-        {
-            (usage[*at], found) = usual.read(&values);
+        for (at, usual) in &self.usual {
+            if usage[*at].is_none() {
+                let (used, place) = usual.read(&values);
+                (usage[*at], found) = (used, found.or(place));
+            }
         }
         reply.with_use(usage).with_place(found)
     }

@@ -11,12 +11,12 @@ use windrow_core::items::verdict::Dispatch;
 use windrow_engine::ports::handling::handler::{CallItems, CallRows, Told};
 use windrow_engine::ports::sources::source::RowChunk;
 
-fn metering(json: &str) -> Metering {
-    serde_json::from_str(json).expect("a metering")
+fn metering(json: &str) -> Meterings {
+    serde_json::from_str::<Metering>(json).expect("a metering").into()
 }
 
 /// Tokens that nobody described.
-fn tokens() -> Metering {
+fn tokens() -> Meterings {
     metering(r#"{"limits":["90k tokens/min"]}"#)
 }
 

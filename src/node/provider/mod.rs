@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::iter;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -21,8 +20,10 @@ use windrow_core::business::HandlerSpec;
 use windrow_core::business::request::RequestHandlerSpec;
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::limit::key::LimitKey;
+use windrow_core::meter::metering::Metering;
 use windrow_core::template::program::Recipe;
 use windrow_engine::ports::access::business_store::{Business, BusinessStore};
+use windrow_engine::ports::access::named_limit_store::NamedLimitStore;
 use windrow_engine::ports::access::vault::{Unopenable, Vault};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::data_log::DataLog;
@@ -46,6 +47,8 @@ pub(crate) use windrow_host::vault::KeyVault;
 /// Provider of handlers and sources for a serving node.
 pub(crate) struct ServiceProvider {
     pub(crate) businesses: Arc<dyn BusinessStore>,
+    /// Named limits, of which those in units say what calls cost.
+    pub(crate) limits: Arc<dyn NamedLimitStore>,
     /// Opens the encrypted secrets of businesses.
     pub(crate) vault: Arc<dyn Vault>,
     pub(crate) config: Arc<Config>,
@@ -75,7 +78,7 @@ pub(crate) struct ServiceProvider {
 impl Provider for ServiceProvider {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let business = self.business(task).await?;
-        let limits = limits(&business, task);
+        let limits = self.limits(&business, task).await?;
         let view = match origin_view(task)? {
             Some(view) => Some(view.proven(proven_origin(&self.sources, task).await?)),
             None => None,
@@ -103,28 +106,51 @@ impl TaskItems for ServiceProvider {
     }
 }
 
-/// Returns the limits of a task's items: its business's own (even if empty now, since it can change), those that the
-/// business names, and those that the task names.
-fn limits(business: &Business, task: &TaskView) -> Vec<LimitOf> {
-    let own = &business.spec.limits;
-    let is_limited = own.rate.is_some() || own.concurrency.is_some();
-    let names: BTreeSet<&String> = own.named.iter().chain(&task.spec.limits).collect();
-    // A named limit always has a bound.
-    let named = names.into_iter().map(|name| LimitOf {
-        name: LimitKey::Named(name).text(),
-        is_limited: true,
-    });
-    let own = LimitOf {
-        name: LimitKey::Business(&business.slug).text(),
-        is_limited,
-    };
-    iter::once(own).chain(named).collect()
+/// Fails if answers of the handler can't say what the limit wants to know of a call.
+fn check_measured(name: &str, metering: &Metering, handler: &HandlerSpec) -> Result<(), ProvisionError> {
+    match metering.unmeasured_in(name, handler.has_answers()) {
+        None => Ok(()),
+        Some(reason) => Err(ProvisionError::HandlerUnusable(reason.to_string())),
+    }
 }
 
 /// Builds the factory of a run's handler, given a sink for the handler's log lines.
 type Maker = Box<dyn Fn(Sink) -> Arc<dyn HandlerFactory> + Send + Sync>;
 
 impl ServiceProvider {
+    /// Returns the limits of a task's items: its business's own (even if empty now, since it can change), those that the
+    /// business names, and those that the task names.
+    async fn limits(&self, business: &Business, task: &TaskView) -> Result<Vec<LimitOf>, ProvisionError> {
+        let own = &business.spec.limits;
+        let is_limited = own.rate.is_some() || own.concurrency.is_some();
+        let names: BTreeSet<String> = own.named.iter().chain(&task.spec.limits).cloned().collect();
+        let mut limits = vec![LimitOf {
+            name: LimitKey::Business(&business.slug).text(),
+            is_limited,
+            metering: None,
+        }];
+        if names.is_empty() {
+            return Ok(limits);
+        }
+        let found = self.limits.named_limits(Some(&names), None, u32::MAX).await;
+        let found = found.map_err(|error| ProvisionError::Unavailable(error.to_string()))?;
+        for name in names {
+            let metering = found.iter().find(|limit| limit.name == name);
+            let metering = metering.map(|limit| limit.metering.clone());
+            let metering = metering.filter(|metering| !metering.is_empty());
+            if let Some(metering) = &metering {
+                check_measured(&name, metering, &business.spec.handler)?;
+            }
+            // A named limit always has a bound.
+            limits.push(LimitOf {
+                name: LimitKey::Named(&name).text(),
+                is_limited: true,
+                metering,
+            });
+        }
+        Ok(limits)
+    }
+
     async fn business(&self, task: &TaskView) -> Result<Business, ProvisionError> {
         let found = self.businesses.business(&task.business).await;
         let found = found.map_err(|error| ProvisionError::Unavailable(error.to_string()))?;

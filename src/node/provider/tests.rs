@@ -26,6 +26,7 @@ impl Place {
                 .expect("opened"),
         );
         let provider = ServiceProvider {
+            limits: store.clone(),
             businesses: store.clone(),
             vault: Arc::new(KeyVault::with_key([1; 32])),
             config: Arc::new(config),

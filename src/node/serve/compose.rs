@@ -226,6 +226,7 @@ pub(super) fn peer_tls(config: &Config) -> PeerTls {
 fn provider(from: &Base<'_>, vault: &Arc<dyn Vault>, transports: &Arc<Transports>) -> ServiceProvider {
     ServiceProvider {
         businesses: from.store.clone(),
+        limits: from.store.clone(),
         vault: vault.clone(),
         config: Arc::new(from.options.config.clone()),
         in_process: from.options.in_process.clone(),

@@ -15,6 +15,7 @@ use crate::http::answer::time::rfc3339;
 use crate::http::front::App;
 use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonQuery, headers};
 use crate::service::limits::{LimitChange, LimitPicture};
+use windrow_core::limit::units::Use;
 use windrow_core::limit::{Bounds, NANOS_PER_ITEM};
 use windrow_engine::ports::access::named_limit_store::{LimitUsers, LimitedTask, NamedLimit};
 use windrow_engine::ports::ownership::limit_store::PartView;
@@ -32,12 +33,24 @@ impl Of<&PartView> for api::LimitPart {
     }
 }
 
+impl Of<&Use> for api::LimitUse {
+    fn of(used: &Use) -> Self {
+        api::LimitUse {
+            limit: used.limit.clone(),
+            spent: used.spent.decimal(),
+            unsure: used.unsure.decimal(),
+            held: used.held.decimal(),
+        }
+    }
+}
+
 impl Of<&NamedLimit> for api::Limit {
     fn of(limit: &NamedLimit) -> Self {
         api::Limit {
             name: limit.name.clone(),
             rate: limit.bounds.rate.map(|rate| rate.to_string()),
             concurrency: limit.bounds.concurrency,
+            metering: Some(limit.metering.clone()).filter(|metering| !metering.is_empty()),
             revision: limit.revision,
             created_at: rfc3339(limit.created_at),
             updated_at: rfc3339(limit.updated_at),
@@ -63,6 +76,7 @@ impl Of<LimitPicture> for api::LimitInUse {
             tasks: tasks.into_iter().map(task).collect(),
             tasks_total,
             parts: picture.parts.iter().map(api::LimitPart::of).collect(),
+            uses: picture.uses.iter().map(api::LimitUse::of).collect(),
         }
     }
 }
@@ -83,8 +97,9 @@ pub(crate) async fn create(call: Call, Body(body): Body<api::CreateLimit>) -> Ht
         rate: body.rate,
         concurrency: body.concurrency.map(NonZeroU32::get),
     };
-    let write = call.write(body.reason);
-    let made = call.service.limits.create(&body.name, bounds, &write).await?;
+    let (metering, write) = (body.metering.unwrap_or_default(), call.write(body.reason));
+    let limits = &call.service.limits;
+    let made = limits.create(&body.name, (bounds, &metering), &write).await?;
     Ok(call.made(
         format!("/v1/limits/{}", made.name),
         Some(made.revision),
@@ -134,6 +149,7 @@ pub(crate) async fn edit(
     let change = LimitChange {
         rate: body.rate,
         concurrency: body.concurrency.map(|number| number.map(NonZeroU32::get)),
+        metering: body.metering,
     };
     let (expected, write) = (headers::expected(&headers), call.write(body.reason));
     let limits = &call.service.limits;

@@ -10,16 +10,19 @@ use crate::service::tasks::settings::LOOKED_THROUGH_MAX;
 use windrow_core::business::is_slug;
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::{LimitKey, NAMED_MAX};
+use windrow_core::limit::units::Use;
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::Rate;
 use windrow_core::text::likeness::nearest;
 use windrow_core::text::{QUOTE_CHARS_MAX, cut};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::access::business_store::{Business, BusinessStore};
 use windrow_engine::ports::access::named_limit_store::{
     LimitUsers, NamedLimit, NamedLimitError, NamedLimitStore,
 };
 use windrow_engine::ports::ownership::limit_store::PartView;
 use windrow_engine::ports::tasks::store::Write;
+use windrow_words::meter as say;
 
 /// Attempts at a change without an expected revision when concurrent changes interfere.
 const TRIES: u32 = 4;
@@ -27,20 +30,27 @@ const TRIES: u32 = 4;
 const NAMES_TOLD_MAX: usize = 10;
 
 /// Changes to a limit. The outer `None` keeps a bound, the inner `None` removes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitChange {
     /// Dispatch rate of items.
     pub rate: Option<Option<Rate>>,
     /// Maximum items in flight.
     pub concurrency: Option<Option<u32>>,
+    /// Limits in units, and what calls cost in them; set as a whole.
+    pub metering: Option<Option<Metering>>,
 }
 
 impl LimitChange {
-    fn apply(self, bounds: Bounds) -> Bounds {
-        Bounds {
-            rate: self.rate.unwrap_or(bounds.rate),
-            concurrency: self.concurrency.unwrap_or(bounds.concurrency),
-        }
+    fn apply(&self, limit: &NamedLimit) -> (Bounds, Metering) {
+        let bounds = Bounds {
+            rate: self.rate.unwrap_or(limit.bounds.rate),
+            concurrency: self.concurrency.unwrap_or(limit.bounds.concurrency),
+        };
+        let metering = match &self.metering {
+            Some(metering) => metering.clone().unwrap_or_default(),
+            None => limit.metering.clone(),
+        };
+        (bounds, metering)
     }
 }
 
@@ -53,37 +63,49 @@ pub struct LimitPicture {
     pub users: LimitUsers,
     /// Current share of each node.
     pub parts: Vec<PartView>,
+    /// Use of its totals.
+    pub uses: Vec<Use>,
 }
 
 /// Service for named limits.
 pub struct Limits {
     pub(super) node: Arc<ThisNode>,
     pub(super) store: Arc<dyn NamedLimitStore>,
+    pub(super) businesses: Arc<dyn BusinessStore>,
 }
 
 impl Limits {
-    pub(super) fn new(node: Arc<ThisNode>, store: Arc<dyn NamedLimitStore>) -> Limits {
-        Limits { node, store }
+    pub(super) fn new(
+        node: Arc<ThisNode>,
+        store: Arc<dyn NamedLimitStore>,
+        businesses: Arc<dyn BusinessStore>,
+    ) -> Limits {
+        Limits {
+            node,
+            store,
+            businesses,
+        }
     }
 
     /// Creates a limit.
     ///
     /// # Errors
-    /// `Unprocessable` for an invalid name, or if it has neither a rate nor a concurrency; `NameTaken`.
+    /// `Unprocessable` for an invalid name, if it limits nothing, or if its limits in units can't be shared;
+    /// `NameTaken`.
     pub async fn create(
         &self,
         name: &str,
-        bounds: Bounds,
+        (bounds, metering): (Bounds, &Metering),
         write: &Write,
     ) -> Result<NamedLimit, ServiceError> {
         if !is_slug(name) {
             let fault = FieldFault::new("/name", "must be 1 to 40 lowercase letters, digits and -");
             return Err(ServiceError::from(fault.advise("vendor-x")));
         }
-        check_bounds(bounds)?;
+        check_terms(bounds, metering)?;
         let made = self
             .store
-            .create_limit(name, bounds, write, self.node.now())
+            .create_limit(name, (bounds, metering), write, self.node.now())
             .await?;
         if !write.dry_run {
             tracing::info!(limit = name, by = write.actor.name, "limit created");
@@ -118,12 +140,18 @@ impl Limits {
             users.tasks.retain(|task| task.business == own);
             users.tasks_total = users.tasks.len() as u64;
         }
-        let parts = self
-            .node
-            .supervisor
-            .parts_of_limit(&LimitKey::Named(name).text())
-            .await?;
-        Ok(LimitPicture { limit, users, parts })
+        let key = LimitKey::Named(name).text();
+        let parts = self.node.supervisor.parts_of_limit(&key).await?;
+        let uses = match limit.metering.is_empty() {
+            true => Vec::new(),
+            false => self.node.supervisor.uses_of_limit(&key).await?,
+        };
+        Ok(LimitPicture {
+            limit,
+            users,
+            parts,
+            uses,
+        })
     }
 
     async fn get(&self, name: &str) -> Result<NamedLimit, ServiceError> {
@@ -134,7 +162,8 @@ impl Limits {
     /// Changes the bounds of a limit; with `expected`, only at that revision. The nodes learn of it within a second.
     ///
     /// # Errors
-    /// `Unprocessable` if no bound would remain, `EtagMismatch`, `NotFound`.
+    /// `Unprocessable` if no bound would remain, if the limits in units can't be shared, or if a handler that uses the
+    /// limit can't be measured in them; `EtagMismatch`, `NotFound`.
     pub async fn change(
         &self,
         name: &str,
@@ -144,12 +173,15 @@ impl Limits {
     ) -> Result<NamedLimit, ServiceError> {
         for _ in 0..TRIES {
             let before = self.get(name).await?;
-            let bounds = change.apply(before.bounds);
-            check_bounds(bounds)?;
+            let (bounds, metering) = change.apply(&before);
+            check_terms(bounds, &metering)?;
+            if metering != before.metering {
+                self.check_users(name, &metering).await?;
+            }
             let revision = expected.unwrap_or(before.revision);
             let changed = self
                 .store
-                .change_limit(name, revision, bounds, write, self.node.now())
+                .change_limit(name, revision, (bounds, &metering), write, self.node.now())
                 .await;
             match changed {
                 Err(NamedLimitError::Changed { .. }) if expected.is_none() => {}
@@ -190,8 +222,54 @@ impl Limits {
             return Ok(());
         };
         let own = (write.actor.source == "business").then_some(business.slug.as_str());
-        let faults = self.faults_of_names("/limits", names, own).await?;
+        let mut faults = self.faults_of_names("/limits", names, own).await?;
+        if faults.is_empty() {
+            let has_answers = business.spec.handler.has_answers();
+            faults = self.faults_of_measures("/limits", names, has_answers).await?;
+        }
         ServiceError::refuse(faults)
+    }
+
+    /// Returns the limits of a list that read costs from responses, where a handler has none.
+    pub(super) async fn faults_of_measures(
+        &self,
+        pointer: &str,
+        names: &[String],
+        has_answers: bool,
+    ) -> Result<Vec<FieldFault>, StoreError> {
+        if has_answers || names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let wanted: BTreeSet<String> = names.iter().cloned().collect();
+        let found = self
+            .store
+            .named_limits(Some(&wanted), None, LOOKED_THROUGH_MAX)
+            .await?;
+        let fault = |(at, name): (usize, &String)| {
+            let limit = found.iter().find(|limit| limit.name == *name)?;
+            let what = limit.metering.unmeasured_in(name, false)?.to_string();
+            let fault = FieldFault::new(format!("{pointer}/{at}"), what);
+            Some(fault.advise(say::unmeasured_advice().to_string()))
+        };
+        Ok(names.iter().enumerate().filter_map(fault).collect())
+    }
+
+    /// Fails if a handler that uses the limit can't be measured in its units.
+    async fn check_users(&self, name: &str, metering: &Metering) -> Result<(), ServiceError> {
+        let Some(what) = metering.unmeasured_in(name, false) else {
+            return Ok(());
+        };
+        let users = self.store.limit_users(name).await?;
+        let of_tasks = users.tasks.iter().map(|task| task.business.clone());
+        let slugs: BTreeSet<String> = users.businesses.iter().cloned().chain(of_tasks).collect();
+        for slug in slugs {
+            let business = self.businesses.business(&slug).await?;
+            if business.is_some_and(|business| !business.spec.handler.has_answers()) {
+                let fault = FieldFault::new("/metering/cost_from", format!("{slug}: {what}"));
+                return Err(fault.advise(say::unmeasured_advice().to_string()).into());
+            }
+        }
+        Ok(())
     }
 
     /// Returns the errors in a list of limits; `business` restricts it to those that this business uses.
@@ -238,12 +316,15 @@ impl Limits {
     }
 }
 
-/// Fails if a limit has neither a rate nor a concurrency.
-fn check_bounds(bounds: Bounds) -> Result<(), ServiceError> {
-    if bounds.is_limited() {
+/// Fails if a limit limits nothing, or if its limits in units can't be shared.
+fn check_terms(bounds: Bounds, metering: &Metering) -> Result<(), ServiceError> {
+    metering
+        .check_shared()
+        .map_err(|error| FieldFault::new("/metering/limits", error.to_string()))?;
+    if bounds.is_limited() || !metering.limits.is_empty() {
         return Ok(());
     }
-    let fault = FieldFault::new("/rate", "a limit needs a rate or a concurrency");
+    let fault = FieldFault::new("/rate", "a limit needs a rate, a concurrency, or limits in units");
     Err(ServiceError::from(
         fault.advise("\"rate\":\"300/s\", or delete it"),
     ))
@@ -278,20 +359,30 @@ fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windrow_core::ids::WallMs;
 
     #[test]
     fn a_change_sets_what_it_names_and_takes_away_what_is_none() {
         let rate: Rate = "300/s".parse().expect("a rate");
-        let before = Bounds {
-            rate: Some(rate),
-            concurrency: Some(5),
+        let before = NamedLimit {
+            name: "vendor-x".to_owned(),
+            bounds: Bounds {
+                rate: Some(rate),
+                concurrency: Some(5),
+            },
+            metering: serde_json::from_str(r#"{"limits":["300/min"]}"#).expect("a metering"),
+            revision: 1,
+            created_at: WallMs(0),
+            updated_at: WallMs(0),
         };
-        assert_eq!(LimitChange::default().apply(before), before);
+        let same = (before.bounds, before.metering.clone());
+        assert_eq!(LimitChange::default().apply(&before), same);
         let change = LimitChange {
             rate: Some(None),
             concurrency: Some(Some(9)),
+            metering: Some(None),
         };
-        let after = change.apply(before);
+        let (after, metering) = change.apply(&before);
         assert_eq!(
             after,
             Bounds {
@@ -299,7 +390,10 @@ mod tests {
                 concurrency: Some(9)
             }
         );
-        assert!(check_bounds(after).is_ok() && check_bounds(Bounds::default()).is_err());
+        assert!(metering.is_empty());
+        assert!(check_terms(after, &metering).is_ok());
+        assert!(check_terms(Bounds::default(), &metering).is_err());
+        assert!(check_terms(Bounds::default(), &before.metering).is_ok());
     }
 
     #[test]

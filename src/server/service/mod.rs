@@ -194,7 +194,7 @@ impl Service {
         let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, meters, config));
         let cluster = Arc::new(Cluster::new(node.clone(), parts.cluster, &store));
         let stats = Arc::new(Stats::new(node.clone(), cluster.clone()));
-        let limits = Arc::new(Limits::new(node.clone(), store.clone()));
+        let limits = Arc::new(Limits::new(node.clone(), store.clone(), store.clone()));
         let (vault, handlers) = (parts.vault, parts.handlers);
         let businesses = Businesses::new(node.clone(), store.clone(), limits.clone(), vault, handlers);
         let businesses = Arc::new(businesses);

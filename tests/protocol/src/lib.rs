@@ -17,6 +17,7 @@
 //! request), `node` (what a node does), `receive` (what it makes of replies), `world` (time and faults), `steps` (which
 //! actions there are), `check` (properties and the search).
 
+pub mod blocks;
 mod check;
 mod explore;
 mod hash;

@@ -32,6 +32,8 @@ pub(super) enum Counted {
 pub(super) struct Meter {
     pub(super) unit: Unit,
     pub(super) counted: Counted,
+    /// Place of the first meter of its metering.
+    pub(super) first: usize,
     pub(super) total: Budget,
     pub(super) allowance: Option<Budget>,
     /// True if any limit is in this unit, or in one that has a price made of it.
@@ -62,6 +64,7 @@ impl Meter {
                 total: Budget::total(total.cloned(), saved),
                 allowance: limits.find_map(|limit| Budget::allowance(limit, saved, wall)),
                 counted: counted(&unit),
+                first: 0,
                 actuals: Actuals::default(),
                 estimates: Estimates::default(),
                 unit,

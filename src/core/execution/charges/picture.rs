@@ -114,7 +114,7 @@ pub(super) enum Held {
 impl Charges {
     /// Returns the use so far, for people.
     pub(in crate::execution) fn picture(&self) -> Vec<MeterPicture> {
-        self.meters.iter().map(Meter::picture).collect()
+        self.own().iter().map(Meter::picture).collect()
     }
 
     /// Returns, once, a unit of which so many answers don't say the use that people are to be alerted.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::meter::class::End;
 
 /// Time at which paces have all of their credit.
 const NOW: Now = Now {

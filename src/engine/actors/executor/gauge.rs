@@ -13,10 +13,11 @@ use windrow_core::ids::Moment;
 use windrow_core::items::verdict::Failure;
 use windrow_core::meter::expr::{Expr, Source};
 use windrow_core::meter::metering::Metering;
+use windrow_core::meter::meterings::Meterings;
 use windrow_core::meter::row::Row;
 use windrow_core::meter::{COST_TOO_LARGE, COST_VALUE};
 
-/// Expressions of a task's meters, in their order.
+/// Expressions of a run's meters, in their order.
 pub(crate) struct Gauge {
     estimates: Vec<Option<Expr>>,
     needs_rows: bool,
@@ -34,11 +35,11 @@ pub(super) enum Charged {
 }
 
 impl Gauge {
-    /// Returns the gauge of a task; `None` if nothing is counted.
-    pub(crate) fn of(metering: &Metering) -> Option<Gauge> {
-        let meters = metering.meters();
-        let estimate = |unit| Metering::find(&metering.cost, unit).cloned();
-        let estimates: Vec<Option<Expr>> = meters.iter().map(estimate).collect();
+    /// Returns the gauge of a run; `None` if nothing is counted.
+    pub(crate) fn of(meterings: &Meterings) -> Option<Gauge> {
+        let estimate =
+            |(metering, _, unit): (&Metering, _, _)| Metering::find(&metering.cost, &unit).cloned();
+        let estimates: Vec<Option<Expr>> = meterings.meters().map(estimate).collect();
         let names_request = |expr: &Expr| expr.sources().any(|source| *source == Source::Request);
         (!estimates.is_empty()).then(|| Gauge {
             needs_rows: estimates.iter().any(Option::is_some),

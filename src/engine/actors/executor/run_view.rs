@@ -44,7 +44,7 @@ pub struct RunView {
     pub age: Duration,
     /// Rate that the node has no room for, if any.
     pub held_back: Option<HeldBack>,
-    /// Key of the shared limit that last held the run back.
+    /// Key of the shared limit that last held the run back; its limit in units follows, if one of these did.
     pub held_by: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl RunView {
                 age: cell.clock.now().since(refused.since),
                 why: refused.why,
             }),
-            held_by: cell.limits.held_by().map(str::to_owned),
+            held_by: cell.limits.held_by(),
         }
     }
 }

@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 use crate::actors::executor::gauge::Gauge;
 use crate::actors::executor::row_feed::RowFeed;
-use crate::actors::executor::run_cell::{self, Drives, LimitSlots, RunAbout, RunCell};
+use crate::actors::executor::run_cell::{self, Drives, LimitSlots, RunAbout, RunCell, in_order};
 use crate::actors::executor::{self, WindowExecutor};
 use crate::actors::launcher::idle::Idleness;
 use crate::actors::launcher::lease_renewer::{self, LeaseRenewer};
@@ -15,6 +15,7 @@ use crate::actors::launcher::run::{Child, Run};
 use crate::actors::launcher::share::InForce;
 use crate::actors::launcher::talk::Talk;
 use crate::actors::launcher::{Launcher, Msg};
+use crate::actors::membership::local_buckets::Asks;
 use crate::actors::runtime::actor::{Handled, start};
 use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::policy::Kind;
@@ -25,7 +26,8 @@ use crate::ports::sources::provision::LimitOf;
 use crate::ports::tasks::store::TaskView;
 use windrow_core::execution::{Command, Execution, Restored, Shared, Start};
 use windrow_core::ids::CheckpointSeq;
-use windrow_core::meter::metering::Metering;
+use windrow_core::limit::weight;
+use windrow_core::meter::meterings::Meterings;
 use windrow_core::settings::{RateLimit, Results};
 
 impl Run {
@@ -133,7 +135,8 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let (shard, gate, control) = (claimed.shard, claimed.gate, claimed.control);
     let (task, provision) = (claimed.task, claimed.provision);
     let about = about(&shard, &task, &control, &*provision.handler);
-    let metering: Arc<Metering> = Arc::from(task.life.spec.metering.clone());
+    let metering = meterings(&task, &provision.limits);
+    let priority = task.life.spec.priority;
     let context = context(node, &shard, task, &control, (gate.clone(), metering.clone()));
     let handler = provision.handler.open(Arc::new(context))?;
     let has_data = provision.source.has_data();
@@ -156,10 +159,10 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         first_contact: node.times.first_contact,
         supply: control.supply,
         is_service: about.service.is_some(),
-        metering: (*metering).clone(),
+        metering: metering.own().clone(),
     };
     let wake = Arc::default();
-    let limits = limits(state, &provision.limits, &start, &wake);
+    let limits = limits(state, (&provision.limits, priority), &start, &wake);
     let drives = Drives {
         shard: shard.shard,
         about,
@@ -172,19 +175,35 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         gauge: Gauge::of(&metering),
         wake,
     };
-    let execution = Execution::new(start, run_cell::now(&*node.clock));
+    let mut execution = Execution::new(start, run_cell::now(&*node.clock));
+    execution.share(metering.named());
     let lines = state.arguments.logs.of_replies(node.data_log.clone());
     let kept = (lines, results_of(node, &shard));
     Ok(Arc::new(RunCell::new(drives, execution, kept)))
 }
 
+/// Returns the metering of the task, and those of its limits in the order of their slots.
+fn meterings(task: &TaskView, limits: &[LimitOf]) -> Arc<Meterings> {
+    let named = in_order(limits).into_iter();
+    let named = named.filter_map(|limit| limit.metering.clone()).collect();
+    Arc::new(Meterings::new((*task.life.spec.metering).clone(), named))
+}
+
 /// Joins the limits that the run shares with others.
-fn limits(state: &Launcher, named: &[LimitOf], start: &Start, wake: &Arc<Notify>) -> LimitSlots {
+fn limits(
+    state: &Launcher,
+    (named, priority): (&[LimitOf], i32),
+    start: &Start,
+    wake: &Arc<Notify>,
+) -> LimitSlots {
     let node = &state.arguments.node;
-    let rate = start.shared.share.of_limit(start.tuning.rate);
-    let settings = (rate, start.tuning.batch.get());
+    let asks = Asks {
+        rate: start.shared.share.of_limit(start.tuning.rate),
+        batch: start.tuning.batch.get(),
+        weight: weight(priority),
+    };
     let limited = (&state.arguments.life, named);
-    LimitSlots::join(&node.local_buckets, limited, settings, &node.clock, wake)
+    LimitSlots::join(&node.local_buckets, limited, asks, &node.clock, wake)
 }
 
 fn about(shard: &ClaimedShard, task: &TaskView, control: &Control, handler: &dyn HandlerFactory) -> RunAbout {
@@ -210,7 +229,7 @@ fn context(
     shard: &ClaimedShard,
     task: TaskView,
     control: &Control,
-    (gate, metering): (Arc<Gate>, Arc<Metering>),
+    (gate, metering): (Arc<Gate>, Arc<Meterings>),
 ) -> RunContext {
     RunContext {
         shard: shard.shard,

@@ -20,6 +20,9 @@ use windrow_core::limit::Part;
 use windrow_core::limit::local_bucket::LocalBucket;
 use windrow_core::limit::rotation::Rotation;
 use windrow_core::limit::round::{Allocated, Round};
+use windrow_core::limit::units::Dealt;
+use windrow_core::limit::units::bucket::Units;
+use windrow_core::meter::amount::Amount;
 use windrow_core::pace::STALE_AFTER;
 
 /// Interval between allocations of a session: a change of demand is followed in two or three of them.
@@ -152,6 +155,10 @@ impl Allocator<'_> {
         let book = self.books.entry(local_bucket.name.clone()).or_default();
         book.has_played = true;
         let sent = local_bucket.look(LocalBucket::sent);
+        if leaves && local_bucket.is_limited() {
+            // A run that joins while the round is under way begins with nothing, as the row says.
+            local_bucket.apply(Part::NONE, true, now);
+        }
         Round {
             session: self.life.id,
             seq: self.node.local_buckets.next_round(),
@@ -163,6 +170,7 @@ impl Allocator<'_> {
             yields: book.rotation.is_over(sent, demand.batch, now),
             demand,
             leaves,
+            units: local_bucket.report(leaves, now),
         }
     }
 
@@ -192,6 +200,7 @@ impl Allocator<'_> {
             RoundOutcome::Allocated {
                 bounds,
                 allocated,
+                units: (metering, dealt),
                 round_no,
             } => {
                 let lasts = self.node.times.lease_ttl;
@@ -203,7 +212,10 @@ impl Allocator<'_> {
                 );
                 book.rotation
                     .on_part(part, local_bucket.look(LocalBucket::sent), now);
-                local_bucket.apply(part, bounds.is_limited(), now);
+                let bound = book.bound();
+                local_bucket.apply_units((&metering, &dealt), bound, now);
+                let is_limited = bounds.is_limited() || !metering.limits.is_empty();
+                local_bucket.apply(part, is_limited, now);
                 // Calls in flight free their share as they end; until then another round brings nothing new.
                 allocated.gives_up() && local_bucket.look(LocalBucket::uses) != *uses
             }
@@ -212,6 +224,16 @@ impl Allocator<'_> {
 }
 
 impl Book {
+    /// Returns the function that says what may be used of a limit in units: as for the share, the lesser of the old and
+    /// the new bound while the database may have lost rounds.
+    fn bound(&self) -> impl Fn(&Units, &Dealt) -> Amount + use<> {
+        let is_careful = self.careful.is_some();
+        move |units, reply| match is_careful {
+            true => reply.usable().min(units.bound(&reply.key)),
+            false => reply.usable(),
+        }
+    }
+
     /// Returns the usable share. A falling round number shows a database that lost what it had acknowledged: others
     /// may have been given what is used here, so for a while only the lesser of both is used.
     fn usable(

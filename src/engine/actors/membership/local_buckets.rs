@@ -16,10 +16,15 @@ use crate::actors::runtime::lock;
 use crate::ports::clock::Clock;
 use crate::ports::ownership::gate::SessionTrust;
 use crate::ports::sources::provision::LimitOf;
+use windrow_core::execution::SharedEnd;
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::limit::demand::Demand;
 use windrow_core::limit::local_bucket::{LocalBucket, Reserved, SlotNo, Used};
+use windrow_core::limit::units::bucket::{Estimates, Taken, Units};
+use windrow_core::limit::units::{Dealt, Report};
 use windrow_core::limit::{Part, nanos};
+use windrow_core::meter::amount::Amount;
+use windrow_core::meter::metering::Metering;
 use windrow_core::pace::STALE_AFTER;
 use windrow_core::settings::RateLimit;
 
@@ -34,6 +39,8 @@ pub struct LocalBuckets(Arc<Shelf>);
 struct Shelf {
     local_buckets: Mutex<BTreeMap<(SessionId, String), Arc<SharedPot>>>,
     hurry: Notify,
+    /// Use of limits in units by local buckets that were removed: it belongs to their sessions.
+    used: Mutex<BTreeMap<(SessionId, String), Units>>,
     /// Number of the last round; outlives a crash of the session's actor, as the session does.
     rounds: AtomicU64,
 }
@@ -57,6 +64,14 @@ struct Filled {
     is_stale: bool,
 }
 
+/// Settings of a run that matter under shared limits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asks {
+    pub(crate) rate: RateLimit,
+    pub(crate) batch: u32,
+    pub(crate) weight: u32,
+}
+
 /// Shortest span over which demand is measured.
 const DEMAND_SPAN: Duration = Duration::from_millis(500);
 
@@ -65,7 +80,7 @@ impl LocalBuckets {
     pub(crate) fn join(
         &self,
         (life, limit): (&Life, &LimitOf),
-        settings: (RateLimit, u32),
+        asks: Asks,
         clock: &Arc<dyn Clock>,
         wake: Arc<Notify>,
     ) -> LimitSlot {
@@ -74,9 +89,12 @@ impl LocalBuckets {
         let key = (life.id, limit.name.clone());
         let local_bucket = local_buckets
             .entry(key)
-            .or_insert_with(|| Arc::new(SharedPot::new(limit, life, now)))
+            .or_insert_with_key(|key| {
+                let used = lock(&self.0.used).remove(key).unwrap_or_default();
+                Arc::new(SharedPot::new(limit, life, used, now))
+            })
             .clone();
-        let no = local_bucket.lock().join(settings, wake, now);
+        let no = local_bucket.lock().join(asks, limit.metering.as_ref(), wake, now);
         drop(local_buckets);
         self.hurry();
         LimitSlot {
@@ -115,12 +133,19 @@ impl LocalBuckets {
     pub(crate) fn remove_empty(&self, session: SessionId, name: &str) {
         let mut local_buckets = self.shelf();
         let key = (session, name.to_owned());
-        if local_buckets
-            .get(&key)
-            .is_some_and(|local_bucket| local_bucket.lock().local_bucket.is_empty())
-        {
-            local_buckets.remove(&key);
+        let Some(local_bucket) = local_buckets.get(&key).cloned() else {
+            return;
+        };
+        let filled = local_bucket.lock();
+        if !filled.local_bucket.is_empty() {
+            return;
         }
+        if !filled.local_bucket.units.is_empty() && !local_bucket.trust.is_fenced() {
+            let mut used = lock(&self.0.used);
+            used.retain(|(owner, _), _| *owner == session);
+            used.insert(key.clone(), filled.local_bucket.units.clone());
+        }
+        local_buckets.remove(&key);
     }
 
     fn shelf(&self) -> MutexGuard<'_, BTreeMap<(SessionId, String), Arc<SharedPot>>> {
@@ -129,14 +154,16 @@ impl LocalBuckets {
 }
 
 impl SharedPot {
-    fn new(limit: &LimitOf, life: &Life, now: Moment) -> SharedPot {
+    fn new(limit: &LimitOf, life: &Life, used: Units, now: Moment) -> SharedPot {
         let part = if limit.is_limited {
             Part::NONE
         } else {
             Part::UNBOUNDED
         };
+        let mut local_bucket = LocalBucket::new(part, STALE_AFTER, now);
+        local_bucket.units = used;
         let filled = Filled {
-            local_bucket: LocalBucket::new(part, STALE_AFTER, now),
+            local_bucket,
             wakes: BTreeMap::new(),
             was_trusted: true,
             demand: Demand::default(),
@@ -166,6 +193,27 @@ impl SharedPot {
         }
     }
 
+    /// Reports use and demand of limits in units; from then on no more than that may be used.
+    pub(crate) fn report(&self, leaves: bool, now: Moment) -> Vec<Report> {
+        self.lock().local_bucket.units.report(leaves, now)
+    }
+
+    /// Applies what a round dealt of limits in units; `bound` is what may be used of each reply.
+    pub(crate) fn apply_units(
+        &self,
+        (metering, dealt): (&Metering, &[Dealt]),
+        bound: impl Fn(&Units, &Dealt) -> Amount,
+        now: Moment,
+    ) {
+        let mut filled = self.lock();
+        let units = &mut filled.local_bucket.units;
+        units.set_limits(metering, now);
+        let before = units.clone();
+        if units.apply(dealt, |reply| bound(&before, reply), now) {
+            filled.wakes.values().for_each(|wake| wake.notify_waiters());
+        }
+    }
+
     pub(crate) fn look<T>(&self, look: impl FnOnce(&LocalBucket) -> T) -> T {
         look(&self.lock().local_bucket)
     }
@@ -186,8 +234,12 @@ impl SharedPot {
 }
 
 impl Filled {
-    fn join(&mut self, (rate, batch): (RateLimit, u32), wake: Arc<Notify>, now: Moment) -> SlotNo {
-        let no = self.local_bucket.join(own_rate(rate), batch, now);
+    fn join(&mut self, asks: Asks, metering: Option<&Metering>, wake: Arc<Notify>, now: Moment) -> SlotNo {
+        let no = self.local_bucket.join(own_rate(asks.rate), asks.batch, now);
+        self.local_bucket.weigh(no, asks.weight);
+        if let Some(metering) = metering {
+            self.local_bucket.units.join(no, metering, asks.weight, now);
+        }
         self.wakes.insert(no, wake);
         self.is_stale = true;
         no
@@ -265,6 +317,47 @@ impl LimitSlot {
             .lock()
             .local_bucket
             .tune(self.no, own_rate(rate), batch, self.clock.now());
+    }
+
+    /// Takes the estimates of a call that is about to be sent.
+    pub(crate) fn take(&self, estimates: Estimates<'_>, now: Moment) -> Taken {
+        let mut filled = self.local_bucket.lock();
+        if !filled.is_trusted(self.local_bucket.trust.until(), now) {
+            return Taken::No;
+        }
+        let taken = filled.local_bucket.units.take(self.no, estimates, now);
+        drop(filled);
+        if taken != Taken::Yes(false) {
+            self.local_buckets.hurry();
+        }
+        taken
+    }
+
+    /// Gives back the estimates of a call that wasn't sent.
+    pub(crate) fn give(&self, estimates: Estimates<'_>, now: Moment) {
+        self.local_bucket
+            .lock()
+            .local_bucket
+            .units
+            .give(self.no, estimates, now);
+    }
+
+    /// Settles a call that ended.
+    pub(crate) fn end(&self, end: &SharedEnd, now: Moment) {
+        let units = &mut self.local_bucket.lock().local_bucket.units;
+        units.end(self.no, end.estimates(), (&end.costs, &end.expected), now);
+    }
+
+    /// Returns the limit in units that holds the run back.
+    pub(crate) fn held_by(&self) -> Option<String> {
+        self.local_bucket
+            .look(|local_bucket| local_bucket.units.held_by(self.no))
+    }
+
+    /// Returns the total that holds no further call of the run.
+    pub(crate) fn used_up(&self) -> Option<String> {
+        self.local_bucket
+            .look(|local_bucket| local_bucket.units.used_up(self.no))
     }
 }
 

@@ -23,6 +23,7 @@ use crate::ports::ownership::limit_store::PartView;
 use windrow_core::capacity::{Capacity, Ledger, Refusal, Request};
 use windrow_core::execution::{Progress, WindowPicture};
 use windrow_core::ids::{RunNo, SessionId, ShardId, TaskId};
+use windrow_core::limit::units::Use;
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
 
@@ -167,6 +168,14 @@ impl SupervisorHandle {
     /// Changes the node's capacity; running shards continue even if they no longer fit.
     pub fn set_capacity(&self, capacity: Capacity) {
         self.address.tell(Msg::SetCapacity(capacity));
+    }
+
+    /// Returns the use of the totals of a limit.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub async fn uses_of_limit(&self, name: &str) -> Result<Vec<Use>, StoreError> {
+        self.node.limits.uses(name).await
     }
 
     /// Returns each node's share of a limit that tasks share.

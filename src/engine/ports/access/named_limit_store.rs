@@ -10,6 +10,7 @@ use crate::ports::StoreError;
 use crate::ports::tasks::store::Write;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::limit::Bounds;
+use windrow_core::meter::metering::Metering;
 use windrow_core::task::lifecycle::Status;
 
 /// Maximum number of tasks listed as users of a limit.
@@ -22,6 +23,8 @@ pub struct NamedLimit {
     pub name: String,
     /// Bounds that it sets.
     pub bounds: Bounds,
+    /// Limits in units, and what calls cost in them.
+    pub metering: Metering,
     /// Revision, incremented by each change.
     pub revision: u64,
     /// Time at which it was created.
@@ -90,14 +93,14 @@ pub enum NamedLimitError {
 /// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait NamedLimitStore: Send + Sync {
-    /// Creates a limit with its bounds.
+    /// Creates a limit with its bounds and its limits in units.
     ///
     /// # Errors
     /// `Taken`, or if the store fails.
     async fn create_limit(
         &self,
         name: &str,
-        bounds: Bounds,
+        terms: (Bounds, &Metering),
         write: &Write,
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError>;
@@ -117,8 +120,8 @@ pub trait NamedLimitStore: Send + Sync {
     /// Returns the limits named by a business, or by one of its tasks that haven't ended.
     async fn limits_of(&self, business: &str) -> Result<BTreeSet<String>, StoreError>;
 
-    /// Changes the bounds of a limit, while it has the expected revision. A limit with the same bounds is left as it
-    /// is.
+    /// Changes the bounds and limits in units of a limit, while it has the expected revision. A limit with the same
+    /// ones is left as it is.
     ///
     /// # Errors
     /// `NotFound`, `Changed`, or if the store fails.
@@ -126,7 +129,7 @@ pub trait NamedLimitStore: Send + Sync {
         &self,
         name: &str,
         expected: u64,
-        bounds: Bounds,
+        terms: (Bounds, &Metering),
         write: &Write,
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError>;

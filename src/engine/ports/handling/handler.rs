@@ -17,7 +17,7 @@ use windrow_core::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskI
 use windrow_core::items::output::Output;
 use windrow_core::items::trace::Traces;
 use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
-use windrow_core::meter::metering::Metering;
+use windrow_core::meter::meterings::Meterings;
 
 /// Purpose of a run's items: real work, a preview or a canary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +68,8 @@ pub struct RunContext {
     pub keeps_results: bool,
     /// Purpose of the items, sent along with each call.
     pub mode: Mode,
-    /// Units in which the use of calls is counted, and where answers say it.
-    pub metering: Arc<Metering>,
+    /// Units in which the use of calls is counted, and where answers say it: for the task, and for its named limits.
+    pub metering: Arc<Meterings>,
     /// Dispatch gate, checked again right before a request is sent.
     pub gate: Arc<Gate>,
 }

@@ -7,10 +7,12 @@ use async_trait::async_trait;
 use crate::ports::StoreError;
 use windrow_core::ids::SessionId;
 use windrow_core::limit::round::{Allocated, Round, Row};
+use windrow_core::limit::units::{Dealt, Use};
 use windrow_core::limit::{Bounds, Part};
+use windrow_core::meter::metering::Metering;
 
 /// Outcome of one round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoundOutcome {
     /// The round counts, with its allocation.
     Allocated {
@@ -18,6 +20,8 @@ pub enum RoundOutcome {
         bounds: Bounds,
         /// Allocation of the session.
         allocated: Allocated,
+        /// Limits in units as they are now, and the session's shares of them.
+        units: (Box<Metering>, Vec<Dealt>),
         /// Number that grows with each round of the limit; a database that lost some shows a lower one than before.
         round_no: u64,
     },
@@ -46,10 +50,10 @@ pub struct PartView {
 /// Besides the errors of each method: the store can't be read or written.
 #[async_trait]
 pub trait LimitStore: Send + Sync {
-    /// Returns the bounds of these limits; those that limit nothing are left out.
+    /// Returns the bounds of these limits; those that limit nothing, not even a unit, are left out.
     async fn bounds(&self, names: &BTreeSet<String>) -> Result<BTreeMap<String, Bounds>, StoreError>;
 
-    /// Plays a round of each of these limits, by `core::limit::round::settle`: all of them or none. Rounds of one
+    /// Plays a round of each of these limits, by `core::limit::round::play`: all of them or none. Rounds of one
     /// limit come one after the other. Outcomes are in the order of `rounds`.
     ///
     /// # Errors
@@ -58,6 +62,9 @@ pub trait LimitStore: Send + Sync {
 
     /// Returns the shares of all sessions that aren't fenced.
     async fn parts(&self, name: &str) -> Result<Vec<PartView>, StoreError>;
+
+    /// Returns the use of the totals of a limit.
+    async fn uses(&self, name: &str) -> Result<Vec<Use>, StoreError>;
 }
 
 /// Converts a row for people.
@@ -67,6 +74,10 @@ pub fn part_view(row: &Row, node: String) -> PartView {
         session: row.session,
         node,
         held: row.held,
-        runs: demand.rates.runs().max(demand.slots.runs()),
+        // A row of an older node counts no runs, and each of them as 1.
+        runs: match demand.runs {
+            0 => demand.rates.weight().max(demand.slots.weight()),
+            runs => u64::from(runs),
+        },
     }
 }

@@ -227,7 +227,7 @@ pub struct ExplainPart {
     #[serde(default)]
     pub since_change: bool,
     /// Keys of the shared limits that last held runs back there, with the number of runs; empty from an earlier
-    /// version.
+    /// version. Behind the key of a named limit a space and its limit in units follow, if one of these did.
     #[serde(default)]
     pub held_by: BTreeMap<String, u32>,
     /// Times in which its shards were counted there, as far as `point` goes; empty from an earlier version.

@@ -8,6 +8,7 @@ use crate::ports::access::business_store::Business;
 use crate::ports::handling::handler::HandlerFactory;
 use crate::ports::sources::source::Source;
 use crate::ports::tasks::store::TaskView;
+use windrow_core::meter::metering::Metering;
 
 /// Handler, source and limits of a run.
 #[derive(Clone)]
@@ -27,6 +28,8 @@ pub struct LimitOf {
     pub name: String,
     /// True if it limited anything when this was read; it may be changed at any time.
     pub is_limited: bool,
+    /// Limits in units of a named limit, and what calls cost in them.
+    pub metering: Option<Metering>,
 }
 
 /// Error of finding the handler or source of a task.

@@ -323,11 +323,10 @@ impl Businesses {
         secrets: &BusinessSecrets,
     ) -> Result<(), ServiceError> {
         let mut faults = validate::faults(body, secrets, &self.node.config(), &*self.handlers);
-        faults.extend(
-            self.limits
-                .faults_of_names("/limits/named", &body.limits.named, None)
-                .await?,
-        );
+        let (place, named) = ("/limits/named", &body.limits.named);
+        faults.extend(self.limits.faults_of_names(place, named, None).await?);
+        let has_answers = body.command.is_none();
+        faults.extend(self.limits.faults_of_measures(place, named, has_answers).await?);
         ServiceError::refuse(faults)
     }
 }

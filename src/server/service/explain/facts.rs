@@ -16,6 +16,7 @@ use windrow_engine::actors::executor::run_view::RunView;
 use windrow_engine::actors::runtime::context::Room;
 use windrow_engine::ports::ownership::peers::ExplainPart;
 use windrow_engine::ports::tasks::store::TaskView;
+use windrow_words::cause as say;
 
 /// Merges the parts of all nodes; the first is this node's. `ran` describes which part of the time the task ran.
 pub(super) fn facts(task: &TaskView, parts: &[(String, ExplainPart)], ran: Ran) -> Facts {
@@ -83,9 +84,10 @@ fn latency(point: &Point, p95: Option<Duration>) -> Latency {
 }
 
 pub(super) fn shared_limit(limit: &HeldBy) -> SharedLimit {
-    let (name, title) = match LimitKey::parse(&limit.key) {
-        LimitKey::Business(slug) => (None, windrow_words::cause::limit_of(slug)),
-        LimitKey::Named(name) => (Some(name.to_owned()), windrow_words::cause::limit_named(name)),
+    let (name, title) = match (LimitKey::parse(&limit.key), &limit.limit) {
+        (LimitKey::Business(slug), _) => (None, say::limit_of(slug)),
+        (LimitKey::Named(name), None) => (Some(name.to_owned()), say::limit_named(name)),
+        (LimitKey::Named(name), Some(limit)) => (Some(name.to_owned()), say::limit_named_of(name, limit)),
     };
     SharedLimit {
         title,

@@ -57,6 +57,8 @@ pub struct Explained {
 pub struct HeldBy {
     /// Key of the limit, see [`LimitKey`].
     pub key: String,
+    /// Limit in units of it that held the task back, as people write it.
+    pub limit: Option<String>,
     /// Businesses that use the limit, as far as the caller may know them.
     pub businesses: Vec<String>,
     /// Shares of all nodes whose runs currently need the limit.
@@ -188,7 +190,11 @@ impl Explain {
         }
         let held = parts.iter().flat_map(|(_, part)| &part.held_by);
         let held = most(held.map(|(key, runs)| (key, u64::from(*runs))));
-        let key = held.map_or_else(|| LimitKey::Business(&task.business).text(), |(key, _)| key);
+        let held = held.map_or_else(|| LimitKey::Business(&task.business).text(), |(key, _)| key);
+        let (key, limit) = match held.split_once(' ') {
+            Some((key, limit)) => (key.to_owned(), Some(limit.to_owned())),
+            None => (held, None),
+        };
         let businesses = match LimitKey::parse(&key) {
             LimitKey::Business(_) => Vec::new(),
             LimitKey::Named(name) => {
@@ -209,6 +215,7 @@ impl Explain {
         let parts = parts.into_iter().filter(|part| part.runs > 0).collect();
         Some(HeldBy {
             key,
+            limit,
             businesses,
             parts,
         })

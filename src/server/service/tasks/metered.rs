@@ -80,7 +80,7 @@ fn is_items(limit: &Limit) -> bool {
 }
 
 fn answer_fault(metering: &Metering, has_answers: bool) -> Option<FieldFault> {
-    let (unit, _) = metering.cost_from.first().filter(|_| !has_answers)?;
+    let unit = metering.unmeasured(has_answers)?;
     let detail = format!(
         "the answers of a program don't say what a call cost in {unit}: only those of a URL or a request do"
     );

@@ -103,7 +103,7 @@ impl Previews {
             is_proven: false,
             keeps_results: true,
             mode: Mode::Preview,
-            metering: Arc::new((*task.spec.metering).clone()),
+            metering: Arc::new((*task.spec.metering).clone().into()),
             gate: Arc::new(Gate::always_open()),
         })
     }

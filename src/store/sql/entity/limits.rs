@@ -5,6 +5,7 @@ entity! {
     key (name: String)
     rate: Option<String>,
     concurrency: Option<i64>,
+    metering: Option<String>,
     revision: i64,
     created_at: i64,
     updated_at: i64,
@@ -14,6 +15,7 @@ entity! {
     shared_limit "shared_limit"
     key (name: String)
     round_no: i64,
+    units: Option<String>,
 }
 
 entity! {
@@ -25,6 +27,7 @@ entity! {
     burst: Option<i64>,
     slots: Option<i64>,
     demand: String,
+    units: Option<String>,
 }
 
 entity! {

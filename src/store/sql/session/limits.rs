@@ -14,7 +14,9 @@ use crate::sql::{Fetch, Pluck, Run, Store, Transaction, damaged, error, settled,
 use windrow_core::business::BusinessLimits;
 use windrow_core::ids::SessionId;
 use windrow_core::limit::key::LimitKey;
-use windrow_core::limit::round::{Round, Row, settle};
+use windrow_core::limit::round::{Round, Row, Terms, play as play_round};
+use windrow_core::limit::units::settle::uses_of;
+use windrow_core::limit::units::{Ledger, Use};
 use windrow_core::limit::{Amount, Bounds, Part};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::limit_store::{LimitStore, PartView, RoundOutcome, part_view};
@@ -30,8 +32,12 @@ impl LimitStore for Store {
             }
         }
         let mut found = bounds_of_businesses(&self.readers, slugs).await?;
-        found.extend(bounds_of_named(&self.readers, named).await?);
         found.retain(|_, bounds| bounds.is_limited());
+        for (key, terms) in terms_of_named(&self.readers, named).await? {
+            if terms.bounds.is_limited() || !terms.metering.limits.is_empty() {
+                found.insert(key, terms.bounds);
+            }
+        }
         Ok(found)
     }
 
@@ -43,10 +49,23 @@ impl LimitStore for Store {
     async fn parts(&self, name: &str) -> Result<Vec<PartView>, StoreError> {
         let transaction = self.snapshot().await?;
         let sessions = live_sessions(&transaction, name).await?;
-        let rows = rows(&transaction, name, &sessions).await?;
+        let (rows, _) = rows(&transaction, name, &sessions).await?;
         transaction.rollback().await?;
         let node = |row: &Row| sessions.get(&row.session).cloned().unwrap_or_default();
         Ok(rows.iter().map(|row| part_view(row, node(row))).collect())
+    }
+
+    async fn uses(&self, name: &str) -> Result<Vec<Use>, StoreError> {
+        let transaction = self.snapshot().await?;
+        let found = shared_limit::Entity::find_by_id(name.to_owned())
+            .row(&transaction)
+            .await?;
+        let ledger = ledger(found.as_ref())?;
+        let terms = terms(&transaction, name, ledger).await?;
+        let sessions = live_sessions(&transaction, name).await?;
+        let (rows, gone) = rows(&transaction, name, &sessions).await?;
+        transaction.rollback().await?;
+        Ok(uses_of(&terms, &rows, &gone))
     }
 }
 
@@ -78,11 +97,11 @@ async fn bounds_of_businesses(
     found.into_iter().map(read).collect()
 }
 
-/// Reads the bounds of named limits, by limit key.
-async fn bounds_of_named(
+/// Reads the terms of named limits, by limit key, without their ledgers.
+async fn terms_of_named(
     db: &impl ConnectionTrait,
     names: Vec<&str>,
-) -> Result<BTreeMap<String, Bounds>, StoreError> {
+) -> Result<BTreeMap<String, Terms>, StoreError> {
     if names.is_empty() {
         return Ok(BTreeMap::new());
     }
@@ -90,8 +109,41 @@ async fn bounds_of_named(
         .filter(named_limit::Column::Name.is_in(names))
         .rows(db)
         .await;
-    let read = |row: named_limit::Model| Ok((LimitKey::Named(&row.name).text(), named_limits::bounds(&row)?));
+    let read = |row: named_limit::Model| {
+        let terms = Terms {
+            bounds: named_limits::bounds(&row)?,
+            metering: named_limits::metering(&row)?,
+            ledger: Vec::new(),
+        };
+        Ok((LimitKey::Named(&row.name).text(), terms))
+    };
     found?.into_iter().map(read).collect()
+}
+
+/// Reads the terms of a limit; one that is gone limits nothing.
+async fn terms(db: &impl ConnectionTrait, name: &str, ledger: Vec<Ledger>) -> Result<Terms, StoreError> {
+    let found = match LimitKey::parse(name) {
+        LimitKey::Business(slug) => {
+            let bounds = bounds_of_businesses(db, vec![slug]).await?.into_values().next();
+            bounds.map(|bounds| Terms {
+                bounds,
+                ..Terms::default()
+            })
+        }
+        LimitKey::Named(named) => terms_of_named(db, vec![named]).await?.into_values().next(),
+    };
+    Ok(Terms {
+        ledger,
+        ..found.unwrap_or_default()
+    })
+}
+
+/// Parses the use by sessions that are gone.
+fn ledger(row: Option<&shared_limit::Model>) -> Result<Vec<Ledger>, StoreError> {
+    let Some(text) = row.and_then(|row| row.units.as_ref()) else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_str(text).map_err(|fault| damaged("shared_limit.units", &fault.to_string()))
 }
 
 async fn play_all(store: &Store, rounds: &[(String, Round)]) -> Result<Vec<RoundOutcome>, StoreError> {
@@ -108,35 +160,62 @@ async fn play_all(store: &Store, rounds: &[(String, Round)]) -> Result<Vec<Round
 }
 
 async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<RoundOutcome, StoreError> {
-    let round_no = lock(transaction, name).await?;
+    let (round_no, ledger) = lock(transaction, name).await?;
     let own = session::Entity::find_by_id(words::session_text(round.session))
         .row(transaction)
         .await;
     if own?.is_none_or(|own| own.fenced) {
         return Ok(RoundOutcome::Fenced);
     }
-    let found = match LimitKey::parse(name) {
-        LimitKey::Business(slug) => bounds_of_businesses(transaction, vec![slug]).await?,
-        LimitKey::Named(named) => bounds_of_named(transaction, vec![named]).await?,
-    };
-    let bounds = found.into_values().next().unwrap_or_default();
+    let terms = terms(transaction, name, ledger).await?;
     let sessions = live_sessions(transaction, name).await?;
-    let rows = rows(transaction, name, &sessions).await?;
-    let Some((row, allocated)) = settle(&bounds, &rows, round) else {
+    let (rows, gone) = rows(transaction, name, &sessions).await?;
+    let Some(played) = play_round(&terms, &rows, &gone, round) else {
         return Ok(RoundOutcome::Late);
     };
-    if !rows.contains(&row) {
-        write(transaction, name, &row).await?;
+    if !rows.contains(&played.row) {
+        write(transaction, name, &played.row).await?;
+    }
+    if played.ledger != terms.ledger || !gone.is_empty() {
+        bury(transaction, name, &gone, &played.ledger).await?;
     }
     Ok(RoundOutcome::Allocated {
-        bounds,
-        allocated,
+        bounds: terms.bounds,
+        allocated: played.allocated,
+        units: (Box::new(terms.metering), played.dealt),
         round_no,
     })
 }
 
-/// Locks the limit's row, creating it if it is missing, and counts a round. Returns the number of the round.
-async fn lock(transaction: &Transaction, name: &str) -> Result<u64, StoreError> {
+/// Deletes the rows of sessions that are gone, with what they used now in the ledger.
+async fn bury(
+    transaction: &Transaction,
+    name: &str,
+    gone: &[Row],
+    ledger: &[Ledger],
+) -> Result<(), StoreError> {
+    use shared_limit::Column as C;
+    let text = (!ledger.is_empty()).then(|| json(&ledger)).transpose()?;
+    let kept = shared_limit::Entity::update_many()
+        .col_expr(C::Units, Expr::value(text))
+        .filter(C::Name.eq(name));
+    kept.exec(transaction).await.map_err(error)?;
+    for row in gone {
+        let buried = limit_part::Entity::delete_many()
+            .filter(limit_part::Column::Name.eq(name))
+            .filter(limit_part::Column::SessionId.eq(words::session_text(row.session)));
+        buried.run(transaction).await?;
+    }
+    Ok(())
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|fault| StoreError::Refused(fault.to_string()))
+}
+
+/// Locks the limit's row, creating it if it is missing, and counts a round. Returns the number of the round, and the use
+/// by sessions that are gone.
+async fn lock(transaction: &Transaction, name: &str) -> Result<(u64, Vec<Ledger>), StoreError> {
     use shared_limit::Column as C;
     let count = || {
         shared_limit::Entity::update_many()
@@ -148,13 +227,15 @@ async fn lock(transaction: &Transaction, name: &str) -> Result<u64, StoreError> 
         let row = shared_limit::ActiveModel {
             name: Set(name.to_owned()),
             round_no: Set(1),
+            units: Set(None),
         };
         shared_limit::Entity::insert(row).run(transaction).await?;
     }
     let row = shared_limit::Entity::find_by_id(name.to_owned())
         .row(transaction)
         .await?;
-    Ok(row.map_or(0, |row| row.round_no.cast_unsigned()))
+    let ledger = ledger(row.as_ref())?;
+    Ok((row.map_or(0, |row| row.round_no.cast_unsigned()), ledger))
 }
 
 /// Returns the sessions that have a share and are not fenced, with the names of their nodes. The shares of all others
@@ -180,20 +261,22 @@ async fn live_sessions(
         .collect()
 }
 
+/// Reads the rows of live sessions, and those of sessions that are gone but used something.
 async fn rows(
     transaction: &Transaction,
     name: &str,
     sessions: &BTreeMap<SessionId, String>,
-) -> Result<Vec<Row>, StoreError> {
+) -> Result<(Vec<Row>, Vec<Row>), StoreError> {
     use limit_part::Column as C;
     let found = limit_part::Entity::find()
         .filter(C::Name.eq(name))
         .order_by_asc(C::SessionId);
     let rows: Result<Vec<Row>, StoreError> = found.rows(transaction).await?.into_iter().map(read).collect();
-    Ok(rows?
+    let (live, mut gone): (Vec<Row>, Vec<Row>) = rows?
         .into_iter()
-        .filter(|row| sessions.contains_key(&row.session))
-        .collect())
+        .partition(|row| sessions.contains_key(&row.session));
+    gone.retain(|row| !row.units.is_empty());
+    Ok((live, gone))
 }
 
 async fn write(transaction: &Transaction, name: &str, row: &Row) -> Result<(), StoreError> {
@@ -203,8 +286,7 @@ async fn write(transaction: &Transaction, name: &str, row: &Row) -> Result<(), S
             .bound()
             .map(|number| i64::try_from(number).unwrap_or(i64::MAX))
     };
-    let demand =
-        serde_json::to_string(&row.demand).map_err(|fault| StoreError::Refused(fault.to_string()))?;
+    let units = (!row.units.is_empty()).then(|| json(&row.units)).transpose()?;
     let written = limit_part::ActiveModel {
         name: Set(name.to_owned()),
         session_id: Set(words::session_text(row.session)),
@@ -213,19 +295,24 @@ async fn write(transaction: &Transaction, name: &str, row: &Row) -> Result<(), S
         rate: Set(stored(row.held.rate)),
         burst: Set(stored(row.held.burst)),
         slots: Set(stored(row.held.slots)),
-        demand: Set(demand),
+        demand: Set(json(&row.demand)?),
+        units: Set(units),
     };
     let conflict = OnConflict::columns([C::Name, C::SessionId])
-        .update_columns([C::Seat, C::Seq, C::Rate, C::Burst, C::Slots, C::Demand])
+        .update_columns([C::Seat, C::Seq, C::Rate, C::Burst, C::Slots, C::Demand, C::Units])
         .to_owned();
     let insert = limit_part::Entity::insert(written).on_conflict(conflict);
     insert.run(transaction).await?;
     Ok(())
 }
 
-/// Removes the shares of a session that ends, in all limits.
+/// Removes the shares of a session that ends, in all limits. Rows that used units stay until the next round of their
+/// limit counts them.
 pub(crate) async fn forget(transaction: &Transaction, session: &str) -> Result<(), StoreError> {
-    let own = limit_part::Entity::delete_many().filter(limit_part::Column::SessionId.eq(session));
+    use limit_part::Column as C;
+    let own = limit_part::Entity::delete_many()
+        .filter(C::SessionId.eq(session))
+        .filter(C::Units.is_null());
     own.run(transaction).await?;
     Ok(())
 }
@@ -234,6 +321,9 @@ fn read(row: limit_part::Model) -> Result<Row, StoreError> {
     let amount =
         |stored: Option<i64>| Amount::at_most(stored.map(|number| u64::try_from(number).unwrap_or(0)));
     let demand = serde_json::from_str(&row.demand).map_err(|_| damaged("limit_share.demand", &row.demand));
+    let units = row.units.as_deref().map_or(Ok(Vec::new()), |text| {
+        serde_json::from_str(text).map_err(|_| damaged("limit_part.units", text))
+    });
     Ok(Row {
         session: SessionId(words::uuid(&row.session_id)?),
         seat: row.seat.cast_unsigned(),
@@ -244,6 +334,7 @@ fn read(row: limit_part::Model) -> Result<Row, StoreError> {
             slots: amount(row.slots),
         },
         demand: demand?,
+        units: units?,
     })
 }
 

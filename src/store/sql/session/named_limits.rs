@@ -18,6 +18,7 @@ use crate::sql::task::record::{self, Change};
 use crate::sql::{Fetch, Pluck, Run, Store, Transaction, damaged, error, keep, words};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::limit::Bounds;
+use windrow_core::meter::metering::Metering;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
@@ -31,7 +32,7 @@ impl NamedLimitStore for Store {
     async fn create_limit(
         &self,
         name: &str,
-        bounds: Bounds,
+        (bounds, metering): (Bounds, &Metering),
         write: &Write,
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError> {
@@ -43,6 +44,7 @@ impl NamedLimitStore for Store {
         let made = NamedLimit {
             name: name.to_owned(),
             bounds,
+            metering: metering.clone(),
             revision: 1,
             created_at: now,
             updated_at: now,
@@ -96,7 +98,7 @@ impl NamedLimitStore for Store {
         &self,
         name: &str,
         expected: u64,
-        bounds: Bounds,
+        (bounds, metering): (Bounds, &Metering),
         write: &Write,
         now: WallMs,
     ) -> Result<NamedLimit, NamedLimitError> {
@@ -108,12 +110,13 @@ impl NamedLimitStore for Store {
                 found: before.revision,
             });
         }
-        if before.bounds == bounds {
+        if (before.bounds, &before.metering) == (bounds, metering) {
             return Ok(before);
         }
         let revision = before.revision + 1;
         let after = NamedLimit {
             bounds,
+            metering: metering.clone(),
             revision,
             updated_at: now,
             ..before.clone()
@@ -218,6 +221,14 @@ pub(crate) fn bounds(row: &named_limit::Model) -> Result<Bounds, StoreError> {
     })
 }
 
+/// Parses the limits in units that a limit has.
+pub(crate) fn metering(row: &named_limit::Model) -> Result<Metering, StoreError> {
+    let Some(text) = &row.metering else {
+        return Ok(Metering::default());
+    };
+    serde_json::from_str(text).map_err(|fault| damaged("named_limit.metering", &fault.to_string()))
+}
+
 async fn find(db: &impl ConnectionTrait, name: &str) -> Result<Option<named_limit::Model>, StoreError> {
     named_limit::Entity::find_by_id(name).row(db).await
 }
@@ -236,6 +247,7 @@ async fn lock(transaction: &Transaction, name: &str) -> Result<NamedLimit, Named
 fn view(row: named_limit::Model) -> Result<NamedLimit, StoreError> {
     Ok(NamedLimit {
         bounds: bounds(&row)?,
+        metering: metering(&row)?,
         name: row.name,
         revision: row.revision.cast_unsigned(),
         created_at: WallMs(row.created_at),
@@ -248,10 +260,16 @@ fn row(limit: &NamedLimit) -> named_limit::ActiveModel {
         name: Set(limit.name.clone()),
         rate: Set(limit.bounds.rate.map(|rate| rate.to_string())),
         concurrency: Set(limit.bounds.concurrency.map(i64::from)),
+        metering: Set(metering_json(limit)),
         revision: Set(limit.revision.cast_signed()),
         created_at: Set(limit.created_at.0),
         updated_at: Set(limit.updated_at.0),
     }
+}
+
+fn metering_json(limit: &NamedLimit) -> Option<String> {
+    let metering = Some(&limit.metering).filter(|metering| !metering.is_empty())?;
+    serde_json::to_string(metering).ok()
 }
 
 async fn users(db: &impl ConnectionTrait, name: &str) -> Result<LimitUsers, StoreError> {
@@ -326,8 +344,13 @@ async fn tasks(
 fn shown(limit: &NamedLimit) -> String {
     let Bounds { rate, concurrency } = limit.bounds;
     let rate = rate.map(|rate| rate.to_string());
-    serde_json::json!({ "limit": limit.name, "revision": limit.revision, "rate": rate, "concurrency": concurrency })
-        .to_string()
+    let mut shown = serde_json::json!({
+        "limit": limit.name, "revision": limit.revision, "rate": rate, "concurrency": concurrency,
+    });
+    if !limit.metering.is_empty() {
+        shown["metering"] = serde_json::json!(limit.metering);
+    }
+    shown.to_string()
 }
 
 async fn record(

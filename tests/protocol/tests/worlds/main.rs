@@ -9,6 +9,7 @@
     reason = "a test measures real time and reads its environment"
 )]
 
+mod blocks;
 mod limits;
 mod mutants;
 mod open;

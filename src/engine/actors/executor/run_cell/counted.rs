@@ -19,7 +19,12 @@ impl RunCell {
         if core.generation != generation {
             return Err(Superseded);
         }
-        Ok(core.execution.charge(ticket, usage, items, now))
+        let departure = core.execution.charge(ticket, usage, items, now);
+        if departure != Departure::Go || !self.limits.is_counted() {
+            return Ok(departure);
+        }
+        let mut purse = self.limits.purse(now.moment);
+        Ok(core.execution.charge_shared(ticket, &mut purse, now))
     }
 
     /// Returns what its autopilot tells other runs, if it steers.

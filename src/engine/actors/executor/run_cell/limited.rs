@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::{Exchanged, Guarded, RunCell, Superseded};
 use crate::actors::executor::lane_reply::Said;
-use crate::actors::membership::local_buckets::{LimitSlot, LocalBuckets};
+use crate::actors::membership::local_buckets::{Asks, LimitSlot, LocalBuckets};
 use crate::actors::membership::session::Life;
 use crate::ports::clock::Clock;
 use crate::ports::sources::provision::LimitOf;
@@ -27,6 +27,8 @@ pub(crate) struct LimitSlots {
     slots: Vec<LimitSlot>,
     /// Position in `slots` of the limit that last held the run back, or [`NOBODY`].
     held_by: AtomicUsize,
+    /// Positions in `slots` of the limits in units, in the order of the run's meterings.
+    pub(super) metered: Vec<usize>,
 }
 
 impl LimitSlots {
@@ -34,7 +36,7 @@ impl LimitSlots {
     pub(crate) fn join(
         local_buckets: &LocalBuckets,
         (life, limits): (&Life, &[LimitOf]),
-        settings: (RateLimit, u32),
+        settings: Asks,
         clock: &Arc<dyn Clock>,
         wake: &Arc<Notify>,
     ) -> LimitSlots {
@@ -44,12 +46,19 @@ impl LimitSlots {
             limits.len()
         );
         let join = |limit: &LimitOf| local_buckets.join((life, limit), settings, clock, wake.clone());
-        let mut slots: Vec<LimitSlot> = limits.iter().map(join).collect();
-        slots.sort_by(|one, other| one.key().cmp(other.key()));
+        let limits = in_order(limits);
+        let slots: Vec<LimitSlot> = limits.iter().copied().map(join).collect();
+        let metered = (0..slots.len()).filter(|at| limits[*at].metering.is_some());
         LimitSlots {
+            metered: metered.collect(),
             slots,
             held_by: AtomicUsize::new(NOBODY),
         }
+    }
+
+    /// Returns the slot at a position.
+    pub(super) fn slot(&self, at: usize) -> &LimitSlot {
+        &self.slots[at]
     }
 
     /// True if any of the limits is in force now.
@@ -63,11 +72,14 @@ impl LimitSlots {
         self.slots.iter().for_each(|slot| slot.tune(rate, batch));
     }
 
-    /// Returns the key of the limit that last held the run back.
-    pub(crate) fn held_by(&self) -> Option<&str> {
-        self.slots
-            .get(self.held_by.load(Ordering::Relaxed))
-            .map(LimitSlot::key)
+    /// Returns the key of the limit that last held the run back. A space and its limit in units follow, if one of these
+    /// did.
+    pub(crate) fn held_by(&self) -> Option<String> {
+        let slot = self.slots.get(self.held_by.load(Ordering::Relaxed))?;
+        Some(match slot.held_by() {
+            Some(limit) => format!("{} {limit}", slot.key()),
+            None => slot.key().to_owned(),
+        })
     }
 
     /// Reserves up to `want` items from each limit. The caller must settle the reservation.
@@ -122,6 +134,9 @@ impl RunCell {
         if core.is_held != is_held {
             core.hold(is_held, now, fx);
         }
+        if let Some(limit) = self.limits.used_up(&joint) {
+            core.execution.reach_limit(&limit);
+        }
         let want = joint.items();
         core.execution.step(Event::Exchange { reports, want }, now, fx);
         let left = fx.dispatch.iter().map(|dispatch| dispatch.run.len()).sum();
@@ -139,6 +154,13 @@ impl RunCell {
             ..self.exchanged(core, said, (now, gate_open), fx)
         })
     }
+}
+
+/// Returns the limits in the order in which runs visit them.
+pub(crate) fn in_order(limits: &[LimitOf]) -> Vec<&LimitOf> {
+    let mut limits: Vec<&LimitOf> = limits.iter().collect();
+    limits.sort_by(|one, other| one.name.cmp(&other.name));
+    limits
 }
 
 impl Guarded {

@@ -7,6 +7,7 @@
 mod counted;
 mod heard;
 mod limited;
+mod metered;
 mod parts;
 
 use std::ops::Deref;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-pub(crate) use limited::LimitSlots;
+pub(crate) use limited::{LimitSlots, in_order};
 pub(crate) use parts::{Ask, Drives, Exchanged, Refused, RunAbout};
 
 use crate::actors::executor::lane_reply::Said;
@@ -194,6 +195,7 @@ impl RunCell {
         fx: &mut Effects,
     ) -> Exchanged {
         core.hear(said, now, fx);
+        self.tell_limits(&mut core, now.moment);
         let stirs = self.quiet.load(Ordering::Relaxed) && !core.is_quiet();
         drop(core);
         if !fx.violations.is_empty() {
@@ -276,6 +278,7 @@ impl RunCell {
         core.generation = Generation(core.generation.0 + 1);
         let generation = core.generation;
         core.execution.step(Event::LanesLost, now, fx);
+        self.tell_limits(&mut core, now.moment);
         drop(core);
         self.on_violations(fx);
         Ok(generation)

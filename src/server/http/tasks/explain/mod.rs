@@ -49,6 +49,7 @@ impl Of<&HeldBy> for api::ExplainedLimit {
         api::ExplainedLimit {
             name: name.to_owned(),
             kind: kind.to_owned(),
+            limit: limit.limit.clone(),
             businesses: limit.businesses.clone(),
             users: limit.parts.iter().map(api::LimitPart::of).collect(),
         }
