@@ -62,7 +62,7 @@ pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
     }
     let metering = args.limits.over(&Metering::default())?;
     let context = Arc::new(RunContext {
-        metering: Arc::new(metering.clone()),
+        metering: Arc::new(metering.clone().into()),
         ..handlers::preview_context()
     });
     let handler = factory.open(context.clone())?;
