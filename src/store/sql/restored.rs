@@ -17,6 +17,7 @@ use windrow_core::checkpoint::{self, Snapshot};
 use windrow_core::execution::Extension;
 use windrow_core::ids::{ItemIndex, TaskId, WallMs};
 use windrow_core::task::lifecycle::{ShardState, Status};
+use windrow_core::task::spec::TaskSpec;
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
@@ -136,10 +137,18 @@ impl Store {
     /// Marks what tasks with limits in units used as unknown: nothing says what was used since the backup.
     async fn forget_use(&self) -> Result<(), StoreError> {
         use shard::Column as S;
-        let metered: Vec<i64> = task::Entity::find()
-            .filter(task::Column::Spec.contains("\"metering\""))
-            .pluck([task::Column::Id], &self.writer)
+        let specs: Vec<(i64, String)> = task::Entity::find()
+            .filter(task::Column::Status.is_not_in([Status::Finished.as_str(), Status::Cancelled.as_str()]))
+            .pluck([task::Column::Id, task::Column::Spec], &self.writer)
             .await?;
+        // Attributes that can't be read are as good as limits: no run begins with them anyway.
+        let is_metered = |spec: &String| {
+            serde_json::from_str::<TaskSpec>(spec).map_or(true, |spec| !spec.metering.is_empty())
+        };
+        let metered = specs
+            .into_iter()
+            .filter(|(_, spec)| is_metered(spec))
+            .map(|(id, _)| id);
         let transaction = self.write().await?;
         for task in metered {
             let shards = shard::Entity::find()

@@ -252,3 +252,18 @@ fn after_a_death_what_may_have_been_spent_is_unsure_until_people_forgive_it() {
     total.set_amount(units(100));
     assert_eq!(total.room(units(2)), Room::Free);
 }
+
+#[test]
+fn a_cost_above_its_estimate_that_is_saved_is_known_after_a_crash_and_lets_nothing_more_depart() {
+    let mut world = World::new(1);
+    let stored = [Step::Draft(None, 1), Step::Persist(0), Step::Acknowledge(0)];
+    let called = [Step::Depart(0, 2), Step::End(0, true)];
+    let saved = [Step::Draft(None, 1), Step::Persist(0), Step::Crash];
+    for step in stored.into_iter().chain(called).chain(saved) {
+        world.step(step, 1);
+    }
+    // What exceeds the amount was out at the last departure, and stays within the bound after the crash.
+    assert_eq!((world.paid, world.hidden, world.exposed), (2, 0, 2));
+    assert_eq!(world.total.spent(), Amount(2));
+    assert_eq!(world.total.room(Amount::ZERO), Room::Full);
+}
