@@ -532,8 +532,6 @@ async fn answers_that_claim_absurd_costs_neither_empty_a_limit_nor_ride_it() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-        amount("spent") + amount("unsure")
-    };
     // Of seven calls, one claims much, and each of the others counts with its estimate.
     let reads = run("reads").await;
     assert!(
