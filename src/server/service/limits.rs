@@ -11,7 +11,8 @@ use windrow_core::business::is_slug;
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::{LimitKey, NAMED_MAX};
 use windrow_core::limit::units::Use;
-use windrow_core::meter::metering::Metering;
+use windrow_core::meter::metering::{Metering, TOKENS};
+use windrow_core::meter::unit::Unit;
 use windrow_core::settings::Rate;
 use windrow_core::text::likeness::nearest;
 use windrow_core::text::{QUOTE_CHARS_MAX, cut};
@@ -321,6 +322,10 @@ fn check_terms(bounds: Bounds, metering: &Metering) -> Result<(), ServiceError> 
     metering
         .check_shared()
         .map_err(|error| FieldFault::new("/metering/limits", error.to_string()))?;
+    // What a result may say of a task's units, it doesn't of those that others share.
+    if let Some(unit) = undeclared(metering) {
+        return Err(FieldFault::new("/metering", say::no_cost(unit.as_str()).to_string()).into());
+    }
     if bounds.is_limited() || !metering.limits.is_empty() {
         return Ok(());
     }
@@ -328,6 +333,14 @@ fn check_terms(bounds: Bounds, metering: &Metering) -> Result<(), ServiceError> 
     Err(ServiceError::from(
         fault.advise("\"rate\":\"300/s\", or delete it"),
     ))
+}
+
+/// Returns a unit of which nothing says what a call costs, and which has no usual place in responses.
+fn undeclared(metering: &Metering) -> Option<&Unit> {
+    let declared = [&metering.cost, &metering.cost_from, &metering.price];
+    let is_declared = |unit: &Unit| declared.iter().any(|of| Metering::find(of, unit).is_some());
+    let mut units = metering.units().into_iter();
+    units.find(|unit| !is_declared(unit) && unit.as_str() != TOKENS)
 }
 
 /// Words that people use for "no limit".

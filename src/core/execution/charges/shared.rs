@@ -71,7 +71,7 @@ impl Charges {
         for limit in 0..self.named.len() {
             let refused = match purse.take(limit, self.estimates(limit, charge)) {
                 Taken::Yes(_) => continue,
-                Taken::No => Departure::Back,
+                Taken::No(_) => Departure::Back,
                 Taken::TooLarge(text) => Departure::TooLarge(text),
             };
             (0..limit).for_each(|taken| purse.give(taken, self.estimates(taken, charge)));

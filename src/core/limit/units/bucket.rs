@@ -48,8 +48,8 @@ impl Estimates<'_> {
 pub enum Taken {
     /// The call has its estimates. True if a total should ask for more at once.
     Yes(bool),
-    /// A limit has no room for the call now.
-    No,
+    /// A limit has no room for the call now. True if a round may bring some, as it does for a total.
+    No(bool),
     /// The limit never allows a call of this cost.
     TooLarge(String),
 }
@@ -124,7 +124,7 @@ impl Units {
             }
             let (calls, until) = self.leave_of(at, &mut run, meter, now);
             if calls == 0 {
-                let until = until.unwrap_or(now.plus(ASK_AGAIN));
+                let until = until.unwrap_or_else(|| now.plus(ASK_AGAIN));
                 leave.until = leave.until.max(Some(until));
             }
             if calls < leave.calls {
@@ -181,7 +181,7 @@ impl Units {
     /// Takes the estimates of a call that is about to depart, from all limits or from none.
     pub fn take(&mut self, no: SlotNo, estimates: Estimates<'_>, now: Moment) -> Taken {
         let Some(mut run) = self.runs.remove(&no) else {
-            return Taken::No;
+            return Taken::No(false);
         };
         let taken = self.take_of(&mut run, estimates, now);
         self.runs.insert(no, run);
@@ -199,7 +199,7 @@ impl Units {
                     let used = run.uses.entry(account.key.clone()).or_default();
                     used.waiting = estimates.at(meter).1.max(Amount(1));
                     run.cut_by = Some(account.key.clone());
-                    return Taken::No;
+                    return Taken::No(!account.is_pace());
                 }
                 Fit::TooLarge => return Taken::TooLarge(text(account.limit.as_ref())),
             }

@@ -135,8 +135,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let (shard, gate, control) = (claimed.shard, claimed.gate, claimed.control);
     let (task, provision) = (claimed.task, claimed.provision);
     let about = about(&shard, &task, &control, &*provision.handler);
-    let metering = meterings(&task, &provision.limits);
-    let priority = task.life.spec.priority;
+    let (metering, priority) = (meterings(&task, &provision.limits), task.life.spec.priority);
     let context = context(node, &shard, task, &control, (gate.clone(), metering.clone()));
     let handler = provision.handler.open(Arc::new(context))?;
     let has_data = provision.source.has_data();

@@ -323,11 +323,11 @@ impl LimitSlot {
     pub(crate) fn take(&self, estimates: Estimates<'_>, now: Moment) -> Taken {
         let mut filled = self.local_bucket.lock();
         if !filled.is_trusted(self.local_bucket.trust.until(), now) {
-            return Taken::No;
+            return Taken::No(false);
         }
         let taken = filled.local_bucket.units.take(self.no, estimates, now);
         drop(filled);
-        if taken != Taken::Yes(false) {
+        if matches!(taken, Taken::Yes(true) | Taken::No(true)) {
             self.local_buckets.hurry();
         }
         taken

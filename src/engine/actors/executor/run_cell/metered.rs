@@ -46,7 +46,7 @@ impl Purse for RunPurse<'_> {
     fn take(&mut self, limit: usize, estimates: Estimates<'_>) -> Taken {
         match self.limits.metered.get(limit) {
             Some(at) => self.limits.slot(*at).take(estimates, self.now),
-            None => Taken::No,
+            None => Taken::No(false),
         }
     }
 
