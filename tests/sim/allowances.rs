@@ -98,7 +98,7 @@ fn deaths_at_any_moment_never_spend_a_period_twice() {
         while world.now < 2 * HOUR * SECOND {
             // Often while a period is spent, and around its end.
             let into = (world.now / SECOND + 3570) % HOUR;
-            let step = if into < 60 || into > HOUR - 35 {
+            let step = if !(60..=HOUR - 35).contains(&into) {
                 1 + world.rng.between(0, 3)
             } else {
                 300

@@ -121,7 +121,7 @@ impl RunDirectory {
 
     /// Returns the number of other tasks here whose autopilots steer calls to a service that this task calls, too.
     pub fn company_of(&self, task: TaskId) -> u32 {
-        let services = |cell: &Arc<RunCell>| cell.news().and(cell.about.service.clone());
+        let services = |cell: &Arc<RunCell>| cell.news().and_then(|_| cell.about.service.clone());
         let own: BTreeSet<String> = self.of_task(task).iter().filter_map(services).collect();
         let cells = self.cells();
         let meets = |cell: &&Arc<RunCell>| services(cell).is_some_and(|service| own.contains(&service));
