@@ -12,7 +12,7 @@ use async_trait::async_trait;
 
 use crate::{NodeOptions, Runtimes, StateDir, Store, times};
 use windrow_config::Config;
-use windrow_core::capacity::Capacity;
+use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::ParkedItem;
 use windrow_core::task::lifecycle::Desired;
@@ -113,8 +113,7 @@ impl NodeOptions {
             state,
             store,
             provider: jobs.clone(),
-            capacity: Capacity::Unlimited,
-            unlimited_reserves: config.node.unlimited_reserves,
+            ledger: Ledger::new(Capacity::Unlimited, config.node.unlimited_reserves),
             times: Times {
                 restore_window: RESTORE_WINDOW,
                 takeover_without_leases: false,

@@ -24,10 +24,9 @@ use std::time::Duration;
 
 use self::jobs::Jobs;
 use windrow_config::{Cluster, Config};
-use windrow_core::capacity::{Capacity, Ledger};
+use windrow_core::capacity::Ledger;
 use windrow_core::execution::Progress;
 use windrow_core::ids::TaskId;
-use windrow_core::settings::Rate;
 use windrow_engine::actors::runtime::context::{
     Heartbeats, HookParts, Keep, LocalBuckets, NodeContext, NodePlace, RoomBoard, RunDirectory,
     ScheduleParts, Serving, SinkParts,
@@ -62,10 +61,8 @@ pub struct NodeOptions {
     pub store: Arc<Store>,
     /// Provider of handlers and sources.
     pub provider: Arc<dyn Provider>,
-    /// Total rate that may run here.
-    pub capacity: Capacity,
-    /// Rate reserved for a task without a rate.
-    pub unlimited_reserves: Rate,
+    /// Total rate that may run here, and the rate reserved for a task without one.
+    pub ledger: Ledger,
     /// Time limits of ownership.
     pub times: Times,
     /// Runtimes for lanes and handlers.
@@ -176,9 +173,8 @@ impl Node {
             new_ids: NewIds::default(),
             meters,
         };
-        let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
         Ok(Node {
-            supervisor: Arc::new(SupervisorHandle::start(Arc::new(context), ledger).await?),
+            supervisor: Arc::new(SupervisorHandle::start(Arc::new(context), options.ledger).await?),
             store,
             clock,
             times: options.times,

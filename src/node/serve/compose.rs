@@ -13,6 +13,7 @@ use crate::sources::{Fetcher, Guard, Resolver, stored_sources};
 use crate::{Beside, Node, NodeOptions, StateDir, Store, SystemClock, agreement, database, times};
 use windrow_config::Config;
 use windrow_core::business::access::Role;
+use windrow_core::capacity::Ledger;
 use windrow_core::settings::Auto;
 use windrow_engine::actors::runtime::begin::Asking;
 use windrow_engine::actors::runtime::context::{HookParts, Keep, NodePlace, ScheduleParts, Serving};
@@ -255,8 +256,7 @@ async fn start(
         state: from.state.clone(),
         store: from.store.clone(),
         provider,
-        capacity: capacity(config),
-        unlimited_reserves: config.node.unlimited_reserves,
+        ledger: Ledger::new(capacity(config), config.node.unlimited_reserves),
         times: times(config),
         runtimes: from.options.runtimes.clone(),
         exclusive: !config.store.url.is_server(),

@@ -231,9 +231,7 @@ impl TreeActor for Launcher {
             Msg::Booked(part, outcome) => self.with_run(|run, state| run.on_booked(part, outcome, state)),
             Msg::BookAgain => self.with_run(|run, state| run.book_again(state)),
             Msg::LookAgain => self.look_again(),
-            Msg::Neighbours(others) => {
-                self.with_run(|run, state| run.on_neighbours(&others, state.arguments.node.clock.now()));
-            }
+            Msg::Neighbours(others) => self.on_neighbours(&others),
             Msg::Restart(Kind::LeaseRenewer) => return Box::pin(self.start_renewer()).await,
             Msg::Restart(_) => return Box::pin(self.start_executor()).await,
             Msg::Drop => self.finish(LauncherEnd::Fenced),

@@ -81,6 +81,10 @@ impl NotClaimed {
     /// Result if another node has the shard, or will have it.
     pub(crate) const LOST: NotClaimed = NotClaimed::End(LauncherEnd::NotOwned);
 
+    fn unfit(shard: ClaimedShard, close: RunClose) -> NotClaimed {
+        NotClaimed::Unfit(Box::new((shard, close)))
+    }
+
     /// Returns the result for a shard that can't be taken for now.
     pub(crate) fn unclaimable(why: Unclaimable) -> NotClaimed {
         NotClaimed::End(LauncherEnd::Unclaimable(why))
@@ -142,7 +146,7 @@ async fn prepare(
 ) -> Result<Opened, NotClaimed> {
     if shard.desired != Desired::Run {
         // Claimed only to commit its end: the parts needed to run may be gone.
-        return Err(NotClaimed::Unfit(Box::new((shard, RunClose::Released))));
+        return Err(NotClaimed::unfit(shard, RunClose::Released));
     }
     if shard.shard.is_publication() {
         return publication(node, shard, key).await;
@@ -160,32 +164,28 @@ async fn prepare(
     let restored = match restore(&shard, parked) {
         Ok(restored) => restored,
         Err(text) => {
-            let close = RunClose::stopped(StopReason::CheckpointCorrupt, text);
-            return Err(NotClaimed::Unfit(Box::new((shard, close))));
+            return Err(NotClaimed::unfit(
+                shard,
+                RunClose::stopped(StopReason::CheckpointCorrupt, text),
+            ));
         }
     };
     drop(permit);
     match node.provider.provide(&task).await {
         Ok(provision) => {
-            let service = provision.handler.service();
-            let known = talk::last_found(node, (&task.business, service), &control, restored.found).await;
+            let handler = (&*task.business, provision.handler.service());
+            let restored = talk::with_last_found(node, handler, &control, restored).await;
             Ok(Opened::Run(Box::new(Claimed {
                 shard,
                 gate,
                 key,
                 task,
                 control,
-                restored: Restored {
-                    found: known,
-                    ..restored
-                },
+                restored,
                 provision,
             })))
         }
-        Err(error) => {
-            let close = close_for(error, node.clock.wall());
-            Err(NotClaimed::Unfit(Box::new((shard, close))))
-        }
+        Err(error) => Err(NotClaimed::unfit(shard, close_for(error, node.clock.wall()))),
     }
 }
 
@@ -194,7 +194,7 @@ async fn publication(node: &NodeContext, shard: ClaimedShard, key: LeaseKey) -> 
     if shard.stalls > node.times.restore_max {
         let text = say::crash_loop(shard.stalls);
         let close = RunClose::stopped(StopReason::CrashLoop, text.to_string());
-        return Err(NotClaimed::Unfit(Box::new((shard, close))));
+        return Err(NotClaimed::unfit(shard, close));
     }
     let task = retrying(|| node.tasks.get(shard.shard.task)).await;
     match task.map_err(NotClaimed::store_failed)? {

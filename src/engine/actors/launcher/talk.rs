@@ -8,7 +8,7 @@ use crate::actors::launcher::{Launcher, Msg};
 use crate::actors::runtime::context::NodeContext;
 use crate::ports::ownership::found_store::FoundRow;
 use crate::ports::ownership::run_store::Control;
-use windrow_core::execution::{Command, Found};
+use windrow_core::execution::{Command, Restored};
 use windrow_core::ids::Moment;
 use windrow_core::pilot::{KEPT_FOR, Neighbours};
 
@@ -36,24 +36,34 @@ impl Talk {
     }
 }
 
-/// Returns the limits for a run to begin with: those that the shard's last run found, or those that a later run of
-/// the business found at the service.
-pub(crate) async fn last_found(
+/// Adds the limits for a run to begin with: those that the shard's last run found, or those that a later run of the
+/// business found at the service.
+pub(crate) async fn with_last_found(
     node: &NodeContext,
     (business, service): (&str, Option<String>),
     control: &Control,
-    own: Option<Found>,
-) -> Option<Found> {
+    restored: Restored,
+) -> Restored {
     let Some(service) = service.filter(|_| control.tuning.rate.is_auto()) else {
-        return own;
+        return restored;
     };
     let since = node.clock.wall().minus(KEPT_FOR);
-    match node.found.last_found(business, &service, since).await {
-        Ok(last) => last.into_iter().chain(own).max_by_key(|found| found.at),
-        Err(error) => {
-            tracing::warn!(%error, "limits found by earlier runs not read; the run begins without them");
-            own
-        }
+    let last = node.found.last_found(business, &service, since).await;
+    let last = last.unwrap_or_else(|error| {
+        tracing::warn!(%error, "limits found by earlier runs not read; the run begins without them");
+        None
+    });
+    let found = last
+        .into_iter()
+        .chain(restored.found)
+        .max_by_key(|found| found.at);
+    Restored { found, ..restored }
+}
+
+impl Launcher {
+    /// Takes in the news of the task's other runs.
+    pub(crate) fn on_neighbours(&mut self, others: &[FoundRow]) {
+        self.with_run(|run, state| run.on_neighbours(others, state.arguments.node.clock.now()));
     }
 }
 
@@ -96,7 +106,7 @@ impl Run {
     }
 
     /// Takes in what the other runs of the task told.
-    pub(crate) fn on_neighbours(&mut self, others: &[FoundRow], now: Moment) {
+    fn on_neighbours(&mut self, others: &[FoundRow], now: Moment) {
         self.talk.is_asking = false;
         let said = others.iter().map(|row| (row.shard.no, row.at.0, row.news));
         self.talk.neighbours.hear(said, now);
