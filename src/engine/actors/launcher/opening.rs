@@ -164,10 +164,8 @@ async fn prepare(
     let restored = match restore(&shard, parked) {
         Ok(restored) => restored,
         Err(text) => {
-            return Err(NotClaimed::unfit(
-                shard,
-                RunClose::stopped(StopReason::CheckpointCorrupt, text),
-            ));
+            let close = RunClose::stopped(StopReason::CheckpointCorrupt, text);
+            return Err(NotClaimed::unfit(shard, close));
         }
     };
     drop(permit);
