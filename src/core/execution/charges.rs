@@ -59,6 +59,8 @@ pub enum Departure {
 pub(super) struct Charge {
     /// Estimates as they were computed.
     raw: Usage,
+    /// Estimates of the call by itself, whatever others cost; nothing where it says none.
+    own: Vec<Amount>,
     /// Estimates taken from paces, and reserved in totals, by meter.
     pace: Vec<Amount>,
     total: Vec<Amount>,
@@ -228,23 +230,24 @@ impl Charges {
     fn charge(&self, raw: Usage, items: u32) -> Charge {
         let mut charge = Charge {
             raw,
+            own: Vec::with_capacity(self.meters.len()),
             pace: Vec::with_capacity(self.meters.len()),
             total: Vec::with_capacity(self.meters.len()),
             periods: Vec::new(),
         };
         for (at, meter) in self.meters.iter().enumerate() {
             let raw = charge.raw.get(at).copied().flatten();
-            let (pace, total) = match &meter.counted {
-                Counted::Calls => (Amount::ONE, Amount::ONE),
-                Counted::Items => (Amount::units(u64::from(items)), Amount::units(u64::from(items))),
+            let [own, pace, total] = match &meter.counted {
+                Counted::Calls => [Amount::ONE; 3],
+                Counted::Items => [Amount::units(u64::from(items)); 3],
                 Counted::Use => meter.estimate(raw),
-                Counted::Price(price) => {
-                    let of = |amounts| self.price(price, meter.first, amounts);
-                    (of(&charge.pace), of(&charge.total))
-                }
+                Counted::Price(price) => [&charge.own, &charge.pace, &charge.total]
+                    .map(|amounts| self.price(price, meter.first, amounts)),
             };
+            charge.own.push(own);
             charge.pace.push(pace);
-            charge.total.push(total);
+            // Others that cost more than there is at all must not keep a call back that may cost less.
+            charge.total.push(total.min(meter.most().max(own)));
         }
         charge
     }
@@ -259,19 +262,19 @@ impl Charges {
         price.cost(&values).unwrap_or_default()
     }
 
-    /// Returns the limit that never allows this charge.
+    /// Returns the limit that never allows a call with such estimates of its own.
     fn too_large(&self, charge: &Charge) -> Option<String> {
         let of_accounts = self.accounts.iter().find_map(|account| {
-            let is_over = charge.pace[account.meter()] > account.amount();
+            let is_over = charge.own[account.meter()] > account.amount();
             is_over.then(|| account.text().to_owned())
         });
         of_accounts.or_else(|| {
-            let meters = self.meters.iter().zip(&charge.total);
-            let limits = meters.flat_map(|(meter, total)| {
+            let meters = self.meters.iter().zip(&charge.own);
+            let limits = meters.flat_map(|(meter, own)| {
                 let limits = meter.budgets().filter_map(|budget| budget.limit.as_ref());
-                limits.map(|limit| (limit, *total))
+                limits.map(|limit| (limit, *own))
             });
-            let mut over = limits.filter(|(limit, total)| limit.is_too_large(*total));
+            let mut over = limits.filter(|(limit, own)| limit.is_too_large(*own));
             over.next().map(|(limit, _)| limit.to_string())
         })
     }

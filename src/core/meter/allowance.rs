@@ -28,9 +28,9 @@ pub struct Past {
     pub end: WallMs,
     /// Use that counted in it.
     pub used: Amount,
-    /// True once it was added to an earlier period, because a clock was put right.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_added: bool,
+    /// Part of it that was added to an earlier period, because a clock was put right.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub added: Amount,
 }
 
 /// Period in force as a checkpoint stores it.
@@ -40,9 +40,16 @@ pub struct StoredPeriod {
     pub start: WallMs,
     /// First moment after it.
     pub end: WallMs,
+    /// Part of its use that was added to an earlier period before.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub added: Amount,
     /// Other periods, in the order in which they were left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Past>,
+}
+
+fn is_nothing(amount: &Amount) -> bool {
+    amount.is_zero()
 }
 
 /// Period in force, and those that were.
@@ -50,6 +57,7 @@ pub struct StoredPeriod {
 pub struct Periods {
     calendar: Calendar,
     stretch: Stretch,
+    added: Amount,
     earlier: Vec<Past>,
 }
 
@@ -61,6 +69,7 @@ impl Periods {
             return Periods {
                 calendar,
                 stretch: calendar.at(wall),
+                added: Amount::ZERO,
                 earlier: Vec::new(),
             };
         };
@@ -71,6 +80,7 @@ impl Periods {
                 start: stored.start,
                 end: stored.end.max(calendar.at(last).end),
             },
+            added: stored.added,
             earlier: stored.earlier,
         }
     }
@@ -96,19 +106,23 @@ impl Periods {
             start,
             end,
             used,
-            is_added: false,
+            added: self.added,
         });
         let next = self.calendar.at(wall);
         self.stretch = next;
-        let mut begins = Amount::ZERO;
+        let (mut begins, mut added) = (Amount::ZERO, Amount::ZERO);
         self.earlier.retain_mut(|past| {
             let is_same = past.start == next.start;
-            if is_same || (past.end > next.start && !past.is_added) {
+            if is_same {
                 begins = begins.plus(past.used);
-                past.is_added = true;
+                added = added.plus(past.added);
+            } else if past.end > next.start {
+                begins = begins.plus(past.used.minus(past.added));
+                past.added = past.added.max(past.used);
             }
             !is_same
         });
+        self.added = added;
         let old = self.earlier.len().saturating_sub(KEPT);
         self.earlier.drain(..old);
         Some(begins)
@@ -127,6 +141,7 @@ impl Periods {
         StoredPeriod {
             start: self.stretch.start,
             end: self.stretch.end,
+            added: self.added,
             earlier: self.earlier.clone(),
         }
     }

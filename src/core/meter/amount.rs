@@ -125,9 +125,10 @@ impl fmt::Display for Amount {
     }
 }
 
+/// Writes at most [`Amount::MAX`], since no more is read: a sum of absurd costs must not make a checkpoint unreadable.
 impl Serialize for Amount {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
+        to.collect_str(self.min(&Amount::MAX))
     }
 }
 
@@ -188,6 +189,12 @@ impl Credit {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn sums_beyond_the_largest_amount_read_back_as_the_largest() {
+        let text = serde_json::to_string(&Amount(2 * Amount::MAX.0)).expect("written");
+        assert_eq!(serde_json::from_str::<Amount>(&text).expect("read"), Amount::MAX);
+    }
 
     #[test]
     fn amounts_are_read_as_people_write_them() {

@@ -142,9 +142,8 @@ impl Store {
             .pluck([task::Column::Id, task::Column::Spec], &self.writer)
             .await?;
         // Attributes that can't be read are as good as limits: no run begins with them anyway.
-        let is_metered = |spec: &String| {
-            serde_json::from_str::<TaskSpec>(spec).map_or(true, |spec| !spec.metering.is_empty())
-        };
+        let has_no_limits = |spec: TaskSpec| spec.metering.is_empty();
+        let is_metered = |spec: &String| !serde_json::from_str(spec).is_ok_and(has_no_limits);
         let metered = specs
             .into_iter()
             .filter(|(_, spec)| is_metered(spec))

@@ -86,10 +86,24 @@ impl Meter {
         }
     }
 
-    /// Returns the estimates of a call for paces, and for totals and allowances.
-    pub(super) fn estimate(&self, raw: Option<Amount>) -> (Amount, Amount) {
-        let pace = self.estimates.for_pace(raw).unwrap_or_default();
-        (pace, self.estimates.for_total(raw).unwrap_or_default())
+    /// Returns the estimates of a call: by itself, for paces, and for totals and allowances.
+    pub(super) fn estimate(&self, raw: Option<Amount>) -> [Amount; 3] {
+        let estimates = [raw, self.estimates.for_pace(raw), self.estimates.for_total(raw)];
+        estimates.map(Option::unwrap_or_default)
+    }
+
+    /// Returns the largest amount that may ever be spent of the unit at once.
+    pub(super) fn most(&self) -> Amount {
+        let limits = self
+            .budgets()
+            .filter_map(|budget| budget.limit.as_ref()?.amount());
+        limits.map(|(amount, _)| amount).min().unwrap_or(Amount::MAX)
+    }
+
+    /// Accounts for a call whose cost is known.
+    #[cfg(test)]
+    pub(super) fn learn(&mut self, own: Option<Amount>, actual: Amount) {
+        self.estimates.learn(own, actual);
     }
 
     /// Returns the calls that may depart with `out` calls out until costs are known.

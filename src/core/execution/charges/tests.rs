@@ -95,3 +95,28 @@ fn in_a_restored_database_nothing_is_left_of_totals_and_of_the_present_period() 
     let day = charges.picture()[0].allowance.clone().expect("an allowance");
     assert_eq!(day.used, day.amount);
 }
+
+#[test]
+fn one_dear_answer_fails_no_other_item() {
+    let dear = Amount::units(900);
+    for limit in ["5 eur", "5 eur/day", "5 eur/min", "5 eur at once"] {
+        let depart = |own: Option<Amount>| {
+            let mut charges = charges(&format!(r#"{{"limits":["{limit}"]}}"#));
+            charges.meters[0].learn(own.map(|_| Amount::ONE), dear);
+            let mut last = Departure::Back;
+            for no in 1..4 {
+                charges.draft(no, false);
+                charges.on_stored(no);
+                last = charges.depart(vec![own], 1, NOW).0;
+                if last == Departure::Go {
+                    break;
+                }
+            }
+            last
+        };
+        assert_eq!(depart(None), Departure::Go, "{limit}");
+        assert_eq!(depart(Some(Amount::ONE)), Departure::Go, "{limit}");
+        let own = Departure::TooLarge(limit.to_owned());
+        assert_eq!(depart(Some(Amount::units(6))), own, "its own estimate says so");
+    }
+}

@@ -70,6 +70,23 @@ fn a_clock_that_was_ahead_leads_back_to_what_was_used_before_and_meanwhile() {
 }
 
 #[test]
+fn a_clock_that_is_wrong_twice_adds_what_was_used_once() {
+    let (right, ahead) = (WallMs(MIDNIGHT + HOUR), WallMs(MIDNIGHT + 30 * DAY));
+    let mut periods = begun(right.0);
+    assert_eq!(periods.turn(units(10), ahead), Some(Amount::ZERO));
+    assert_eq!(periods.turn(units(5), right), Some(units(15)));
+    assert_eq!(periods.turn(units(15), ahead), Some(units(5)));
+    let mut periods = Periods::restore(days(Zone::UTC), Some(periods.stored()), ahead);
+    assert_eq!(
+        periods.turn(units(5), right),
+        Some(units(15)),
+        "nothing was used since"
+    );
+    assert_eq!(periods.turn(units(15), ahead), Some(units(5)));
+    assert_eq!(periods.turn(units(7), right), Some(units(17)));
+}
+
+#[test]
 fn a_clock_that_is_set_back_by_seconds_leaves_the_period() {
     let mut periods = begun(MIDNIGHT + 1);
     assert_eq!(periods.turn(units(7), WallMs(MIDNIGHT - 60_000)), None);
