@@ -129,6 +129,11 @@ impl Account {
         self.key.kind == Kind::Pace
     }
 
+    /// Returns which of the estimates counts here.
+    pub(super) fn counted(&self, (pace, total): (Amount, Amount)) -> Amount {
+        if self.is_pace() { pace } else { total }
+    }
+
     /// Returns the calls of this mean that may leave now, and the time at which more may, if time alone does it.
     pub(super) fn leave(&mut self, mean: Amount, now: Moment) -> (u32, Option<Moment>) {
         match &mut self.state {
@@ -182,7 +187,7 @@ impl Account {
     /// Gives back what a call took that didn't depart after all.
     pub(super) fn give(&mut self, (pace, total): (Amount, Amount), now: Moment) {
         match &mut self.state {
-            State::Pace { bucket, .. } => bucket.true_up(pace, Amount::ZERO, now),
+            State::Pace { bucket, .. } => bucket.give(pace, now),
             State::Total(block) => block.out = block.out.minus(total),
         }
     }
@@ -200,6 +205,13 @@ impl Account {
                     Cost::Unsure(amount) => block.unsure = block.unsure.plus(amount.min(most)),
                 }
             }
+        }
+    }
+
+    /// Forgets that no call fitted: the run that was told so is gone.
+    pub(super) fn forget_full(&mut self) {
+        if let State::Total(block) = &mut self.state {
+            block.full_from = None;
         }
     }
 
@@ -238,6 +250,9 @@ impl Account {
         leaves: bool,
         now: Moment,
     ) -> Report {
+        if leaves {
+            self.forget_full();
+        }
         let mut report = Report {
             key: self.key.clone(),
             uses: Amount::ZERO,

@@ -91,7 +91,11 @@ impl Units {
             weight: u128::from(weight.clamp(1, WEIGHT_MAX)),
             uses: BTreeMap::new(),
             cut_by: None,
+            wants_more: true,
         };
+        if self.runs.is_empty() {
+            self.accounts.iter_mut().for_each(Account::forget_full);
+        }
         self.runs.insert(no, run);
     }
 
@@ -139,7 +143,7 @@ impl Units {
     fn leave_of(&mut self, at: usize, run: &mut Run, meter: usize, now: Moment) -> (u32, Option<Moment>) {
         let key = self.accounts[at].key.clone();
         let mut used = run.uses.get(&key).copied().unwrap_or_default();
-        let mean = run.expected(meter).max(used.waiting);
+        let mean = run.expected(meter).max(used.asked);
         let (calls, until) = self.accounts[at].leave(mean, now);
         if calls == 0 && !self.accounts[at].is_pace() {
             used.waiting = mean.max(Amount(1));
@@ -197,7 +201,10 @@ impl Units {
                 Fit::Fits => {}
                 Fit::Waits => {
                     let used = run.uses.entry(account.key.clone()).or_default();
-                    used.waiting = estimates.at(meter).1.max(Amount(1));
+                    if !account.is_pace() {
+                        used.asked = estimates.at(meter).1.max(Amount(1));
+                    }
+                    run.wants_more = true;
                     run.cut_by = Some(account.key.clone());
                     return Taken::No(!account.is_pace());
                 }
@@ -211,22 +218,33 @@ impl Units {
             };
             let (pace, total) = estimates.at(meter);
             is_due |= account.take((pace, total), now);
-            let amount = if account.is_pace() { pace } else { total };
+            let amount = account.counted((pace, total));
             let served = run.weighed(amount);
             let used = run.uses.entry(account.key.clone()).or_default();
             used.served = used.served.saturating_add(served);
             used.taken = used.taken.plus(amount);
             used.out = used.out.plus(total);
-            used.waiting = Amount::ZERO;
+            (used.waiting, used.asked) = (Amount::ZERO, Amount::ZERO);
         }
         Taken::Yes(is_due)
     }
 
-    /// Gives back the estimates of a call that another limit kept from departing.
+    /// Undoes [`Units::take`] for a call that another limit kept from departing.
     pub fn give(&mut self, no: SlotNo, estimates: Estimates<'_>, now: Moment) {
         self.settle_call(no, estimates, |account, estimates, _| {
             account.give(estimates, now)
         });
+        let Some(run) = self.runs.get_mut(&no) else { return };
+        for account in &self.accounts {
+            let Some(meter) = run.meter(&account.key.unit) else {
+                continue;
+            };
+            let amount = account.counted(estimates.at(meter));
+            let served = run.weighed(amount);
+            let used = run.uses.entry(account.key.clone()).or_default();
+            used.served = used.served.saturating_sub(served);
+            used.taken = used.taken.minus(amount);
+        }
     }
 
     /// Settles a call that ended, with its costs and the cost to expect of the next one, by meter.
@@ -266,6 +284,7 @@ impl Units {
     /// Notes whether a run wants more after an exchange, and until when it asks again.
     pub fn see(&mut self, no: SlotNo, wants_more: bool, ask_at: Option<Moment>, now: Moment) {
         let Some(run) = self.runs.get_mut(&no) else { return };
+        run.wants_more = wants_more;
         let cut_by = run.cut_by.clone().filter(|_| wants_more);
         for (key, used) in &mut run.uses {
             if cut_by.as_ref() == Some(key) {
@@ -276,7 +295,6 @@ impl Units {
                 used.hungry_until = Moment(0);
             }
             if !wants_more {
-                // What doesn't fit is known again once it is tried.
                 used.waiting = Amount::ZERO;
             }
         }
@@ -293,7 +311,7 @@ impl Units {
         let run = self.runs.get(&no)?;
         let used = run.uses.get(run.cut_by.as_ref()?)?;
         let account = self.account(run.cut_by.as_ref()?)?;
-        let is_full = !used.waiting.is_zero() && account.is_full(used.waiting);
+        let is_full = !used.needs().is_zero() && account.is_full(used.needs());
         is_full.then(|| text(account.limit.as_ref()))
     }
 

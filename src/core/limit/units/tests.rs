@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::bucket::{Estimates, Taken, Units};
 use super::settle::uses_of;
-use super::{Dealt, Key, Kind};
+use super::{Dealt, Key, Kind, Ledger};
 use crate::ids::{Moment, SessionId};
 use crate::limit::demand::Demand;
 use crate::limit::local_bucket::SlotNo;
@@ -420,4 +420,98 @@ fn a_removed_limit_keeps_its_count_for_when_it_comes_back() {
         unit: crate::meter::unit::Unit::parse("x").expect("a unit"),
     };
     assert!(world.rows[0].units.iter().any(|held| held.key == key));
+}
+
+/// Takes a call with these estimates.
+fn take(units: &mut Units, amount: Amount, now: Moment) -> Taken {
+    let of = [amount];
+    let estimates = Estimates {
+        pace: &of,
+        total: &of,
+    };
+    units.take(RUN, estimates, now)
+}
+
+#[test]
+fn a_large_call_that_waits_is_asked_for_although_the_run_wants_no_more_meanwhile() {
+    let mut world = World::new(&["640 x"]);
+    world.send(0, Amount::ONE, Amount::ONE);
+    world.play(0, false);
+    let now = world.now;
+    let large = Amount::units(30);
+    assert_eq!(take(&mut world.nodes[0].units, large, now), Taken::No(true));
+    world.nodes[0].units.see(RUN, false, None, now);
+    world.play(0, false);
+    assert!(world.nodes[0].units.leave(RUN, now).calls > 0);
+    assert!(matches!(
+        take(&mut world.nodes[0].units, large, now),
+        Taken::Yes(_)
+    ));
+    world.nodes[0].units.see(RUN, false, None, now);
+    world.pass(Duration::from_secs(11));
+    world.play(0, false);
+    assert_eq!(world.counted().1, large, "nobody asks for it any more");
+}
+
+#[test]
+fn a_new_run_asks_again_where_the_one_before_it_used_a_total_up() {
+    for reports in [false, true] {
+        let mut world = World::new(&["20 x"]);
+        run(&mut world, 20, [1, 0, 0].map(Amount::units));
+        let begin = |world: &mut World| {
+            let (now, units) = (world.now, &mut world.nodes[0].units);
+            units.leave_run(RUN);
+            if reports {
+                // Nobody hears the reply to the last report.
+                units.report(true, now);
+            }
+            units.join(RUN, &world.terms.metering, 10, now);
+            assert_eq!(units.leave(RUN, now).calls, 0);
+            units.see(RUN, true, None, now);
+        };
+        // The second run doesn't know yet what a call costs.
+        begin(&mut world);
+        world.play(0, false);
+        assert_eq!(world.nodes[0].units.used_up(RUN).as_deref(), Some("20 x"));
+        world.limit(&["400 x"]);
+        begin(&mut world);
+        assert_eq!(world.nodes[0].units.used_up(RUN), None);
+    }
+}
+
+#[test]
+fn a_debt_waits_while_its_limit_is_removed() {
+    let mut world = World::new(&["600 x/min"]);
+    world.play(1, false);
+    let owed = Amount::units(300);
+    world.terms.ledger = vec![Ledger {
+        key: world.rows[0].units[0].key.clone(),
+        spent: Amount::ZERO,
+        unsure: Amount::ZERO,
+        owed,
+    }];
+    world.limit(&["600 y/min"]);
+    world.play(1, false);
+    assert_eq!(world.terms.ledger[0].owed, owed);
+    assert_eq!(world.rows[0].units[0].inherited, Amount::ZERO);
+}
+
+#[test]
+fn a_call_that_is_given_back_leaves_no_trace() {
+    let mut world = World::new(&["600 x/min", "6400 x"]);
+    world.play(0, false);
+    world.pass(Duration::from_secs(2));
+    let (now, units) = (world.now, &mut world.nodes[0].units);
+    assert!(units.leave(RUN, now).calls > 0);
+    assert!(matches!(take(units, Amount(1), now), Taken::Yes(_)));
+    let before = format!("{units:?}");
+    // More than the pace earns in a second.
+    let of = [Amount::units(18)];
+    assert!(matches!(take(units, of[0], now), Taken::Yes(_)));
+    let estimates = Estimates {
+        pace: &of,
+        total: &of,
+    };
+    units.give(RUN, estimates, now);
+    assert_eq!(format!("{units:?}"), before);
 }
