@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::account::{Account, Fit};
+use super::account::Account;
+use super::call::{Departing, Estimates, Leave, Taken};
 use super::run::{Run, Use, demand};
 use super::{Dealt, Key, Report};
 use crate::ids::Moment;
@@ -26,42 +27,6 @@ const BEHIND_MAX: Duration = Duration::from_secs(1);
 const LATENESS: Duration = Duration::from_millis(20);
 /// Time after which a run that waits for a round asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
-
-/// Estimates or costs of a call, by meter of its run.
-#[derive(Clone, Copy, Debug)]
-pub struct Estimates<'a> {
-    /// Estimates taken from paces.
-    pub pace: &'a [Amount],
-    /// Estimates reserved in totals.
-    pub total: &'a [Amount],
-}
-
-impl Estimates<'_> {
-    fn at(&self, meter: usize) -> (Amount, Amount) {
-        let of = |amounts: &[Amount]| amounts.get(meter).copied().unwrap_or_default();
-        (of(self.pace), of(self.total))
-    }
-}
-
-/// Outcome of a departure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// The call has its estimates. True if a total should ask for more at once.
-    Yes(bool),
-    /// A limit has no room for the call now. True if a round may bring some, as it does for a total.
-    No(bool),
-    /// The limit never allows a call of this cost.
-    TooLarge(String),
-}
-
-/// Calls that may leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leave {
-    /// Number of calls; `u32::MAX` without a limit.
-    pub calls: u32,
-    /// Time to ask again, if a limit allows none.
-    pub until: Option<Moment>,
-}
 
 /// Limits in units of one named limit on this node.
 #[derive(Clone, Debug, Default)]
@@ -144,6 +109,7 @@ impl Units {
         let key = self.accounts[at].key.clone();
         let mut used = run.uses.get(&key).copied().unwrap_or_default();
         let mean = run.expected(meter).max(used.asked);
+        let mean = mean.min(self.accounts[at].call_max());
         let (calls, until) = self.accounts[at].leave(mean, now);
         if calls == 0 && !self.accounts[at].is_pace() {
             used.waiting = mean.max(Amount(1));
@@ -182,34 +148,44 @@ impl Units {
         }
     }
 
-    /// Takes the estimates of a call that is about to depart, from all limits or from none.
-    pub fn take(&mut self, no: SlotNo, estimates: Estimates<'_>, now: Moment) -> Taken {
+    /// Takes the estimates of a call that is about to depart, from all limits or from none. They are lowered to what was
+    /// taken.
+    pub fn take(&mut self, no: SlotNo, mut call: Departing<'_>, now: Moment) -> Taken {
         let Some(mut run) = self.runs.remove(&no) else {
             return Taken::No(false);
         };
-        let taken = self.take_of(&mut run, estimates, now);
+        let taken = self.take_of(&mut run, &mut call, now);
         self.runs.insert(no, run);
         taken
     }
 
-    fn take_of(&mut self, run: &mut Run, estimates: Estimates<'_>, now: Moment) -> Taken {
+    fn take_of(&mut self, run: &mut Run, call: &mut Departing<'_>, now: Moment) -> Taken {
+        for account in &self.accounts {
+            let Some(meter) = run.meter(&account.key.unit) else {
+                continue;
+            };
+            if call.own(meter) > account.call_max() {
+                return Taken::TooLarge(text(account.limit.as_ref()));
+            }
+            // Others that cost too much must not keep a call back that may cost less.
+            call.lower(meter, account.call_max());
+        }
+        let estimates = call.estimates();
         for account in &mut self.accounts {
             let Some(meter) = run.meter(&account.key.unit) else {
                 continue;
             };
-            match account.fit(estimates.at(meter), now) {
-                Fit::Fits => {}
-                Fit::Waits => {
-                    let used = run.uses.entry(account.key.clone()).or_default();
-                    if !account.is_pace() {
-                        used.asked = estimates.at(meter).1.max(Amount(1));
-                    }
-                    run.wants_more = true;
-                    run.cut_by = Some(account.key.clone());
-                    return Taken::No(!account.is_pace());
-                }
-                Fit::TooLarge => return Taken::TooLarge(text(account.limit.as_ref())),
+            let amount = account.counted(estimates.at(meter));
+            if account.fits(amount, now) {
+                continue;
             }
+            if !account.is_pace() {
+                let used = run.uses.entry(account.key.clone()).or_default();
+                used.asked = amount.max(Amount(1));
+            }
+            run.wants_more = true;
+            run.cut_by = Some(account.key.clone());
+            return Taken::No(!account.is_pace());
         }
         let mut is_due = false;
         for account in &mut self.accounts {

@@ -90,6 +90,7 @@ pub(super) fn demand(
         } else {
             used.needs()
         };
+        let waiting = waiting.min(account.call_max());
         if !run.wants_more {
             // What doesn't fit is known again once it is tried.
             used.asked = Amount::ZERO;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use super::bucket::{Estimates, Taken, Units};
+use super::bucket::Units;
+use super::call::{Departing, Estimates, Taken};
 use super::settle::uses_of;
 use super::{Dealt, Key, Kind, Ledger};
 use crate::ids::{Moment, SessionId};
@@ -45,6 +46,21 @@ struct World {
 fn metering(limits: &[&str]) -> Metering {
     let limits: Vec<String> = limits.iter().map(|text| (*text).to_owned()).collect();
     Metering::parse(&limits, &["x = 1".to_owned()], &[], &[]).expect("a metering")
+}
+
+/// Takes a call of a node's run with this estimate, which is its own.
+fn take(units: &mut Units, estimate: Amount, now: Moment) -> Taken {
+    take_of(units, (RUN, estimate), estimate, now)
+}
+
+/// Takes a call of a run with an estimate of its own, and another that also has what others cost.
+fn take_of(units: &mut Units, (no, own): (SlotNo, Amount), estimate: Amount, now: Moment) -> Taken {
+    let call = Departing {
+        own: &[own],
+        pace: &mut [estimate],
+        total: &mut [estimate],
+    };
+    units.take(no, call, now)
 }
 
 impl World {
@@ -120,12 +136,7 @@ impl World {
         let now = self.now;
         let node = &mut self.nodes[who];
         let calls = node.units.leave(RUN, now).calls;
-        let of = [estimate];
-        let estimates = Estimates {
-            pace: &of,
-            total: &of,
-        };
-        let left = calls > 0 && matches!(node.units.take(RUN, estimates, now), Taken::Yes(_));
+        let left = calls > 0 && matches!(take(&mut node.units, estimate, now), Taken::Yes(_));
         node.units
             .see(RUN, !left, Some(now.plus(Duration::from_millis(5))), now);
         if left {
@@ -314,7 +325,7 @@ fn runs_of_a_node_share_a_pace_by_weight_and_cost() {
                 pace: &of,
                 total: &of,
             };
-            let left = calls > 0 && matches!(units.take(no, estimates, now(millis)), Taken::Yes(_));
+            let left = calls > 0 && matches!(take_of(units, (no, of[0]), of[0], now(millis)), Taken::Yes(_));
             if left {
                 used[at] += cost;
                 units.end(no, estimates, (&[Cost::Known(of[0])], &of), now(millis));
@@ -392,16 +403,32 @@ fn one_call_never_claims_more_than_a_sixteenth() {
     world.end(0, Amount::MAX);
     world.play(0, false);
     assert_eq!(world.counted().0, Amount::units(10));
-    let of = [Amount::units(11)];
-    let estimates = Estimates {
-        pace: &of,
-        total: &of,
-    };
     let now = world.now;
     assert_eq!(
-        world.nodes[0].units.take(RUN, estimates, now),
+        take(&mut world.nodes[0].units, Amount::units(11), now),
         Taken::TooLarge("160 x".to_owned())
     );
+}
+
+#[test]
+fn one_dear_answer_makes_no_later_call_too_large() {
+    let dear = Amount::units(500);
+    for limit in ["160 x", "60 x/min"] {
+        let mut world = World::new(&[limit]);
+        world.send(0, Amount::ONE, Amount::ONE);
+        world.play(0, false);
+        world.pass(Duration::from_secs(2));
+        assert!(world.send(0, Amount::ONE, Amount::ONE));
+        world.end(0, dear);
+        world.pass(Duration::from_secs(70));
+        world.nodes[0].units.leave(RUN, world.now);
+        world.play(0, false);
+        world.pass(Duration::from_secs(70));
+        let (now, units) = (world.now, &mut world.nodes[0].units);
+        assert!(units.leave(RUN, now).calls > 0, "{limit}");
+        let taken = take_of(units, (RUN, Amount::ONE), dear, now);
+        assert!(matches!(taken, Taken::Yes(_)), "{limit} {taken:?}");
+    }
 }
 
 #[test]
@@ -420,16 +447,6 @@ fn a_removed_limit_keeps_its_count_for_when_it_comes_back() {
         unit: crate::meter::unit::Unit::parse("x").expect("a unit"),
     };
     assert!(world.rows[0].units.iter().any(|held| held.key == key));
-}
-
-/// Takes a call with these estimates.
-fn take(units: &mut Units, amount: Amount, now: Moment) -> Taken {
-    let of = [amount];
-    let estimates = Estimates {
-        pace: &of,
-        total: &of,
-    };
-    units.take(RUN, estimates, now)
 }
 
 #[test]
