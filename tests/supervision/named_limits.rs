@@ -5,9 +5,12 @@ use std::time::Duration;
 use windrow_core::ids::TaskId;
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
+use windrow_core::meter::amount::Amount;
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::ownership::limit_store::LimitStore;
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskStore};
 
 use crate::limits::{is_about, of_rate, seconds, sent_in};
@@ -111,5 +114,37 @@ async fn slots_and_a_rate_of_two_limits_hold_together() {
     assert!(
         (500..=1000).contains(&sent[0]) && is_about(sent[0] + sent[1], 2000),
         "{sent:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_ends_cleanly_leaves_nothing_unsure_of_a_total() {
+    let calls = ["64000 calls".to_owned()];
+    let metering = Metering::parse(&calls, &[], &[], &[]).expect("a metering");
+    let key = LimitKey::Named("vendor-x");
+    let mut world = World::start_as(
+        "named-drained",
+        |world| {
+            world.store.set_metering(key, metering.clone());
+            world.metering = Some(metering);
+        },
+        |_, _| Act::Slow(Duration::from_millis(20)),
+    )
+    .await;
+    let task = endless(&world, "push", &["vendor-x"]).await;
+    tokio::time::sleep(seconds(5)).await;
+    assert!(world.in_flight(task) > 0);
+    let node = world.node.take().expect("it runs");
+    assert!(node.drain(seconds(60)).await, "everything ended in time");
+    let used = world.store.uses(&key.text()).await.expect("memory").remove(0);
+    let sent = world
+        .handler
+        .deliveries()
+        .values()
+        .map(|&count| u64::from(count))
+        .sum();
+    assert_eq!(
+        (used.spent, used.unsure, used.held),
+        (Amount::units(sent), Amount::ZERO, Amount::ZERO)
     );
 }

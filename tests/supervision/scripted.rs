@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::limit::key::LimitKey;
+use windrow_core::meter::metering::Metering;
 use windrow_engine::ports::handling::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
 use windrow_engine::ports::sources::provision::{LimitOf, Provider, Provision, ProvisionError};
 use windrow_engine::ports::sources::source::Source;
@@ -128,6 +129,8 @@ pub struct Everything {
     pub panics: Arc<AtomicU32>,
     /// Whether items count against the limit of their business.
     pub limited: bool,
+    /// Metering of named limits.
+    pub metering: Option<Metering>,
 }
 
 impl Everything {
@@ -137,6 +140,7 @@ impl Everything {
             source: None,
             panics: Arc::default(),
             limited: false,
+            metering: None,
         }
     }
 }
@@ -155,7 +159,10 @@ impl Provider for Everything {
             .into_iter()
             .chain(named)
             .map(|name| LimitOf {
-                metering: None,
+                metering: match LimitKey::parse(&name) {
+                    LimitKey::Named(_) => self.metering.clone(),
+                    LimitKey::Business(_) => None,
+                },
                 name,
                 is_limited: true,
             })

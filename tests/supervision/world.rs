@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::ids::{Attempt, ItemIndex, TaskId, WallMs};
+use windrow_core::meter::metering::Metering;
 use windrow_core::settings::Rate;
 use windrow_core::task::lifecycle::Status;
 use windrow_core::task::{Canary, Tuning};
@@ -55,6 +56,8 @@ pub struct World {
     pub provider_panics: Arc<AtomicU32>,
     /// Whether items count against the limit of their business.
     pub limited: bool,
+    /// Metering of named limits.
+    pub metering: Option<Metering>,
 }
 
 /// Lets an actor panic: the path's end, and at which message from now on.
@@ -121,6 +124,7 @@ impl World {
             exclusive: true,
             provider_panics: Arc::default(),
             limited: false,
+            metering: None,
         }
     }
 
@@ -144,6 +148,7 @@ impl World {
             exclusive: false,
             provider_panics: Arc::default(),
             limited: self.limited,
+            metering: self.metering.clone(),
         };
         other.boot().await;
         other
@@ -175,6 +180,7 @@ impl World {
                 source: self.source.clone(),
                 panics: self.provider_panics.clone(),
                 limited: self.limited,
+                metering: self.metering.clone(),
             }),
             times: Times {
                 restore_window: self.restore_window,

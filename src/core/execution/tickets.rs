@@ -108,10 +108,10 @@ impl Execution {
     /// Takes the estimates of a call that [`Execution::charge`] let go from the named limits too.
     pub fn charge_shared(&mut self, ticket: u64, purse: &mut dyn Purse, now: Now) -> Departure {
         let out = self.tickets.out.get_mut(&ticket);
-        let Some(charge) = out.and_then(|out| out.charge.take()) else {
+        let Some(mut charge) = out.and_then(|out| out.charge.take()) else {
             return Departure::Go;
         };
-        let departure = self.charges.take_shared(&charge, purse);
+        let departure = self.charges.take_shared(&mut charge, purse);
         if departure != Departure::Go {
             self.charges.end_own(&charge, End::NeverSent, now.moment);
         } else if let Some(out) = self.tickets.out.get_mut(&ticket) {

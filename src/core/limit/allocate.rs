@@ -150,13 +150,30 @@ pub fn shared(total: u64, wishes: &[&Wishes]) -> Vec<u64> {
     parts
 }
 
-/// Divides slots as [`shared`] does, in whole ones: those that the parts of several make up go to the largest of these.
+/// Divides slots as [`shared`] does, in whole ones. Those that the parts of several make up go first to sessions whose
+/// part is less than a slot, from the front: such a session has one in its rotation, however many runs the others have.
+/// The rest goes to the largest remainders.
 fn shared_slots(total: u64, wishes: &[&Wishes]) -> Vec<u64> {
     let parts = shared(total.saturating_mul(SLOT_PARTS), wishes);
     let mut slots: Vec<u64> = parts.iter().map(|part| part / SLOT_PARTS).collect();
-    let left = total.saturating_sub(slots.iter().sum());
+    let is_without = |at: &usize| !wishes[*at].is_empty() && parts[*at] < SLOT_PARTS;
+    let mut left = total.saturating_sub(slots.iter().sum());
+    if left == 0 && (0..slots.len()).any(|at| is_without(&at)) {
+        // The others' parts can be whole: a demand that is small enough beside theirs is rounded to nothing.
+        left = slots
+            .iter_mut()
+            .max()
+            .filter(|most| **most > 1)
+            .map_or(0, |most| {
+                *most -= 1;
+                1
+            });
+    }
     let mut order: Vec<usize> = (0..slots.len()).collect();
-    order.sort_by_key(|at| (Reverse(parts[*at] % SLOT_PARTS), *at));
+    order.sort_by_key(|at| match is_without(at) {
+        true => (false, Reverse(0), *at),
+        false => (true, Reverse(parts[*at] % SLOT_PARTS), *at),
+    });
     let left = usize::try_from(left).unwrap_or(usize::MAX);
     order.into_iter().take(left).for_each(|at| slots[at] += 1);
     slots
@@ -200,6 +217,8 @@ fn level(total: u64, wishes: &[&Wishes]) -> Level {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn demand(rates: &[u64], slots: &[u64]) -> Demand {
@@ -280,6 +299,48 @@ mod tests {
             [4, 1],
             "who wants little gets it"
         );
+    }
+
+    #[test]
+    fn a_session_with_few_runs_has_a_slot_beside_one_with_many() {
+        let of = |runs: usize| Wishes::weighted(std::iter::repeat_n((9 * SLOT_PARTS, 10), runs));
+        assert_eq!(shared_slots(2, &[&of(4), &of(1)]), [1, 1]);
+        assert_eq!(shared_slots(2, &[&of(1), &of(4)]), [1, 1]);
+        assert_eq!(shared_slots(5, &[&of(40), &of(1), &of(1)]), [4, 1, 0]);
+        let all = Wishes::weighted(std::iter::repeat_n((9 * SLOT_PARTS, 100), 400));
+        let light = Wishes::weighted([(SLOT_PARTS, 1)]);
+        assert_eq!(shared_slots(3, &[&all, &light]), [2, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_session_that_wants_a_slot_has_one_within_as_many_rotations_as_there_are_sessions(
+            concurrency in 1..9_u32,
+            sessions in prop::collection::vec((1..60_usize, 1..=100_u32, 1..50_u64), 1..9),
+        ) {
+            let demand = |(runs, weight, slots): &(usize, u32, u64)| Demand {
+                slots: Wishes::weighted(std::iter::repeat_n((slots * SLOT_PARTS, *weight), *runs)),
+                batch: 1,
+                ..Demand::default()
+            };
+            let demands: Vec<Demand> = sessions.iter().map(demand).collect();
+            let bounds = Bounds { rate: None, concurrency: Some(concurrency) };
+            let mut seats: Vec<u64> = (0..demands.len() as u64).collect();
+            let mut had = vec![false; demands.len()];
+            for _ in 0..demands.len() {
+                let claims = seats.iter().zip(&demands);
+                let claims: Vec<Claim<'_>> = claims.map(|(seat, demand)| Claim { seat: *seat, demand }).collect();
+                let parts = allocate(&bounds, &claims);
+                let slots = |part: &Part| part.slots.bound().expect("limited");
+                prop_assert_eq!(parts.iter().map(slots).sum::<u64>(), u64::from(concurrency));
+                let mut end = seats.iter().max().map_or(0, |last| last + 1);
+                for at in (0..parts.len()).filter(|at| slots(&parts[*at]) > 0) {
+                    (had[at], seats[at]) = (true, end);
+                    end += 1;
+                }
+            }
+            prop_assert!(had.iter().all(|had| *had), "{:?}", had);
+        }
     }
 
     #[test]

@@ -101,6 +101,12 @@ impl Owing {
         true
     }
 
+    /// Undoes [`Owing::take`] for a call that doesn't depart after all.
+    pub fn give(&mut self, estimate: Amount, now: Moment) {
+        self.earn(now);
+        self.credit = self.credit.plus(estimate).at_most(self.burst);
+    }
+
     /// Settles a call that departed: takes what it cost above its estimate, or lets the rest come back.
     pub fn true_up(&mut self, estimate: Amount, actual: Amount, now: Moment) {
         self.earn(now);

@@ -10,7 +10,7 @@ use super::{Charge, Charges, Departure};
 use crate::execution::Execution;
 use crate::execution::types::RunEnd;
 use crate::ids::WallMs;
-use crate::limit::units::bucket::{Estimates, Taken};
+use crate::limit::units::call::{Departing, Estimates, Taken};
 use crate::meter::amount::Amount;
 use crate::meter::class::Cost;
 use crate::meter::metering::Metering;
@@ -19,8 +19,8 @@ use windrow_words::execution as say;
 
 /// Limits that a run shares with others, by their places in the run's list.
 pub trait Purse {
-    /// Takes the estimates of a call from a limit.
-    fn take(&mut self, limit: usize, estimates: Estimates<'_>) -> Taken;
+    /// Takes the estimates of a call from a limit, lowered to what is taken.
+    fn take(&mut self, limit: usize, call: Departing<'_>) -> Taken;
 
     /// Gives back the estimates of a call that didn't depart after all.
     fn give(&mut self, limit: usize, estimates: Estimates<'_>);
@@ -67,9 +67,14 @@ impl Charges {
     }
 
     /// Takes the estimates of a call from the named limits, of all or of none.
-    pub(in crate::execution) fn take_shared(&self, charge: &Charge, purse: &mut dyn Purse) -> Departure {
-        for limit in 0..self.named.len() {
-            let refused = match purse.take(limit, self.estimates(limit, charge)) {
+    pub(in crate::execution) fn take_shared(&self, charge: &mut Charge, purse: &mut dyn Purse) -> Departure {
+        for (limit, meters) in self.named.iter().enumerate() {
+            let call = Departing {
+                own: charge.own.get(meters.clone()).unwrap_or_default(),
+                pace: charge.pace.get_mut(meters.clone()).unwrap_or_default(),
+                total: charge.total.get_mut(meters.clone()).unwrap_or_default(),
+            };
+            let refused = match purse.take(limit, call) {
                 Taken::Yes(_) => continue,
                 Taken::No(_) => Departure::Back,
                 Taken::TooLarge(text) => Departure::TooLarge(text),

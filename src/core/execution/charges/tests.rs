@@ -1,4 +1,5 @@
 use super::*;
+use crate::limit::units::call::{Departing, Estimates, Taken};
 use crate::meter::class::End;
 
 /// Time at which paces have all of their credit.
@@ -119,4 +120,31 @@ fn one_dear_answer_fails_no_other_item() {
         let own = Departure::TooLarge(limit.to_owned());
         assert_eq!(depart(Some(Amount::units(6))), own, "its own estimate says so");
     }
+}
+
+/// Named limit that takes one unit of each call.
+struct TakesOne;
+
+impl Purse for TakesOne {
+    fn take(&mut self, _: usize, call: Departing<'_>) -> Taken {
+        assert_eq!(call.own, [Amount::units(2)], "without what others cost");
+        call.total.fill(Amount::ONE);
+        Taken::Yes(false)
+    }
+
+    fn give(&mut self, _: usize, _: Estimates<'_>) {}
+}
+
+#[test]
+fn a_named_limit_judges_by_the_call_itself_and_hears_what_it_took() {
+    let metering = r#"{"limits":["5 eur"],"cost":["eur = 2"]}"#;
+    let metering: Metering = serde_json::from_str(metering).expect("a metering");
+    let mut charges = Charges::new(&Metering::default(), &Restored::default(), NOW);
+    charges.share(&[metering]);
+    charges.meters[0].learn(Some(Amount::ONE), Amount::units(900));
+    let (departure, mut charge) = charges.depart(vec![Some(Amount::units(2))], 1, NOW);
+    assert_eq!(departure, Departure::Go);
+    assert_eq!(charges.take_shared(&mut charge, &mut TakesOne), Departure::Go);
+    charges.end(&charge, End::TimedOut, &Usage::new(), true, NOW.moment);
+    assert_eq!(charges.shared_ends[0].total, [Amount::ONE]);
 }

@@ -63,14 +63,6 @@ impl Block {
     }
 }
 
-/// Answer to the question whether a call fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fit {
-    Fits,
-    Waits,
-    TooLarge,
-}
-
 impl Account {
     /// Creates the account of a limit, of which nothing may be used yet.
     pub(super) fn new(limit: &Limit, now: Moment) -> Option<Account> {
@@ -129,6 +121,11 @@ impl Account {
         self.key.kind == Kind::Pace
     }
 
+    /// Returns which of the estimates counts here.
+    pub(super) fn counted(&self, (pace, total): (Amount, Amount)) -> Amount {
+        if self.is_pace() { pace } else { total }
+    }
+
     /// Returns the calls of this mean that may leave now, and the time at which more may, if time alone does it.
     pub(super) fn leave(&mut self, mean: Amount, now: Moment) -> (u32, Option<Moment>) {
         match &mut self.state {
@@ -144,20 +141,20 @@ impl Account {
         }
     }
 
-    /// Decides whether a call may depart with these estimates, for a pace and for a total.
-    pub(super) fn fit(&mut self, (pace, total): (Amount, Amount), now: Moment) -> Fit {
-        let Some(limit) = &self.limit else {
-            return Fit::Fits;
-        };
-        let estimate = if self.is_pace() { pace } else { total };
-        if estimate > call_max(limit) {
-            return Fit::TooLarge;
+    /// Returns the most that one call may cost.
+    pub(super) fn call_max(&self) -> Amount {
+        self.limit.as_ref().map_or(Amount::MAX, call_max)
+    }
+
+    /// Returns true if a call with this estimate may depart now.
+    pub(super) fn fits(&mut self, estimate: Amount, now: Moment) -> bool {
+        if self.limit.is_none() {
+            return true;
         }
-        let fits = match &mut self.state {
+        match &mut self.state {
             State::Pace { bucket, .. } => bucket.reserve(1, Amount::ZERO, now) > 0,
             State::Total(block) => block.room() >= estimate.max(LEAST),
-        };
-        if fits { Fit::Fits } else { Fit::Waits }
+        }
     }
 
     /// Takes the estimates of a call that departs; returns true if a total should ask for more.
@@ -167,7 +164,7 @@ impl Account {
                 let has_credit = bucket.take(Amount::ZERO, pace, now);
                 debug_assert!(
                     has_credit || self.limit.is_none(),
-                    "`fit` was asked at the same moment"
+                    "`fits` was asked at the same moment"
                 );
                 false
             }
@@ -182,14 +179,14 @@ impl Account {
     /// Gives back what a call took that didn't depart after all.
     pub(super) fn give(&mut self, (pace, total): (Amount, Amount), now: Moment) {
         match &mut self.state {
-            State::Pace { bucket, .. } => bucket.true_up(pace, Amount::ZERO, now),
+            State::Pace { bucket, .. } => bucket.give(pace, now),
             State::Total(block) => block.out = block.out.minus(total),
         }
     }
 
     /// Settles a call with its estimates. A single answer counts for no more than [`call_max`].
     pub(super) fn end(&mut self, (pace, total): (Amount, Amount), cost: Cost, now: Moment) {
-        let most = self.limit.as_ref().map_or(Amount::MAX, call_max);
+        let most = self.call_max();
         match &mut self.state {
             State::Pace { bucket, .. } => bucket.true_up(pace, cost.amount().min(most.max(pace)), now),
             State::Total(block) => {
@@ -200,6 +197,13 @@ impl Account {
                     Cost::Unsure(amount) => block.unsure = block.unsure.plus(amount.min(most)),
                 }
             }
+        }
+    }
+
+    /// Forgets that no call fitted: the run that was told so is gone.
+    pub(super) fn forget_full(&mut self) {
+        if let State::Total(block) = &mut self.state {
+            block.full_from = None;
         }
     }
 
@@ -238,6 +242,9 @@ impl Account {
         leaves: bool,
         now: Moment,
     ) -> Report {
+        if leaves {
+            self.forget_full();
+        }
         let mut report = Report {
             key: self.key.clone(),
             uses: Amount::ZERO,

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::account::{Account, Fit};
+use super::account::Account;
+use super::call::{Departing, Estimates, Leave, Taken};
 use super::run::{Run, Use, demand};
 use super::{Dealt, Key, Report};
 use crate::ids::Moment;
@@ -26,42 +27,6 @@ const BEHIND_MAX: Duration = Duration::from_secs(1);
 const LATENESS: Duration = Duration::from_millis(20);
 /// Time after which a run that waits for a round asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
-
-/// Estimates or costs of a call, by meter of its run.
-#[derive(Clone, Copy, Debug)]
-pub struct Estimates<'a> {
-    /// Estimates taken from paces.
-    pub pace: &'a [Amount],
-    /// Estimates reserved in totals.
-    pub total: &'a [Amount],
-}
-
-impl Estimates<'_> {
-    fn at(&self, meter: usize) -> (Amount, Amount) {
-        let of = |amounts: &[Amount]| amounts.get(meter).copied().unwrap_or_default();
-        (of(self.pace), of(self.total))
-    }
-}
-
-/// Outcome of a departure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// The call has its estimates. True if a total should ask for more at once.
-    Yes(bool),
-    /// A limit has no room for the call now. True if a round may bring some, as it does for a total.
-    No(bool),
-    /// The limit never allows a call of this cost.
-    TooLarge(String),
-}
-
-/// Calls that may leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leave {
-    /// Number of calls; `u32::MAX` without a limit.
-    pub calls: u32,
-    /// Time to ask again, if a limit allows none.
-    pub until: Option<Moment>,
-}
 
 /// Limits in units of one named limit on this node.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +56,11 @@ impl Units {
             weight: u128::from(weight.clamp(1, WEIGHT_MAX)),
             uses: BTreeMap::new(),
             cut_by: None,
+            wants_more: true,
         };
+        if self.runs.is_empty() {
+            self.accounts.iter_mut().for_each(Account::forget_full);
+        }
         self.runs.insert(no, run);
     }
 
@@ -139,7 +108,8 @@ impl Units {
     fn leave_of(&mut self, at: usize, run: &mut Run, meter: usize, now: Moment) -> (u32, Option<Moment>) {
         let key = self.accounts[at].key.clone();
         let mut used = run.uses.get(&key).copied().unwrap_or_default();
-        let mean = run.expected(meter).max(used.waiting);
+        let mean = run.expected(meter).max(used.asked);
+        let mean = mean.min(self.accounts[at].call_max());
         let (calls, until) = self.accounts[at].leave(mean, now);
         if calls == 0 && !self.accounts[at].is_pace() {
             used.waiting = mean.max(Amount(1));
@@ -178,31 +148,44 @@ impl Units {
         }
     }
 
-    /// Takes the estimates of a call that is about to depart, from all limits or from none.
-    pub fn take(&mut self, no: SlotNo, estimates: Estimates<'_>, now: Moment) -> Taken {
+    /// Takes the estimates of a call that is about to depart, from all limits or from none. They are lowered to what was
+    /// taken.
+    pub fn take(&mut self, no: SlotNo, mut call: Departing<'_>, now: Moment) -> Taken {
         let Some(mut run) = self.runs.remove(&no) else {
             return Taken::No(false);
         };
-        let taken = self.take_of(&mut run, estimates, now);
+        let taken = self.take_of(&mut run, &mut call, now);
         self.runs.insert(no, run);
         taken
     }
 
-    fn take_of(&mut self, run: &mut Run, estimates: Estimates<'_>, now: Moment) -> Taken {
+    fn take_of(&mut self, run: &mut Run, call: &mut Departing<'_>, now: Moment) -> Taken {
+        for account in &self.accounts {
+            let Some(meter) = run.meter(&account.key.unit) else {
+                continue;
+            };
+            if call.own(meter) > account.call_max() {
+                return Taken::TooLarge(text(account.limit.as_ref()));
+            }
+            // Others that cost too much must not keep a call back that may cost less.
+            call.lower(meter, account.call_max());
+        }
+        let estimates = call.estimates();
         for account in &mut self.accounts {
             let Some(meter) = run.meter(&account.key.unit) else {
                 continue;
             };
-            match account.fit(estimates.at(meter), now) {
-                Fit::Fits => {}
-                Fit::Waits => {
-                    let used = run.uses.entry(account.key.clone()).or_default();
-                    used.waiting = estimates.at(meter).1.max(Amount(1));
-                    run.cut_by = Some(account.key.clone());
-                    return Taken::No(!account.is_pace());
-                }
-                Fit::TooLarge => return Taken::TooLarge(text(account.limit.as_ref())),
+            let amount = account.counted(estimates.at(meter));
+            if account.fits(amount, now) {
+                continue;
             }
+            if !account.is_pace() {
+                let used = run.uses.entry(account.key.clone()).or_default();
+                used.asked = amount.max(Amount(1));
+            }
+            run.wants_more = true;
+            run.cut_by = Some(account.key.clone());
+            return Taken::No(!account.is_pace());
         }
         let mut is_due = false;
         for account in &mut self.accounts {
@@ -211,22 +194,33 @@ impl Units {
             };
             let (pace, total) = estimates.at(meter);
             is_due |= account.take((pace, total), now);
-            let amount = if account.is_pace() { pace } else { total };
+            let amount = account.counted((pace, total));
             let served = run.weighed(amount);
             let used = run.uses.entry(account.key.clone()).or_default();
             used.served = used.served.saturating_add(served);
             used.taken = used.taken.plus(amount);
             used.out = used.out.plus(total);
-            used.waiting = Amount::ZERO;
+            (used.waiting, used.asked) = (Amount::ZERO, Amount::ZERO);
         }
         Taken::Yes(is_due)
     }
 
-    /// Gives back the estimates of a call that another limit kept from departing.
+    /// Undoes [`Units::take`] for a call that another limit kept from departing.
     pub fn give(&mut self, no: SlotNo, estimates: Estimates<'_>, now: Moment) {
         self.settle_call(no, estimates, |account, estimates, _| {
             account.give(estimates, now)
         });
+        let Some(run) = self.runs.get_mut(&no) else { return };
+        for account in &self.accounts {
+            let Some(meter) = run.meter(&account.key.unit) else {
+                continue;
+            };
+            let amount = account.counted(estimates.at(meter));
+            let served = run.weighed(amount);
+            let used = run.uses.entry(account.key.clone()).or_default();
+            used.served = used.served.saturating_sub(served);
+            used.taken = used.taken.minus(amount);
+        }
     }
 
     /// Settles a call that ended, with its costs and the cost to expect of the next one, by meter.
@@ -266,6 +260,7 @@ impl Units {
     /// Notes whether a run wants more after an exchange, and until when it asks again.
     pub fn see(&mut self, no: SlotNo, wants_more: bool, ask_at: Option<Moment>, now: Moment) {
         let Some(run) = self.runs.get_mut(&no) else { return };
+        run.wants_more = wants_more;
         let cut_by = run.cut_by.clone().filter(|_| wants_more);
         for (key, used) in &mut run.uses {
             if cut_by.as_ref() == Some(key) {
@@ -276,7 +271,6 @@ impl Units {
                 used.hungry_until = Moment(0);
             }
             if !wants_more {
-                // What doesn't fit is known again once it is tried.
                 used.waiting = Amount::ZERO;
             }
         }
@@ -293,7 +287,7 @@ impl Units {
         let run = self.runs.get(&no)?;
         let used = run.uses.get(run.cut_by.as_ref()?)?;
         let account = self.account(run.cut_by.as_ref()?)?;
-        let is_full = !used.waiting.is_zero() && account.is_full(used.waiting);
+        let is_full = !used.needs().is_zero() && account.is_full(used.needs());
         is_full.then(|| text(account.limit.as_ref()))
     }
 

@@ -11,6 +11,7 @@
 
 mod account;
 pub mod bucket;
+pub mod call;
 mod run;
 pub mod settle;
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub(super) struct Run {
     pub(super) uses: BTreeMap<Key, Use>,
     /// Limit that allowed the fewest calls when it last asked.
     pub(super) cut_by: Option<Key>,
+    /// True unless it was content in its last exchange, and no call of it waited since.
+    pub(super) wants_more: bool,
 }
 
 /// Use of one limit by a run.
@@ -38,8 +40,11 @@ pub(super) struct Use {
     pub(super) taken: Amount,
     /// Estimates of its calls that are out.
     pub(super) out: Amount,
-    /// Cost of its call that waits for room.
+    /// Cost of a call for which there was no room when the run last asked.
     pub(super) waiting: Amount,
+    /// Estimate of a call that found no room at its departure. Kept until a call departs, or until a report carried it
+    /// if the run is content.
+    pub(super) asked: Amount,
     pub(super) hungry_until: Moment,
     pub(super) cut: u32,
     pub(super) content: u32,
@@ -83,8 +88,13 @@ pub(super) fn demand(
         let waiting = if is_new {
             expected.max(Amount(1))
         } else {
-            used.waiting
+            used.needs()
         };
+        let waiting = waiting.min(account.call_max());
+        if !run.wants_more {
+            // What doesn't fit is known again once it is tried.
+            used.asked = Amount::ZERO;
+        }
         if !waiting.is_zero() {
             least = Some(least.map_or(waiting, |least| least.min(waiting)));
         }
@@ -95,6 +105,11 @@ pub(super) fn demand(
 }
 
 impl Use {
+    /// Returns the cost of its call that waits for room.
+    pub(super) fn needs(&self) -> Amount {
+        self.waiting.max(self.asked)
+    }
+
     /// Returns the demand in the quantum of the pace: all of it if the run was cut short, otherwise a little more than
     /// it used. The weight of earlier use halves each time.
     fn wish(&mut self, account: &Account, is_new: bool, span: Duration, now: Moment) -> u64 {

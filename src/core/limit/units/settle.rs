@@ -80,8 +80,8 @@ pub fn settle(
         let round = OneRound {
             whole: whole.unwrap_or_default(),
             span: match limit {
-                Some((_, Limit::Pace { span, .. })) => *span,
-                _ => Duration::ZERO,
+                Some((_, Limit::Pace { span, .. })) => Some(*span),
+                _ => None,
             },
             base: report.uses.min(before.map_or(Amount::ZERO, |held| held.held)),
             report,
@@ -121,8 +121,8 @@ pub fn uses_of(terms: &Terms, rows: &[Row], gone: &[Row]) -> Vec<Use> {
 /// Round on one limit.
 struct OneRound<'a> {
     whole: Amount,
-    /// Span of a pace.
-    span: Duration,
+    /// Span of a pace; `None` if the limit was removed.
+    span: Option<Duration>,
     /// Bound that the session keeps in any case.
     base: Amount,
     report: &'a Report,
@@ -140,8 +140,11 @@ impl OneRound<'_> {
         let held = self.base.plus(target.minus(self.base).min(free));
         let inherited = before.map_or(Amount::ZERO, |held| held.inherited);
         let owes = self.report.owed.plus(inherited.minus(self.report.applied));
-        // No more at a time than it pays in two seconds, so that all pay, in proportion to their parts.
-        let pays = held.scaled(Amount(PAYS_IN.as_nanos()), Amount(self.span.as_nanos().max(1)));
+        // No more at a time than it pays in two seconds, so that all pay, in proportion to their parts. Nobody pays for
+        // a limit that was removed: the debt waits for when it comes back.
+        let in_time =
+            |span: Duration| held.scaled(Amount(PAYS_IN.as_nanos()), Amount(span.as_nanos().max(1)));
+        let pays = self.span.map_or(Amount::ZERO, in_time);
         let takes_over = pays.minus(owes).min(ledger.owed);
         ledger.owed = ledger.owed.minus(takes_over);
         let inherited = inherited.plus(takes_over);

@@ -5,9 +5,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use super::bucket::{Estimates, Taken, Units};
+use super::bucket::Units;
+use super::call::{Departing, Estimates, Taken};
 use super::settle::uses_of;
-use super::{Dealt, Key, Kind};
+use super::{Dealt, Key, Kind, Ledger};
 use crate::ids::{Moment, SessionId};
 use crate::limit::demand::Demand;
 use crate::limit::local_bucket::SlotNo;
@@ -45,6 +46,21 @@ struct World {
 fn metering(limits: &[&str]) -> Metering {
     let limits: Vec<String> = limits.iter().map(|text| (*text).to_owned()).collect();
     Metering::parse(&limits, &["x = 1".to_owned()], &[], &[]).expect("a metering")
+}
+
+/// Takes a call of a node's run with this estimate, which is its own.
+fn take(units: &mut Units, estimate: Amount, now: Moment) -> Taken {
+    take_of(units, (RUN, estimate), estimate, now)
+}
+
+/// Takes a call of a run with an estimate of its own, and another that also has what others cost.
+fn take_of(units: &mut Units, (no, own): (SlotNo, Amount), estimate: Amount, now: Moment) -> Taken {
+    let call = Departing {
+        own: &[own],
+        pace: &mut [estimate],
+        total: &mut [estimate],
+    };
+    units.take(no, call, now)
 }
 
 impl World {
@@ -120,12 +136,7 @@ impl World {
         let now = self.now;
         let node = &mut self.nodes[who];
         let calls = node.units.leave(RUN, now).calls;
-        let of = [estimate];
-        let estimates = Estimates {
-            pace: &of,
-            total: &of,
-        };
-        let left = calls > 0 && matches!(node.units.take(RUN, estimates, now), Taken::Yes(_));
+        let left = calls > 0 && matches!(take(&mut node.units, estimate, now), Taken::Yes(_));
         node.units
             .see(RUN, !left, Some(now.plus(Duration::from_millis(5))), now);
         if left {
@@ -314,7 +325,7 @@ fn runs_of_a_node_share_a_pace_by_weight_and_cost() {
                 pace: &of,
                 total: &of,
             };
-            let left = calls > 0 && matches!(units.take(no, estimates, now(millis)), Taken::Yes(_));
+            let left = calls > 0 && matches!(take_of(units, (no, of[0]), of[0], now(millis)), Taken::Yes(_));
             if left {
                 used[at] += cost;
                 units.end(no, estimates, (&[Cost::Known(of[0])], &of), now(millis));
@@ -392,16 +403,32 @@ fn one_call_never_claims_more_than_a_sixteenth() {
     world.end(0, Amount::MAX);
     world.play(0, false);
     assert_eq!(world.counted().0, Amount::units(10));
-    let of = [Amount::units(11)];
-    let estimates = Estimates {
-        pace: &of,
-        total: &of,
-    };
     let now = world.now;
     assert_eq!(
-        world.nodes[0].units.take(RUN, estimates, now),
+        take(&mut world.nodes[0].units, Amount::units(11), now),
         Taken::TooLarge("160 x".to_owned())
     );
+}
+
+#[test]
+fn one_dear_answer_makes_no_later_call_too_large() {
+    let dear = Amount::units(500);
+    for limit in ["160 x", "60 x/min"] {
+        let mut world = World::new(&[limit]);
+        world.send(0, Amount::ONE, Amount::ONE);
+        world.play(0, false);
+        world.pass(Duration::from_secs(2));
+        assert!(world.send(0, Amount::ONE, Amount::ONE));
+        world.end(0, dear);
+        world.pass(Duration::from_secs(70));
+        world.nodes[0].units.leave(RUN, world.now);
+        world.play(0, false);
+        world.pass(Duration::from_secs(70));
+        let (now, units) = (world.now, &mut world.nodes[0].units);
+        assert!(units.leave(RUN, now).calls > 0, "{limit}");
+        let taken = take_of(units, (RUN, Amount::ONE), dear, now);
+        assert!(matches!(taken, Taken::Yes(_)), "{limit} {taken:?}");
+    }
 }
 
 #[test]
@@ -420,4 +447,88 @@ fn a_removed_limit_keeps_its_count_for_when_it_comes_back() {
         unit: crate::meter::unit::Unit::parse("x").expect("a unit"),
     };
     assert!(world.rows[0].units.iter().any(|held| held.key == key));
+}
+
+#[test]
+fn a_large_call_that_waits_is_asked_for_although_the_run_wants_no_more_meanwhile() {
+    let mut world = World::new(&["640 x"]);
+    world.send(0, Amount::ONE, Amount::ONE);
+    world.play(0, false);
+    let now = world.now;
+    let large = Amount::units(30);
+    assert_eq!(take(&mut world.nodes[0].units, large, now), Taken::No(true));
+    world.nodes[0].units.see(RUN, false, None, now);
+    world.play(0, false);
+    assert!(world.nodes[0].units.leave(RUN, now).calls > 0);
+    assert!(matches!(
+        take(&mut world.nodes[0].units, large, now),
+        Taken::Yes(_)
+    ));
+    world.nodes[0].units.see(RUN, false, None, now);
+    world.pass(Duration::from_secs(11));
+    world.play(0, false);
+    assert_eq!(world.counted().1, large, "nobody asks for it any more");
+}
+
+#[test]
+fn a_new_run_asks_again_where_the_one_before_it_used_a_total_up() {
+    for reports in [false, true] {
+        let mut world = World::new(&["20 x"]);
+        run(&mut world, 20, [1, 0, 0].map(Amount::units));
+        let begin = |world: &mut World| {
+            let (now, units) = (world.now, &mut world.nodes[0].units);
+            units.leave_run(RUN);
+            if reports {
+                // Nobody hears the reply to the last report.
+                units.report(true, now);
+            }
+            units.join(RUN, &world.terms.metering, 10, now);
+            assert_eq!(units.leave(RUN, now).calls, 0);
+            units.see(RUN, true, None, now);
+        };
+        // The second run doesn't know yet what a call costs.
+        begin(&mut world);
+        world.play(0, false);
+        assert_eq!(world.nodes[0].units.used_up(RUN).as_deref(), Some("20 x"));
+        world.limit(&["400 x"]);
+        begin(&mut world);
+        assert_eq!(world.nodes[0].units.used_up(RUN), None);
+    }
+}
+
+#[test]
+fn a_debt_waits_while_its_limit_is_removed() {
+    let mut world = World::new(&["600 x/min"]);
+    world.play(1, false);
+    let owed = Amount::units(300);
+    world.terms.ledger = vec![Ledger {
+        key: world.rows[0].units[0].key.clone(),
+        spent: Amount::ZERO,
+        unsure: Amount::ZERO,
+        owed,
+    }];
+    world.limit(&["600 y/min"]);
+    world.play(1, false);
+    assert_eq!(world.terms.ledger[0].owed, owed);
+    assert_eq!(world.rows[0].units[0].inherited, Amount::ZERO);
+}
+
+#[test]
+fn a_call_that_is_given_back_leaves_no_trace() {
+    let mut world = World::new(&["600 x/min", "6400 x"]);
+    world.play(0, false);
+    world.pass(Duration::from_secs(2));
+    let (now, units) = (world.now, &mut world.nodes[0].units);
+    assert!(units.leave(RUN, now).calls > 0);
+    assert!(matches!(take(units, Amount(1), now), Taken::Yes(_)));
+    let before = format!("{units:?}");
+    // More than the pace earns in a second.
+    let of = [Amount::units(18)];
+    assert!(matches!(take(units, of[0], now), Taken::Yes(_)));
+    let estimates = Estimates {
+        pace: &of,
+        total: &of,
+    };
+    units.give(RUN, estimates, now);
+    assert_eq!(format!("{units:?}"), before);
 }

@@ -30,6 +30,9 @@ const DEAL_EVERY: Duration = Duration::from_secs(1);
 /// Shortest interval between allocations, however often one is requested.
 const DEAL_REST: Duration = Duration::from_millis(100);
 
+/// Longest time for the last round of a session. Its actor has five seconds to end, and removes its row too.
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
+
 /// State of one limit from round to round.
 #[derive(Default)]
 struct Book {
@@ -78,6 +81,32 @@ pub(crate) async fn deal_on(node: &NodeContext, life: &Life) {
         tokio::time::timeout(DEAL_EVERY - DEAL_REST, node.local_buckets.hurried())
             .await
             .ok();
+    }
+}
+
+/// Plays a last round of the limits that no run is under any more, so that exactly what they used counts. What the
+/// session held beyond it counts as unsure if that fails.
+pub(crate) async fn leave(node: &NodeContext, life: &Life) {
+    let local_buckets = node.local_buckets.of(life.id).into_iter();
+    let left: Vec<Arc<SharedPot>> = local_buckets
+        .filter(|local_bucket| local_bucket.look(LocalBucket::is_empty))
+        .collect();
+    // Rounds of an allocator that ended before may have been played.
+    let book = |local_bucket: &Arc<SharedPot>| {
+        let book = Book {
+            has_played: true,
+            ..Book::default()
+        };
+        (local_bucket.name.clone(), book)
+    };
+    let mut allocator = Allocator {
+        node,
+        life,
+        books: left.iter().map(book).collect(),
+        fails: false,
+    };
+    if let Err(error) = in_time(LAST_PATIENCE, say::the_store(), allocator.play(left)).await {
+        tracing::warn!(%error, "last use of shared limits not reported; what this session held of totals counts as unsure");
     }
 }
 

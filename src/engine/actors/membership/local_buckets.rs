@@ -20,7 +20,8 @@ use windrow_core::execution::SharedEnd;
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::limit::demand::Demand;
 use windrow_core::limit::local_bucket::{LocalBucket, Reserved, SlotNo, Used};
-use windrow_core::limit::units::bucket::{Estimates, Taken, Units};
+use windrow_core::limit::units::bucket::Units;
+use windrow_core::limit::units::call::{Departing, Estimates, Taken};
 use windrow_core::limit::units::{Dealt, Report};
 use windrow_core::limit::{Part, nanos};
 use windrow_core::meter::amount::Amount;
@@ -319,13 +320,13 @@ impl LimitSlot {
             .tune(self.no, own_rate(rate), batch, self.clock.now());
     }
 
-    /// Takes the estimates of a call that is about to be sent.
-    pub(crate) fn take(&self, estimates: Estimates<'_>, now: Moment) -> Taken {
+    /// Takes the estimates of a call that is about to be sent, lowered to what is taken.
+    pub(crate) fn take(&self, call: Departing<'_>, now: Moment) -> Taken {
         let mut filled = self.local_bucket.lock();
         if !filled.is_trusted(self.local_bucket.trust.until(), now) {
             return Taken::No(false);
         }
-        let taken = filled.local_bucket.units.take(self.no, estimates, now);
+        let taken = filled.local_bucket.units.take(self.no, call, now);
         drop(filled);
         if matches!(taken, Taken::Yes(true) | Taken::No(true)) {
             self.local_buckets.hurry();

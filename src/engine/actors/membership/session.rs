@@ -119,9 +119,9 @@ impl TreeActor for Session {
     /// Removes the session's row: every run has released its shards by now.
     async fn end(&mut self) {
         self.end_beating();
-        if let Some(life) = self.life.take()
-            && let Err(error) = end(&self.node, life.id).await
-        {
+        let Some(life) = self.life.take() else { return };
+        allocator::leave(&self.node, &life).await;
+        if let Err(error) = end(&self.node, life.id).await {
             tracing::warn!(
                 actor = self.me.leaf.path(),
                 %error,

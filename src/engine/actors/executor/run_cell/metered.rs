@@ -6,7 +6,7 @@ use windrow_core::execution::{Purse, SharedEnd};
 use windrow_core::ids::Moment;
 use windrow_core::limit::joint::Joint;
 use windrow_core::limit::key::JOINED_MAX;
-use windrow_core::limit::units::bucket::{Estimates, Taken};
+use windrow_core::limit::units::call::{Departing, Estimates, Taken};
 
 /// Limits in units of a run at a moment.
 pub(super) struct RunPurse<'a> {
@@ -43,9 +43,9 @@ impl LimitSlots {
 }
 
 impl Purse for RunPurse<'_> {
-    fn take(&mut self, limit: usize, estimates: Estimates<'_>) -> Taken {
+    fn take(&mut self, limit: usize, call: Departing<'_>) -> Taken {
         match self.limits.metered.get(limit) {
-            Some(at) => self.limits.slot(*at).take(estimates, self.now),
+            Some(at) => self.limits.slot(*at).take(call, self.now),
             None => Taken::No(false),
         }
     }
