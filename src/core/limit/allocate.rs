@@ -333,10 +333,10 @@ mod tests {
                 let parts = allocate(&bounds, &claims);
                 let slots = |part: &Part| part.slots.bound().expect("limited");
                 prop_assert_eq!(parts.iter().map(slots).sum::<u64>(), u64::from(concurrency));
-                let mut end = seats.iter().max().map_or(0, |last| last + 1);
-                for at in (0..parts.len()).filter(|at| slots(&parts[*at]) > 0) {
+                let ends = seats.iter().max().map_or(0, |last| last + 1)..;
+                let with_slots = (0..parts.len()).filter(|at| slots(&parts[*at]) > 0);
+                for (at, end) in with_slots.zip(ends) {
                     (had[at], seats[at]) = (true, end);
-                    end += 1;
                 }
             }
             prop_assert!(had.iter().all(|had| *had), "{:?}", had);
