@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use tokio::sync::watch;
 use windrow_config::Config;
-use windrow_core::capacity::Capacity;
+use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
 use windrow_core::items::output::Output;
 use windrow_core::settings::{Auto, Rate, RateLimit, Results};
@@ -236,8 +236,7 @@ impl Engine {
                 state,
                 store,
                 provider: Arc::new(Everything),
-                capacity: Capacity::Unlimited,
-                unlimited_reserves: Rate::per_second(1).unwrap(),
+                ledger: Ledger::new(Capacity::Unlimited, Rate::per_second(1).unwrap()),
                 times: Times::default(),
                 runtimes: runtimes.clone(),
                 only: None,
