@@ -53,10 +53,10 @@ pub enum Verb {
     /// Show a limit with its bounds, its users, and the share of each node
     Show(Named),
     /// Create a limit for businesses and tasks to share
-    #[command(after_help = CREATE_EXAMPLES)]
+    #[command(after_help = CREATE_EXAMPLES, override_usage = "windrow limit create [OPTIONS] <NAME>")]
     Create(CreateArgs),
     /// Change the bounds of a limit; running tasks follow within seconds
-    #[command(visible_alias = "edit")]
+    #[command(visible_alias = "edit", override_usage = "windrow limit set [OPTIONS] <NAME>")]
     Set(SetArgs),
     /// Delete a limit that nothing refers to
     Delete(NamedWrite),
