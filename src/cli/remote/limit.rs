@@ -27,7 +27,7 @@ use windrow_core::settings::Rate;
 /// Examples of creating and using a limit, for the help.
 const CREATE_EXAMPLES: &str = "Examples:
   windrow limit create vendor-x --rate 300/s --concurrency 50
-  windrow limit create openai --limit '90k tokens/min' --limit '500 eur' --price 'eur = 0.6 * {tokens} / 1M'
+  windrow limit create openai --limit 300/min --limit '50k calls'
   windrow biz edit push --limit vendor-x
   windrow task create mail --csv users.csv --limit vendor-x
 
