@@ -2,7 +2,7 @@
 //!
 //! A run asks how many calls may leave, at their expected cost ([`Units::leave`]); each call takes its own estimates at
 //! its departure ([`Units::take`]), and its cost when it ends ([`Units::end`]). A call takes from all limits or from none.
-//! Of runs that want something the one that used least goes first, measured in the limit's unit.
+//! Among runs that want something, the one that used least goes first, measured in the limit's unit.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
