@@ -50,7 +50,7 @@ pub struct LimitInUse {
 /// Use of a total by all users of a limit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct LimitUse {
-    /// Total, such as `500 eur`.
+    /// Total, or allowance with its use in the present period, such as `500 eur` or `2k/day`.
     pub limit: String,
     /// Certain use, a decimal number.
     pub spent: String,
@@ -58,6 +58,13 @@ pub struct LimitUse {
     pub unsure: String,
     /// Amount that nodes hold to be used next, a decimal number.
     pub held: String,
+    /// True if at least 80 % of it is used.
+    #[serde(default)]
+    pub nearly_used: bool,
+    /// Beginning of the next period of an allowance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    pub next: Option<String>,
 }
 
 /// A task that names the limit itself.

@@ -60,9 +60,6 @@ messages! { "meter";
     no_at_once(limit: Text)
         "{limit}: named limits have no amounts at once; bound what is in flight with `concurrency`"
         "{limit}：命名限额没有“同时”限额；请用 `concurrency` 限制处理中的数量";
-    no_shared_allowance(limit: Text)
-        "{limit}: named limits have no allowances of a calendar period; use a pace or a total"
-        "{limit}：命名限额没有按日历周期的额度；请用速率或总额";
     unmeasured(limit: Text, unit: Text)
         "the limit {limit} reads the cost in {unit} from responses, and a program has none"
         "限额 {limit} 从应答中读取 {unit} 的费用，而程序没有应答";

@@ -406,14 +406,11 @@ async fn a_limit_in_units_is_made_changed_shown_and_kept_in_the_audit() {
         .expect(201);
     assert_eq!(made["metering"], metering);
     let shown = node.admin.get("/v1/limits/openai").await.expect(200);
-    let unused = json!([{"limit": "500 eur", "spent": "0", "unsure": "0", "held": "0"}]);
+    let unused =
+        json!([{"limit": "500 eur", "spent": "0", "unsure": "0", "held": "0", "nearly_used": false}]);
     assert_eq!(shown["uses"], unused, "{shown:#}");
     for (wrong, pointer) in [
         (json!({"limits": ["20 at once"]}), "/metering/limits"),
-        (
-            json!({"limits": ["500 eur/month"], "price": ["eur = 2*{calls}"]}),
-            "/metering/limits",
-        ),
         (json!({"cost": ["tokens = 1"]}), "/rate"),
         (json!({"limits": ["5 sheep"]}), "/metering"),
     ] {
@@ -438,6 +435,52 @@ async fn a_limit_in_units_is_made_changed_shown_and_kept_in_the_audit() {
     assert_eq!(changed.get("metering"), None);
     let audit = node.admin.get("/v1/audit").await.expect(200);
     assert!(audit.to_string().contains("500 eur"), "{audit:#}");
+}
+
+#[tokio::test]
+async fn tasks_wait_for_the_next_period_of_a_shared_allowance_and_go_on_with_a_higher_one() {
+    let business = Business::willing().await;
+    let node = Node::start().await;
+    let limit = json!({"name": "vendor", "metering": {"limits": ["7 calls/month"]}});
+    node.admin.post("/v1/limits", limit).await.expect(201);
+    node.business("push", &business.url(), json!({})).await;
+    let more = json!({"rate": "50/s", "limits": ["vendor"], "start": true});
+    let task = node.task("push", 20, more).await;
+    let is_used = |shown: &Value| shown["uses"][0]["spent"] == "7";
+    let shown = until(&node, "/v1/limits/vendor", "used up", is_used).await;
+    let used = &shown["uses"][0];
+    assert_eq!(
+        (&used["limit"], &used["nearly_used"]),
+        (&json!("7 calls/month"), &json!(true))
+    );
+    assert!(
+        used["next"]
+            .as_str()
+            .is_some_and(|next| next.ends_with("T00:00:00.000Z")),
+        "{used:#}"
+    );
+    let scraped = node.admin.get("/metrics").await.text();
+    let share = r#"windrow_limit_used_share{limit="vendor",amount="7 calls/month"} 1"#;
+    assert!(scraped.contains(share), "{scraped}");
+    let waits = |answer: &Value| answer.to_string().contains("7 calls/month");
+    until(
+        &node,
+        &format!("/v1/tasks/{task}/explain?seconds=5"),
+        "told why",
+        waits,
+    )
+    .await;
+    let view = node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200);
+    assert_eq!(
+        (&view["status"], business.seen().len()),
+        (&json!("running"), 7),
+        "{view:#}"
+    );
+    let raised = json!({"metering": {"limits": ["20 calls/month"]}});
+    node.admin.patch("/v1/limits/vendor", raised).await.expect(200);
+    node.until(&task, "over", |view| view["status"] == "finished")
+        .await;
+    assert_eq!(business.seen().len(), 20);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Facts about limits that tasks share.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use windrow_core::ids::SessionId;
 use windrow_core::limit::demand::{Demand, Wishes};
@@ -12,8 +13,10 @@ use windrow_core::meter::amount as units;
 use windrow_core::meter::unit::Unit;
 use windrow_core::settings::Rate;
 use windrow_core::task::spec::TaskSpec;
+use windrow_engine::ports::clock::Clock as _;
 use windrow_engine::ports::ownership::limit_store::RoundOutcome;
 use windrow_engine::ports::tasks::store::{CreateError, NewTask};
+use windrow_host::clock::SystemClock;
 
 use crate::fixture::{BUSINESS, Harness, NOW, task, write};
 
@@ -288,6 +291,43 @@ fn report(uses: u64, spent: u64) -> Report {
         wishes: Wishes::default(),
         least: units::Amount::ONE,
     }
+}
+
+pub async fn an_allowance_is_counted_in_the_period_of_the_stores_clock(harness: Harness) {
+    harness.meter_limit("openai", &["6400 calls/hour"]).await;
+    let key = LimitKey::Named("openai").text();
+    let own = |report| Report {
+        key: Key {
+            kind: Kind::Allowance,
+            unit: Unit::calls(),
+        },
+        ..report
+    };
+    let session = harness.session().await;
+    for (seq, report) in [(1, report(0, 0)), (2, report(100, 40))] {
+        let round = Round {
+            units: vec![own(report)],
+            ..round(session, seq, Part::UNBOUNDED)
+        };
+        let played = harness.store.play(&[(key.clone(), round)]).await.unwrap();
+        assert!(matches!(played[0], RoundOutcome::Allocated { .. }), "{played:?}");
+    }
+    let used = harness.store.uses(&key).await.unwrap().remove(0);
+    let now = SystemClock::new().wall();
+    let next = used.next.expect("an allowance has periods");
+    assert!(
+        next > now && next <= now.plus(Duration::from_secs(3600)),
+        "{next:?}"
+    );
+    // The hour may have ended between the two.
+    let spent = units::Amount::units(40);
+    assert!(
+        used.spent == spent || next > now.plus(Duration::from_secs(3590)),
+        "{used:?}"
+    );
+    harness.fence(session).await;
+    let used = harness.store.uses(&key).await.unwrap().remove(0);
+    assert!(used.unsure > units::Amount::units(59), "{used:?}");
 }
 
 pub async fn blocks_of_a_total_are_counted_whoever_ends(harness: Harness) {

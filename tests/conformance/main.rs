@@ -248,6 +248,7 @@ facts! {
         a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name,
         a_task_names_only_limits_that_are_there,
         nodes_that_play_at_once_never_hold_more_than_the_limit,
+        an_allowance_is_counted_in_the_period_of_the_stores_clock,
         blocks_of_a_total_are_counted_whoever_ends,
     }
     found {

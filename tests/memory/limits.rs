@@ -121,5 +121,6 @@ fn terms(state: &State, name: &str, limit: &Limit) -> Terms {
         bounds: state.bounds.get(name).copied().unwrap_or_default(),
         metering: state.meterings.get(name).cloned().unwrap_or_default(),
         ledger: limit.ledger.clone(),
+        now: super::schedules::now(),
     }
 }

@@ -64,6 +64,11 @@ fn allowance(of: &api::TaskAllowance) -> Option<AllowancePicture> {
     })
 }
 
+/// Rounds an amount of the API; one that this program can't read is returned unchanged.
+pub(crate) fn rounded(text: &str) -> String {
+    Amount::parse(text).map_or_else(|| text.to_owned(), |parsed| amount(parsed.0))
+}
+
 fn of_unit(used: Amount, meter: &MeterPicture) -> String {
     format!("{} {}", amount(used.0), meter.unit)
 }

@@ -18,6 +18,7 @@ use crate::output::limits;
 use crate::output::shell_word;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Column, Keep, Listing, Tone, human};
+use crate::output::used::rounded;
 use crate::shell::Shell;
 use windrow_client::{Request, segment};
 use windrow_core::explain::rate_text;
@@ -181,7 +182,7 @@ fn card(used: &LimitInUse, times: &Times) -> Card {
         .maybe("businesses", joined(&used.businesses, "  "))
         .maybe("tasks", tasks(used));
     for used in &used.uses {
-        card = card.line("used", of_total(used));
+        card = card.line("used", of_total(used, times));
     }
     for part in &used.parts {
         card = card.line("node", of_node(part));
@@ -203,13 +204,23 @@ fn tasks(used: &LimitInUse) -> Option<String> {
     }
 }
 
-/// Formats the use of a total: `12.5 of 500 eur  (0.3 unsure, 1.2 in hand)`.
-fn of_total(used: &LimitUse) -> String {
+/// Formats the use of a total: `12.5 of 500 eur  (0.3 unsure, 1.2 in hand)`, or of an allowance in its period.
+fn of_total(used: &LimitUse, times: &Times) -> String {
     let rest = [(&used.unsure, "unsure"), (&used.held, "in hand")];
     let rest = rest.into_iter().filter(|(amount, _)| *amount != "0");
-    let rest: Vec<String> = rest.map(|(amount, word)| format!("{amount} {word}")).collect();
+    let rest = rest.map(|(amount, word)| format!("{} {word}", rounded(amount)));
+    let next = used
+        .next
+        .as_deref()
+        .map(|next| format!("next period {}", times.text(next)));
+    let rest: Vec<String> = rest.chain(next).collect();
     let rest = joined(&rest, ", ").map(|rest| format!("  ({rest})"));
-    format!("{} of {}{}", used.spent, used.limit, rest.unwrap_or_default())
+    format!(
+        "{} of {}{}",
+        rounded(&used.spent),
+        used.limit,
+        rest.unwrap_or_default()
+    )
 }
 
 /// Formats a node's share of a limit, of which less may be in use: `n1  2 runs  at most 150.0/s and 25 in flight`.
@@ -290,6 +301,7 @@ mod tests {
     use api::LimitedTask;
 
     use super::*;
+    use crate::output::table::times::TimeStyle;
 
     #[test]
     fn users_and_nodes_are_told_in_a_line_each() {
@@ -322,8 +334,28 @@ mod tests {
             spent: "12.5".to_owned(),
             unsure: unsure.to_owned(),
             held: "0".to_owned(),
+            nearly_used: false,
+            next: None,
         };
-        assert_eq!(of_total(&used("0")), "12.5 of 500 eur");
-        assert_eq!(of_total(&used("0.3")), "12.5 of 500 eur  (0.3 unsure)");
+        let times = Times {
+            style: TimeStyle::Utc,
+            now_ms: 0,
+        };
+        let shown = |used: &LimitUse| of_total(used, &times);
+        assert_eq!(shown(&used("0")), "12.5 of 500 eur");
+        assert_eq!(
+            shown(&used("378.800000001")),
+            "12.5 of 500 eur  (378 unsure)",
+            "as a task's use is shown"
+        );
+        let allowance = LimitUse {
+            limit: "2k/day".to_owned(),
+            next: Some("2026-11-30T00:00:00.000Z".to_owned()),
+            ..used("0.3")
+        };
+        assert_eq!(
+            shown(&allowance),
+            "12.5 of 2k/day  (0.3 unsure, next period 2026-11-30 00:00:00Z)"
+        );
     }
 }

@@ -16,7 +16,7 @@ use super::allocate::{Claim, allocate};
 use super::demand::Demand;
 use super::units::settle as units;
 use super::units::{Dealt, Held, Ledger, Report};
-use crate::ids::SessionId;
+use crate::ids::{SessionId, WallMs};
 use crate::meter::metering::Metering;
 
 /// Stored share of one session.
@@ -130,6 +130,8 @@ pub struct Terms {
     pub metering: Metering,
     /// Use of the limits in units by sessions that are gone.
     pub ledger: Vec<Ledger>,
+    /// Time of the store's clock, which begins the periods of allowances.
+    pub now: WallMs,
 }
 
 /// Outcome of a round that counts, with what is to be written.
@@ -149,8 +151,7 @@ pub struct Played {
 /// sessions that are fenced or over, which the caller deletes.
 pub fn play(terms: &Terms, rows: &[Row], gone: &[Row], round: &Round) -> Option<Played> {
     let (mut row, allocated) = settle(&terms.bounds, rows, round)?;
-    let mut ledger = terms.ledger.clone();
-    gone.iter().for_each(|row| units::fold(&mut ledger, &row.units));
+    let ledger = units::entered(terms, rows, gone);
     let others = rows.iter().filter(|other| other.session != round.session);
     let others: Vec<&[Held]> = others.map(|other| other.units.as_slice()).collect();
     let settled = units::settle(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use windrow_words::{Message, meter as say};
 
 use super::amount::Amount;
-use super::period::Period;
+use super::period::{Calendar, Period};
 use super::unit::Unit;
 use crate::business::is_slug;
 use crate::settings::text::{TextError, parse_span, span_text};
@@ -74,6 +74,17 @@ impl Limit {
             | Limit::Total { amount, unit }
             | Limit::AtOnce { amount, unit } => Some((*amount, unit)),
             Limit::Named(_) => None,
+        }
+    }
+
+    /// Returns the calendar of an allowance.
+    pub fn calendar(&self) -> Option<Calendar> {
+        match self {
+            Limit::Allowance { period, zone, .. } => Some(Calendar {
+                period: *period,
+                zone: zone.unwrap_or_default(),
+            }),
+            _ => None,
         }
     }
 

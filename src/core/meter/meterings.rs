@@ -55,9 +55,13 @@ impl Metering {
     pub fn check_shared(&self) -> Result<(), MeteringError> {
         self.limits.iter().try_for_each(|limit| match limit {
             Limit::AtOnce { .. } => Err(MeteringError(say::no_at_once(limit.to_string()))),
-            Limit::Allowance { .. } => Err(MeteringError(say::no_shared_allowance(limit.to_string()))),
-            Limit::Pace { .. } | Limit::Total { .. } | Limit::Named(_) => Ok(()),
+            Limit::Pace { .. } | Limit::Total { .. } | Limit::Allowance { .. } | Limit::Named(_) => Ok(()),
         })
+    }
+
+    /// Returns true if the store's clock decides on one of the limits.
+    pub fn has_allowance(&self) -> bool {
+        self.limits.iter().any(|limit| limit.calendar().is_some())
     }
 
     /// Returns a unit whose cost only responses say, where a handler has none.
@@ -101,11 +105,10 @@ mod tests {
     }
 
     #[test]
-    fn amounts_at_once_and_allowances_are_not_shared_and_a_program_answers_nothing() {
+    fn amounts_at_once_are_not_shared_and_a_program_answers_nothing() {
         assert!(metering(r#"{"limits":["20 at once"]}"#).check_shared().is_err());
-        assert!(metering(r#"{"limits":["2000/day"]}"#).check_shared().is_err());
         assert!(
-            metering(r#"{"limits":["300/min","5 calls"]}"#)
+            metering(r#"{"limits":["300/min","5 calls","2000/day"]}"#)
                 .check_shared()
                 .is_ok()
         );

@@ -145,8 +145,7 @@ impl Total {
 
     /// Returns true if so much is used that people are warned.
     pub fn is_nearly_used(&self) -> bool {
-        let used = self.spent.plus(self.unsure).0;
-        used.saturating_mul(100) >= self.amount.0.saturating_mul(WARN_PERCENT)
+        is_nearly_used(self.spent.plus(self.unsure), self.amount)
     }
 
     /// Decides whether a call with this estimate may depart. A call that is estimated at nothing needs room for
@@ -263,4 +262,9 @@ impl Total {
     fn limit(&self) -> Amount {
         self.reserved().plus(self.left())
     }
+}
+
+/// Returns true if so much of an amount is used that people are warned.
+pub fn is_nearly_used(used: Amount, amount: Amount) -> bool {
+    used.0.saturating_mul(100) >= amount.0.saturating_mul(WARN_PERCENT)
 }

@@ -40,6 +40,8 @@ impl Of<&Use> for api::LimitUse {
             spent: used.spent.decimal(),
             unsure: used.unsure.decimal(),
             held: used.held.decimal(),
+            nearly_used: used.is_nearly_used,
+            next: used.next.map(rfc3339),
         }
     }
 }

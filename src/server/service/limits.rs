@@ -143,16 +143,31 @@ impl Limits {
         }
         let key = LimitKey::Named(name).text();
         let parts = self.node.supervisor.parts_of_limit(&key).await?;
-        let uses = match limit.metering.is_empty() {
-            true => Vec::new(),
-            false => self.node.supervisor.uses_of_limit(&key).await?,
-        };
+        let uses = self.uses_of(&limit).await?;
         Ok(LimitPicture {
             limit,
             users,
             parts,
             uses,
         })
+    }
+
+    /// Returns the use of the first `count` limits in units, by name.
+    pub async fn uses(&self, count: u32) -> Result<Vec<(String, Use)>, ServiceError> {
+        let mut found = Vec::new();
+        for limit in self.store.named_limits(None, None, count).await? {
+            let uses = self.uses_of(&limit).await?;
+            found.extend(uses.into_iter().map(|used| (limit.name.clone(), used)));
+        }
+        Ok(found)
+    }
+
+    async fn uses_of(&self, limit: &NamedLimit) -> Result<Vec<Use>, StoreError> {
+        let key = LimitKey::Named(&limit.name).text();
+        match limit.metering.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.node.supervisor.uses_of_limit(&key).await,
+        }
     }
 
     async fn get(&self, name: &str) -> Result<NamedLimit, ServiceError> {

@@ -11,6 +11,7 @@ use windrow_words::store as say;
 use crate::sql::dialect::counters;
 pub use crate::sql::dialect::sqlite::restoring;
 use crate::sql::entity::{dataset, dataset_sink, shard, shard_head, task};
+use crate::sql::session::limits;
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Fetch, Pluck, Run, Store};
 use windrow_core::checkpoint::{self, Snapshot};
@@ -134,7 +135,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Marks what tasks with limits in units used as unknown: nothing says what was used since the backup.
+    /// Marks what tasks and limits in units used as unknown: nothing says what was used since the backup.
     async fn forget_use(&self) -> Result<(), StoreError> {
         use shard::Column as S;
         let specs: Vec<(i64, String)> = task::Entity::find()
@@ -149,6 +150,7 @@ impl Store {
             .filter(|(_, spec)| is_metered(spec))
             .map(|(id, _)| id);
         let transaction = self.write().await?;
+        limits::forget_use(&transaction).await?;
         for task in metered {
             let shards = shard::Entity::find()
                 .filter(S::TaskId.eq(task))

@@ -182,7 +182,7 @@ export default {
   'command {name}': '命令 {name}', 'It is kept regardless of newer generations.': '无论之后有多少代，都会保留。',
   'It is deleted once enough newer generations exist.': '有足够多的新代之后会删除。', schedule: '计划', limit: '限额', token: '令牌',
   session: '会话', dataset: '数据集', node: '节点',
-  Used: '已用', 'of {total} ({share} used)': '/ {total}（已用 {share}）', '{used} of {limit}': '{limit} 已用 {used}', '(next period: {at})': '（下一周期：{at}）', '+ {n} unsure': '+ {n} 不确定', '+ {n} expected of calls in flight': '+ {n}（在途调用预计）',
+  Used: '已用', 'of {total} ({share} used)': '/ {total}（已用 {share}）', '{used} of {limit}': '{limit} 已用 {used}', '(next period: {at})': '（下一周期：{at}）', '+ {n} unsure': '+ {n} 不确定', '+ {n} held by nodes': '+ {n} 由节点持有', '+ {n} expected of calls in flight': '+ {n}（在途调用预计）',
   Autopilot: '自动调速', 'rate found': '找到的速率', refused: '被拒绝', '{n} in flight': '在途 {n} 个', 'up to {rate}/s': '至多 {rate}/s',
   'refused above {n} in flight': '在途超过 {n} 个会被拒绝', '{share} refused': '{share} 被拒绝', 'calls {now}, {best} at best': '调用 {now}，最快 {best}',
   'one call at a time for {span}, next in {next}': '每次只试一个调用，已 {span}，{next} 后再试',

@@ -35,24 +35,11 @@ impl Budget {
 
     /// Creates an allowance; `None` for another limit.
     pub(super) fn allowance(limit: &Limit, saved: Option<&MeterSaved>, wall: WallMs) -> Option<Budget> {
-        let Limit::Allowance {
-            amount, period, zone, ..
-        } = limit
-        else {
-            return None;
-        };
-        let calendar = Calendar {
-            period: *period,
-            zone: zone.unwrap_or_default(),
-        };
+        let (calendar, (amount, _)) = (limit.calendar()?, limit.amount()?);
         let stored = saved.and_then(|saved| saved.allowance.as_ref());
         let use_of = stored.map(AllowanceSaved::stored).unwrap_or_default();
         let periods = Periods::restore(calendar, stored.map(|stored| stored.period.clone()), wall);
-        let mut budget = Budget::new(
-            Some(limit.clone()),
-            Total::restore(*amount, use_of),
-            Some(periods),
-        );
+        let mut budget = Budget::new(Some(limit.clone()), Total::restore(amount, use_of), Some(periods));
         budget.turn(wall);
         Some(budget)
     }

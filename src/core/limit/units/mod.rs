@@ -5,6 +5,8 @@
 //! session has a bound on what it has used in all, which grows in rounds; nothing leaves beyond the bound that the
 //! database has acknowledged. What a fenced session may have used counts as `unsure`.
 //!
+//! An *allowance* is a total that grows with each period ([`turn`]).
+//!
 //! Invariant of totals: the bounds of all sessions, and what counts of sessions before them, add up to no more than the
 //! amount, but for calls that cost more than their estimate. The rules are those of parts: a bound shrinks only by its
 //! own session's report, and grows only into what is free.
@@ -16,10 +18,13 @@ mod run;
 pub mod settle;
 #[cfg(test)]
 mod tests;
+pub mod turn;
 
 use serde::{Deserialize, Serialize};
 
+use self::turn::Turn;
 use super::demand::Wishes;
+use crate::ids::WallMs;
 use crate::meter::amount::Amount;
 use crate::meter::limit::Limit;
 use crate::meter::unit::Unit;
@@ -36,6 +41,8 @@ crate::slugs! {
         Pace = "pace",
         /// Amount that may be spent once.
         Total = "total",
+        /// Amount that may be spent in each calendar period.
+        Allowance = "allowance",
     }
 }
 
@@ -54,7 +61,8 @@ impl Key {
         let kind = match limit {
             Limit::Pace { .. } => Kind::Pace,
             Limit::Total { .. } => Kind::Total,
-            Limit::Allowance { .. } | Limit::AtOnce { .. } | Limit::Named(_) => return None,
+            Limit::Allowance { .. } => Kind::Allowance,
+            Limit::AtOnce { .. } | Limit::Named(_) => return None,
         };
         let (_, unit) = limit.amount()?;
         Some(Key {
@@ -64,14 +72,16 @@ impl Key {
     }
 }
 
-/// Returns the largest cost of one call under a shared limit: the whole amount of a pace, and 1/16 of a total, so that no
-/// single answer empties it. A call always costs one call, and its items.
+/// Returns the largest cost of one call under a shared limit: the whole amount of a pace, and 1/16 of a total or an
+/// allowance, so that no single answer empties it. A call always costs one call, and its items.
 pub fn call_max(limit: &Limit) -> Amount {
     let Some((amount, unit)) = limit.amount() else {
         return Amount::MAX;
     };
     match limit {
-        Limit::Total { .. } if !unit.is_built_in() => Amount(amount.0 / CALL_ONE_IN),
+        Limit::Total { .. } | Limit::Allowance { .. } if !unit.is_built_in() => {
+            Amount(amount.0 / CALL_ONE_IN)
+        }
         _ => amount,
     }
 }
@@ -152,6 +162,16 @@ pub struct Ledger {
     /// Debt of sessions that are gone, not dealt yet.
     #[serde(default)]
     pub owed: Amount,
+    /// Period of an allowance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
+}
+
+impl Ledger {
+    /// Returns true if the entry says nothing.
+    pub(in crate::limit) fn is_empty(&self) -> bool {
+        self.turn.is_none() && self.spent.is_zero() && self.unsure.is_zero() && self.owed.is_zero()
+    }
 }
 
 /// Reply to a session's report on one limit.
@@ -176,15 +196,33 @@ impl Dealt {
     }
 }
 
-/// Use of a total by all sessions, for people.
+/// Use of a total, or of an allowance in its period, by all sessions, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
     /// Limit as people write it.
     pub limit: String,
+    /// Amount that may be used.
+    pub amount: Amount,
     /// Use that is certain, of all sessions that ever were.
     pub spent: Amount,
     /// Use that calls may have had.
     pub unsure: Amount,
     /// Amount that sessions hold beyond that.
     pub held: Amount,
+    /// True if so much of it is used that people are warned.
+    pub is_nearly_used: bool,
+    /// First moment of the next period of an allowance.
+    pub next: Option<WallMs>,
+}
+
+impl Use {
+    /// Returns the share of the amount that is used, certain or not; 0 of an amount of nothing.
+    pub fn share(&self) -> f64 {
+        let used = self.spent.plus(self.unsure).0 as f64;
+        if self.amount.is_zero() {
+            0.0
+        } else {
+            used / self.amount.0 as f64
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! Round of a session on the limits in units of one named limit, with the rows of all live sessions.
 //!
 //! The caller holds the lock of the limit's row, reads all rows, folds those of sessions that are gone into the ledger
-//! ([`fold`]), computes the round ([`settle`]), and writes the returned row and ledger unchanged.
+//! ([`entered`]), computes the round ([`settle`]), and writes the returned row and ledger unchanged.
 
 use std::time::Duration;
 
+use super::turn::{turn, whole};
 use super::{Dealt, Held, Key, Kind, Ledger, Report, Use};
 use crate::limit::allocate::shared;
 use crate::limit::demand::Wishes;
@@ -12,6 +13,7 @@ use crate::limit::round::{Row, Terms};
 use crate::meter::amount::Amount;
 use crate::meter::limit::Limit;
 use crate::meter::metering::Metering;
+use crate::meter::total::is_nearly_used;
 
 /// Bits in which the whole of a pace is counted for its allocation.
 const WHOLE_BITS: u32 = 60;
@@ -38,12 +40,12 @@ pub fn quantum(whole: Amount) -> Amount {
 
 /// Adds the rows of a session that is gone to the ledger: what it may have used counts as unsure, what it owed is owed
 /// by the others.
-pub fn fold(ledger: &mut Vec<Ledger>, gone: &[Held]) {
+fn fold(ledger: &mut Vec<Ledger>, gone: &[Held]) {
     for row in gone {
         let entry = entry(ledger, &row.key);
         // A row may hold its debt twice for a round, never not at all.
         entry.owed = stored(entry.owed.plus(row.owed).plus(row.inherited.minus(row.applied)));
-        if row.key.kind == Kind::Total {
+        if row.key.kind != Kind::Pace {
             entry.spent = stored(entry.spent.plus(row.spent));
             let unknown = row.held.minus(row.used());
             entry.unsure = stored(entry.unsure.plus(row.unsure).plus(unknown));
@@ -74,13 +76,12 @@ pub fn settle(
         let before = find(own, &report.key);
         let rivals: Vec<&Held> = others.iter().filter_map(|rows| find(rows, &report.key)).collect();
         let limit = limits.iter().find(|(key, _)| *key == report.key);
-        let whole = limit
-            .and_then(|(_, limit)| limit.amount())
-            .map(|(amount, _)| amount);
+        let limit = limit.map(|(_, limit)| *limit);
+        let entry = entry(&mut ledger, &report.key);
         let round = OneRound {
-            whole: whole.unwrap_or_default(),
+            whole: whole(limit, entry),
             span: match limit {
-                Some((_, Limit::Pace { span, .. })) => Some(*span),
+                Some(Limit::Pace { span, .. }) => Some(*span),
                 _ => None,
             },
             base: report.uses.min(before.map_or(Amount::ZERO, |held| held.held)),
@@ -88,34 +89,76 @@ pub fn settle(
             leaves,
         };
         let (held, reply) = match report.key.kind {
-            Kind::Pace => round.pace(before, &rivals, entry(&mut ledger, &report.key)),
-            Kind::Total => round.total(&rivals, entry(&mut ledger, &report.key)),
+            Kind::Pace => round.pace(before, &rivals, entry),
+            Kind::Total | Kind::Allowance => round.total(&rivals, entry),
         };
         row.push(held);
         dealt.extend(limit.map(|_| reply));
     }
-    ledger.retain(|entry| !(entry.spent.is_zero() && entry.unsure.is_zero() && entry.owed.is_zero()));
+    ledger.retain(|entry| !entry.is_empty());
     Settled { row, ledger, dealt }
 }
 
-/// Returns the use of the totals of a limit by all sessions; `gone` are the rows that the ledger doesn't hold yet.
+/// Returns the use of the totals and allowances of a limit by all sessions; `gone` are the rows that the ledger doesn't
+/// hold yet.
 pub fn uses_of(terms: &Terms, rows: &[Row], gone: &[Row]) -> Vec<Use> {
-    let mut ledger = terms.ledger.clone();
-    gone.iter().for_each(|row| fold(&mut ledger, &row.units));
-    let limits = terms.metering.limits.iter();
-    let totals = limits.filter_map(|limit| Some((limit, Key::of(limit)?)));
-    let totals = totals.filter(|(_, key)| key.kind == Kind::Total);
+    let mut ledger = entered(terms, rows, gone);
     let of = |(limit, key): (&Limit, Key)| {
         let past = entry(&mut ledger, &key).clone();
+        let amount = limit.amount().map_or(Amount::ZERO, |(amount, _)| amount);
         let live: Vec<&Held> = rows.iter().filter_map(|row| find(&row.units, &key)).collect();
+        let spent = live.iter().fold(past.spent, |sum, held| sum.plus(held.spent));
+        let unsure = live.iter().fold(past.unsure, |sum, held| sum.plus(held.unsure));
+        let (spent, unsure) = match &past.turn {
+            Some(turn) => turn.of_period(spent, unsure),
+            None => (spent, unsure),
+        };
         Use {
             limit: limit.to_string(),
-            spent: live.iter().fold(past.spent, |sum, held| sum.plus(held.spent)),
-            unsure: live.iter().fold(past.unsure, |sum, held| sum.plus(held.unsure)),
+            amount,
+            spent,
+            unsure,
             held: live.iter().map(|held| held.held.minus(held.used())).sum(),
+            is_nearly_used: is_nearly_used(spent.plus(unsure), amount),
+            next: past.turn.map(|turn| turn.period.end),
         }
     };
-    totals.map(of).collect()
+    totals(&terms.metering).map(of).collect()
+}
+
+/// Returns the ledger with all that is left of totals, and of allowances in their period, counted as used: a restored
+/// database doesn't know what was used since its backup.
+pub fn forget(terms: &Terms, rows: &[Row], gone: &[Row]) -> Vec<Ledger> {
+    let mut ledger = entered(terms, rows, gone);
+    for (limit, key) in totals(&terms.metering) {
+        let live = rows.iter().filter_map(|row| find(&row.units, &key));
+        let taken: Amount = live.map(Held::takes).sum();
+        let entry = entry(&mut ledger, &key);
+        let left = whole(Some(limit), entry)
+            .minus(entry.spent)
+            .minus(entry.unsure)
+            .minus(taken);
+        entry.unsure = stored(entry.unsure.plus(left));
+    }
+    ledger
+}
+
+/// Returns the ledger with the rows of sessions that are gone, in the periods of now.
+pub fn entered(terms: &Terms, rows: &[Row], gone: &[Row]) -> Vec<Ledger> {
+    let mut ledger = terms.ledger.clone();
+    let all: Vec<&[Held]> = rows.iter().chain(gone).map(|row| row.units.as_slice()).collect();
+    turn(&terms.metering, &mut ledger, &all, terms.now);
+    gone.iter().for_each(|row| fold(&mut ledger, &row.units));
+    ledger
+}
+
+/// Returns the totals and allowances of a limit.
+fn totals(metering: &Metering) -> impl Iterator<Item = (&Limit, Key)> {
+    let keyed = metering
+        .limits
+        .iter()
+        .filter_map(|limit| Some((limit, Key::of(limit)?)));
+    keyed.filter(|(_, key)| key.kind != Kind::Pace)
 }
 
 /// Round on one limit.
@@ -178,7 +221,9 @@ impl OneRound<'_> {
             held = self.base;
         }
         let idle: Amount = rivals.iter().map(|rival| rival.held.minus(rival.used())).sum();
-        let is_full = is_in_vain && idle.is_zero() && report.out.is_zero();
+        // An allowance goes on with its next period.
+        let is_over = is_in_vain && report.key.kind == Kind::Total;
+        let is_full = is_over && idle.is_zero() && report.out.is_zero();
         let target = if is_in_vain { reserved } else { target };
         self.settled(held, target, Amount::ZERO, is_full.then_some(report.least))
     }
@@ -230,7 +275,7 @@ fn find<'a>(rows: &'a [Held], key: &Key) -> Option<&'a Held> {
     rows.iter().find(|held| held.key == *key)
 }
 
-fn entry<'a>(ledger: &'a mut Vec<Ledger>, key: &Key) -> &'a mut Ledger {
+pub(super) fn entry<'a>(ledger: &'a mut Vec<Ledger>, key: &Key) -> &'a mut Ledger {
     let at = ledger.iter().position(|entry| entry.key == *key);
     let at = at.unwrap_or_else(|| {
         ledger.push(Ledger {
@@ -238,6 +283,7 @@ fn entry<'a>(ledger: &'a mut Vec<Ledger>, key: &Key) -> &'a mut Ledger {
             spent: Amount::ZERO,
             unsure: Amount::ZERO,
             owed: Amount::ZERO,
+            turn: None,
         });
         ledger.len() - 1
     });

@@ -1,5 +1,6 @@
 //! Shared limits in units beside a naive judge, who counts what really left.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -9,7 +10,7 @@ use super::bucket::Units;
 use super::call::{Departing, Estimates, Taken};
 use super::settle::uses_of;
 use super::{Dealt, Key, Kind, Ledger};
-use crate::ids::{Moment, SessionId};
+use crate::ids::{Moment, SessionId, WallMs};
 use crate::limit::demand::Demand;
 use crate::limit::local_bucket::SlotNo;
 use crate::limit::round::{Round, Row, Terms, play};
@@ -21,6 +22,9 @@ use crate::meter::metering::Metering;
 const SESSIONS: usize = 3;
 /// Run of each session.
 const RUN: SlotNo = 1;
+/// Beginning of a day in UTC.
+const MIDNIGHT: WallMs = WallMs(1_767_225_600_000);
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// Node with one run under the limit.
 struct Node {
@@ -41,6 +45,8 @@ struct World {
     now: Moment,
     /// Departures with their times and actual costs.
     left: Vec<(Moment, Amount)>,
+    /// Actual costs by the hour of the database's clock.
+    by_hour: BTreeMap<i64, Amount>,
 }
 
 fn metering(limits: &[&str]) -> Metering {
@@ -70,6 +76,7 @@ impl World {
                 bounds: Bounds::default(),
                 metering: metering(limits),
                 ledger: Vec::new(),
+                now: MIDNIGHT,
             },
             rows: Vec::new(),
             gone: Vec::new(),
@@ -77,6 +84,7 @@ impl World {
             lives: 0,
             now: Moment(1_000_000_000),
             left: Vec::new(),
+            by_hour: BTreeMap::new(),
         };
         world.nodes = (0..SESSIONS).map(|_| world.node()).collect();
         world
@@ -100,6 +108,7 @@ impl World {
 
     fn pass(&mut self, span: Duration) {
         self.now = self.now.plus(span);
+        self.terms.now = self.terms.now.plus(span);
     }
 
     /// Plays a round of a node, whose answer may be lost.
@@ -142,6 +151,8 @@ impl World {
         if left {
             node.out.push(estimate);
             self.left.push((now, actual));
+            let hour = self.by_hour.entry(self.terms.now.0 / 3_600_000).or_default();
+            *hour = hour.plus(actual);
         }
         left
     }
@@ -234,6 +245,36 @@ proptest! {
             prop_assert!(world.really() <= most, "{} of {}", world.really(), most);
             let (used, held) = world.counted();
             prop_assert!(world.really() <= used.plus(held), "what left is counted: {}", world.really());
+        }
+    }
+
+    #[test]
+    fn no_more_of_an_allowance_leaves_in_an_hour_of_the_database_whoever_dies(
+        ops in prop::collection::vec((ops(), any::<bool>()), 1..250),
+    ) {
+        let mut world = World::new(&["200 x/hour"]);
+        for (op, is_late) in ops {
+            match op {
+                Op::Send { who, estimate } => {
+                    let estimate = Amount::units(estimate);
+                    world.send(who, estimate, estimate);
+                }
+                Op::End(who) => {
+                    let actual = world.nodes[who].out.first().copied().unwrap_or_default();
+                    world.end(who, actual);
+                }
+                Op::Play { who, is_lost } => world.play(who, is_lost),
+                Op::Fence(who) => world.fence(who),
+                // The first moment of the next hour, or somewhere in it.
+                Op::Limit(into) => {
+                    let rest = HOUR.as_millis() as u64 - world.terms.now.0.unsigned_abs() % 3_600_000;
+                    world.pass(Duration::from_millis(rest + into * u64::from(is_late)));
+                }
+                Op::Pass(millis) => world.pass(Duration::from_millis(millis)),
+            }
+            for used in world.by_hour.values() {
+                prop_assert!(*used <= Amount::units(200), "{:?}", world.by_hour);
+            }
         }
     }
 
@@ -374,6 +415,64 @@ fn a_total_is_used_up_to_the_last_call_and_then_nobody_may_send() {
 }
 
 #[test]
+fn an_allowance_is_used_up_each_hour_and_goes_on_in_the_next() {
+    let mut world = World::new(&["300 x/hour"]);
+    let costs = [3, 2, 1].map(Amount::units);
+    for hour in 1..=3 {
+        run(&mut world, 60, costs);
+        assert_eq!(world.really(), Amount::units(300 * hour));
+        assert_eq!(world.counted(), (Amount::units(300), Amount::ZERO));
+        let used = uses_of(&world.terms, &world.rows, &world.gone).remove(0);
+        let next = MIDNIGHT.plus(HOUR * u32::try_from(hour).expect("small"));
+        assert_eq!((used.is_nearly_used, used.next), (true, Some(next)));
+        for who in 0..SESSIONS {
+            assert_eq!(world.nodes[who].units.used_up(RUN), None, "nobody stops");
+        }
+        world.pass(HOUR - Duration::from_secs(60));
+    }
+}
+
+#[test]
+fn a_clock_that_was_ahead_brings_what_was_used_back_to_the_hour_that_is() {
+    let mut world = World::new(&["300 x/hour"]);
+    world.pass(Duration::from_secs(600));
+    let used = |world: &World| world.really().0 / Amount::ONE.0;
+    run(&mut world, 1, [50, 0, 0].map(Amount::units));
+    let early = used(&world);
+    let month = HOUR * 24 * 30;
+    world.terms.now = world.terms.now.plus(month);
+    run(&mut world, 60, [1, 1, 1].map(Amount::units));
+    assert_eq!(used(&world), early + 300, "an hour of its own");
+    world.terms.now = world.terms.now.minus(month);
+    run(&mut world, 60, [1, 1, 1].map(Amount::units));
+    assert_eq!(used(&world), early + 300, "all of it counts in the hour that is");
+    world.pass(HOUR);
+    run(&mut world, 60, [1, 1, 1].map(Amount::units));
+    assert_eq!(used(&world), early + 600);
+}
+
+#[test]
+fn a_longer_period_keeps_what_was_used_and_a_shorter_one_begins_after_it() {
+    let mut world = World::new(&["300 x/hour"]);
+    run(&mut world, 60, [1, 1, 1].map(Amount::units));
+    world.limit(&["400 x/day"]);
+    world.pass(HOUR);
+    run(&mut world, 60, [1, 1, 1].map(Amount::units));
+    assert_eq!(world.really(), Amount::units(400), "the day has used 300");
+    world.limit(&["400 x/hour"]);
+    world.pass(HOUR);
+    run(&mut world, 60, [1, 1, 1].map(Amount::units));
+    assert_eq!(
+        world.really(),
+        Amount::units(400),
+        "what was used counts until the day ends"
+    );
+    world.pass(HOUR * 24);
+    run(&mut world, 60, [1, 1, 1].map(Amount::units));
+    assert_eq!(world.really(), Amount::units(800));
+}
+
+#[test]
 fn an_idle_block_goes_back_and_a_dead_one_counts() {
     let mut world = World::new(&["6400 x"]);
     world.send(0, Amount::ONE, Amount::ONE);
@@ -506,6 +605,7 @@ fn a_debt_waits_while_its_limit_is_removed() {
         spent: Amount::ZERO,
         unsure: Amount::ZERO,
         owed,
+        turn: None,
     }];
     world.limit(&["600 y/min"]);
     world.play(1, false);

@@ -1,10 +1,11 @@
-//! Metrics of datasets, open tasks and schedules that create no tasks.
+//! Metrics of datasets, open tasks, schedules that create no tasks, and what is used of named limits.
 
 use super::families as f;
 use super::text::Page;
 use crate::http::front::App;
 use crate::service::ServiceError;
 use windrow_core::ids::TaskId;
+use windrow_core::limit::units::Use;
 use windrow_engine::ports::datasets::store::Dataset;
 use windrow_engine::ports::schedules::store::{Schedule, ScheduleFilter};
 use windrow_engine::ports::tasks::store::TaskView;
@@ -15,12 +16,16 @@ const DATASETS_MAX: u32 = 200;
 /// Most schedules reported, in id order.
 const SCHEDULES_MAX: u32 = 200;
 
-/// State of datasets, open tasks and schedules, as far as the store can be read.
+/// Most named limits reported, in name order.
+const LIMITS_MAX: u32 = 50;
+
+/// State of datasets, open tasks, schedules and limits, as far as the store can be read.
 #[derive(Default)]
 pub(super) struct Data {
     datasets: Vec<(Dataset, Option<f64>)>,
     backlogs: Vec<Backlog>,
     schedules: Vec<(Schedule, u64)>,
+    limits: Vec<(String, Use)>,
 }
 
 /// Unsettled items of an open task and the size of their rows.
@@ -54,6 +59,10 @@ impl Data {
         }
         data.schedules = idle(app).await.unwrap_or_else(|error| {
             tracing::debug!(%error, "reading schedules for metrics failed");
+            Vec::new()
+        });
+        data.limits = app.service.limits.uses(LIMITS_MAX).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "reading limits for metrics failed");
             Vec::new()
         });
         data
@@ -90,6 +99,11 @@ impl Data {
             (labels, *idle)
         });
         page.all(f::SCHEDULE_IDLE, idle);
+        let used = self.limits.iter().map(|(limit, used)| {
+            let labels = [("limit", limit.as_str()), ("amount", used.limit.as_str())];
+            (labels, used.share())
+        });
+        page.all(f::LIMIT_USED, used);
     }
 }
 

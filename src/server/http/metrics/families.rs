@@ -89,6 +89,8 @@ families! {
     FENCED_RUNS, "windrow_fenced_runs_total", Counter,
         "Runs that ended because another node owns their shard";
     RECOVERIES, "windrow_recoveries_total", Counter, "Runs that failed on this node and are retried";
+    LIMIT_USED, "windrow_limit_used_share", Gauge,
+        "Share that is used of a named limit's total, or of its allowance in the present period";
     SCHEDULE_FIRES, "windrow_schedule_fires_total", Counter,
         "Schedule fires on this node, by outcome";
     SCHEDULE_IDLE, "windrow_schedule_idle_fires", Gauge,

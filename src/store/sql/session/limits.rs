@@ -8,6 +8,7 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _, OnConflict};
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
 
+use crate::sql::dialect;
 use crate::sql::entity::{business, limit_part, named_limit, session, shared_limit};
 use crate::sql::session::named_limits;
 use crate::sql::{Fetch, Pluck, Run, Store, Transaction, damaged, error, settled, words};
@@ -15,7 +16,7 @@ use windrow_core::business::BusinessLimits;
 use windrow_core::ids::SessionId;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::limit::round::{Round, Row, Terms, play as play_round};
-use windrow_core::limit::units::settle::uses_of;
+use windrow_core::limit::units::settle::{forget, uses_of};
 use windrow_core::limit::units::{Ledger, Use};
 use windrow_core::limit::{Amount, Bounds, Part};
 use windrow_engine::ports::StoreError;
@@ -113,14 +114,14 @@ async fn terms_of_named(
         let terms = Terms {
             bounds: named_limits::bounds(&row)?,
             metering: named_limits::metering(&row)?,
-            ledger: Vec::new(),
+            ..Terms::default()
         };
         Ok((LimitKey::Named(&row.name).text(), terms))
     };
     found?.into_iter().map(read).collect()
 }
 
-/// Reads the terms of a limit; one that is gone limits nothing.
+/// Reads the terms of a limit, with the time if it has an allowance; one that is gone limits nothing.
 async fn terms(db: &impl ConnectionTrait, name: &str, ledger: Vec<Ledger>) -> Result<Terms, StoreError> {
     let found = match LimitKey::parse(name) {
         LimitKey::Business(slug) => {
@@ -132,10 +133,12 @@ async fn terms(db: &impl ConnectionTrait, name: &str, ledger: Vec<Ledger>) -> Re
         }
         LimitKey::Named(named) => terms_of_named(db, vec![named]).await?.into_values().next(),
     };
-    Ok(Terms {
-        ledger,
-        ..found.unwrap_or_default()
-    })
+    let found = found.unwrap_or_default();
+    let now = match found.metering.has_allowance() {
+        true => dialect::time(db).await?,
+        false => found.now,
+    };
+    Ok(Terms { ledger, now, ..found })
 }
 
 /// Parses the use by sessions that are gone.
@@ -303,6 +306,23 @@ async fn write(transaction: &Transaction, name: &str, row: &Row) -> Result<(), S
         .to_owned();
     let insert = limit_part::Entity::insert(written).on_conflict(conflict);
     insert.run(transaction).await?;
+    Ok(())
+}
+
+/// Counts all that is left of the named limits in units as used: nothing says what was used since a backup.
+pub(crate) async fn forget_use(transaction: &Transaction) -> Result<(), StoreError> {
+    let names: Vec<String> = named_limit::Entity::find()
+        .order_by_asc(named_limit::Column::Name)
+        .pluck([named_limit::Column::Name], transaction)
+        .await?;
+    for name in names {
+        let name = LimitKey::Named(&name).text();
+        let (_, ledger) = lock(transaction, &name).await?;
+        let terms = terms(transaction, &name, ledger).await?;
+        let sessions = live_sessions(transaction, &name).await?;
+        let (rows, gone) = rows(transaction, &name, &sessions).await?;
+        bury(transaction, &name, &gone, &forget(&terms, &rows, &gone)).await?;
+    }
     Ok(())
 }
 
