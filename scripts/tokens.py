@@ -31,7 +31,7 @@ CALLS_PER_SECOND, TOKENS_PER_SECOND = 300, 90_000
 # Both of the API, in seconds of its limits, and what a program may send at once by its own.
 API_BURST, BURST, LATENCY = 1, 1, 0.5
 TOKENS_MIN, TOKENS_MAX, ANSWER_MAX = 50, 3_000, 600
-USED_MIN, REFUSED_MAX = 0.95, 0.025
+USED_MIN, REFUSED_MAX = 0.93, 0.01
 KILLS, TOTAL, OVERRUN_MAX = 15, 2_000_000, 0.02
 EXACT_ROWS, KILLED_ROWS = 400, 5_000
 # Departures as the API sees them: a call may wait so long on its way.

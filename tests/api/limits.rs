@@ -451,7 +451,7 @@ async fn tasks_wait_for_the_next_period_of_a_shared_allowance_and_go_on_with_a_h
     let used = &shown["uses"][0];
     assert_eq!(
         (&used["limit"], &used["nearly_used"]),
-        (&json!("7 calls/month"), &json!(true))
+        (&json!("7/month"), &json!(true))
     );
     assert!(
         used["next"]
@@ -460,9 +460,9 @@ async fn tasks_wait_for_the_next_period_of_a_shared_allowance_and_go_on_with_a_h
         "{used:#}"
     );
     let scraped = node.admin.get("/metrics").await.text();
-    let share = r#"windrow_limit_used_share{limit="vendor",amount="7 calls/month"} 1"#;
+    let share = r#"windrow_limit_used_share{limit="vendor",amount="7/month"} 1"#;
     assert!(scraped.contains(share), "{scraped}");
-    let waits = |answer: &Value| answer.to_string().contains("7 calls/month");
+    let waits = |answer: &Value| answer.to_string().contains("7/month");
     until(
         &node,
         &format!("/v1/tasks/{task}/explain?seconds=5"),

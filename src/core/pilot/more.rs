@@ -117,6 +117,11 @@ impl More {
         };
     }
 
+    /// Lets more be asked for, whatever refusals cost so far.
+    pub(super) fn forgive(&mut self) {
+        self.owed = 0.0;
+    }
+
     /// Returns the calls per second that got through in the last two steps until `now`.
     pub(super) fn taken(&self, now: f64) -> f64 {
         let count = |step: &Step| f64::from(step.sent.saturating_sub(step.refused));

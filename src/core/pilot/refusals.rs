@@ -288,6 +288,7 @@ impl Refusals {
         let taken = self.since.sent.saturating_sub(self.since.refused + 1);
         let span = (sent - self.since.at).max(1e-3);
         let mean = taken as f64 / span;
+        let is_guess = self.rate.is_none() && self.named.is_silent();
         self.rate = match self.rate {
             Some(found) => Some(found.estimate(mean, taken, &self.more, sent)),
             // A quota that was used up before the first call says nothing of the rate.
@@ -308,6 +309,10 @@ impl Refusals {
         self.spaced = self.rate.map_or(RATE_BOUNDS.1, |found| found.rate);
         self.next = sent + 1.0 / self.spaced;
         self.more.on_estimate(now);
+        if is_guess {
+            // A first block is looked through in ever larger steps, so its end is found late and the estimate is low.
+            self.more.forgive();
+        }
         self.above.on_rate();
     }
 

@@ -28,6 +28,11 @@ pub(super) struct Named {
 }
 
 impl Named {
+    /// Returns true if no instant was named.
+    pub(super) fn is_silent(&self) -> bool {
+        self.first.is_none()
+    }
+
     /// Returns whether a call that got through at `now` proves the instant false; `None` if none was named.
     pub(super) fn is_false(&self, now: f64) -> Option<bool> {
         self.first.map(|(_, instant)| now < instant)

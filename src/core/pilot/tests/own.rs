@@ -83,6 +83,16 @@ fn short_windows() {
         &case(sliding, 60.0, 500.0),
         goal(10.0, 0.88, 0.025, ANY),
     );
+    let sliding = Plant::gated(Gate::Sliding {
+        calls: 50,
+        span: 10.0,
+        counts_refused: false,
+    });
+    check(
+        "own: 50 in any 10 s, after a minute",
+        &case(sliding, 60.0, 180.0),
+        goal(5.0, 0.88, 0.025, ANY),
+    );
     let period = Plant::gated(Gate::Period {
         calls: 120,
         span: 20.0,
