@@ -240,19 +240,19 @@ fn checked(config: Option<&str>, variables: &[(String, String)]) -> (Option<i32>
         text.replace("/run/secrets", &inner("secrets"))
             .replace("/var/lib/windrow", &inner("state"))
     };
-    std::fs::create_dir_all(place.path().join("secrets/windrow")).unwrap();
-    let (key, token) = (format!("{}=", "A".repeat(43)), format!("wrk_{}", "A".repeat(43)));
-    for (name, secret) in [
-        ("key", key.as_str()),
-        ("admin_token", token.as_str()),
-        ("db_password", "secret"),
-        ("windrow/key", key.as_str()),
-        ("windrow/admin.token", token.as_str()),
-        ("windrow/db.password", "secret"),
-    ] {
-        let path = place.path().join("secrets").join(name);
-        std::fs::write(&path, secret).unwrap();
-        std::fs::set_permissions(&path, Permissions::from_mode(0o440)).unwrap();
+    let digits = "A".repeat(43);
+    let secrets = [
+        ("key", format!("{digits}=")),
+        ("admin.token", format!("wrk_{digits}")),
+        ("db.password", "secret".to_owned()),
+    ];
+    for folder in ["secrets", "secrets/windrow"] {
+        std::fs::create_dir_all(place.path().join(folder)).unwrap();
+        for (name, secret) in &secrets {
+            let path = place.path().join(folder).join(name);
+            std::fs::write(&path, secret).unwrap();
+            std::fs::set_permissions(&path, Permissions::from_mode(0o440)).unwrap();
+        }
     }
     let mut check = Command::new(env!("CARGO_BIN_EXE_windrow"));
     check
