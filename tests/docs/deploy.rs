@@ -171,6 +171,10 @@ fn the_kustomization_names_what_is_there_and_what_is_mounted() {
         assert!(whole.contains(&format!("- {name}")), "{name} is not applied");
     }
     assert!(whole.contains(concat!("newTag: ", env!("CARGO_PKG_VERSION"))));
+    for file in [COMPOSE, "docs/containers.md"] {
+        let image = concat!("windrow:", env!("CARGO_PKG_VERSION"));
+        assert!(text(file).contains(image), "{file} is of another version");
+    }
     for (mark, used) in [("configMap: { name: ", "}"), ("secret: { secretName: ", ",")] {
         let name = set.split(mark).nth(1).and_then(|rest| rest.split(used).next());
         let name = name.unwrap_or_else(|| panic!("no {mark}")).trim();
