@@ -4,7 +4,6 @@ The repository's pages link to files by path. Here such a link leads to a page o
 no page becomes that file's path. No page is written for the site alone.
 """
 import re
-import tomllib
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
@@ -18,13 +17,15 @@ PAGES = {
     "examples.md": "examples/README.md",
     "changelog.md": "CHANGELOG.md",
 }
+# Blocks of code have lines of 120 characters.
+STYLE = ".md-grid{max-width:80rem}"
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<to>[^)\s]+)\)|(?P<attribute>src|srcset)=\"(?P<image>[^\"]+)\"")
 
 
 def on_config(config):
-    manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())
-    config.site_name += " " + manifest["workspace"]["package"]["version"]
+    version = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
+    config.site_name += " " + version[1]
     return config
 
 
@@ -32,6 +33,7 @@ def on_files(files, config):
     """Adds the pages from outside, and completes the navigation by the pages that it doesn't name."""
     for place, source in PAGES.items():
         files.append(File.generated(config, place, content=(ROOT / source).read_text()))
+    files.append(File.generated(config, "site.css", content=STYLE))
     pages = [file.src_uri for file in files.documentation_pages()]
     config.nav = list(filter(None, (existing(entry, pages) for entry in config.nav)))
     rest = sorted(set(pages) - set(named(config.nav)))
