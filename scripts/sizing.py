@@ -1,11 +1,13 @@
 """Measures what docs/sizing.md states: memory and disk of jobs, and of a node on SQLite for tasks, items and what is
 kept of them.
 
-usage: WINDROW=target/release/windrow python3 scripts/sizing.py
+usage: WINDROW=target/release/windrow python3 scripts/sizing.py [postgres://USER@HOST/EMPTY_DATABASE]
 
-The database's size is that of a backup (`VACUUM INTO`), so it has no free pages and no log; a figure is the growth from
-one backup to the next, divided by what was added. Memory is the resident set in /proc.
+The database's size is that of a backup (`VACUUM INTO`), so it has no free pages and no log; on PostgreSQL, that of all
+relations after a `VACUUM FULL`. A figure is the growth from one size to the next, divided by what was added. Memory is
+the resident set in /proc.
 """
+import base64
 import hashlib
 import json
 import os
@@ -19,7 +21,7 @@ import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 WINDROW = os.path.abspath(os.environ.get("WINDROW", "target/release/windrow"))
-ITEMS, TASKS, RUNNING = 20_000, 500, 200
+ITEMS, TASKS, RUNNING = 20_000, 500, 1_000
 
 
 def digest(index):
@@ -63,10 +65,15 @@ class Business(BaseHTTPRequestHandler):
 
 
 class Node:
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, store):
+        self.folder, self.store = folder, store
         self.address = "http://127.0.0.1:7798"
         env = os.environ | {"WINDROW_AUTH__MODE": "off", "WINDROW_NODE__CAPACITY_RATE": "1000k/s", "WINDROW_LOG__FILTER": "warn"}
+        if store:
+            with open(os.open(f"{folder}.key", os.O_CREAT | os.O_WRONLY, 0o600), "wb") as key:
+                key.write(base64.b64encode(os.urandom(32)))
+            env |= {"WINDROW_STORE__URL": store, "WINDROW_STORE__MIGRATE_ON_START": "true",
+                    "WINDROW_AUTH__KEY_FILE": f"{folder}.key"}
         command = [WINDROW, "serve", "--listen", "127.0.0.1:7798", "--data-dir", folder]
         self.process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.wait(lambda: self.get("/readyz") is not None)
@@ -93,6 +100,10 @@ class Node:
         return memory(self.process)
 
     def database(self):
+        if self.store:
+            sum_of = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+            command = ["psql", self.store, "-qAtc", "VACUUM FULL", "-c", sum_of]
+            return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         with tempfile.TemporaryDirectory() as folder:
             command = [WINDROW, "db", "backup", "--data-dir", self.folder, f"{folder}/copy.db"]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -117,10 +128,10 @@ def measure(node):
     show("memory of an idle node", node.memory(), "MiB")
     show("database of a new node", node.database() / 1024, "KiB")
     before = node.memory()
-    running = [node.task("ok", total=1_000_000, rate="1/s", batch=1) for _ in range(RUNNING)]
+    running = [node.task("ok", total=1_000_000, rate="1/10s", batch=1) for _ in range(RUNNING)]
     node.wait(lambda: all(node.get(f"/v1/tasks/{task}")["status"] == "running" for task in running))
     time.sleep(20)                              # a steady state is what is measured
-    show(f"memory, a running task ({RUNNING} at 1/s)", (node.memory() - before) * 1024 / RUNNING, "KiB")
+    show(f"memory, a running task ({RUNNING:,} at 1/10s)", (node.memory() - before) * 1024 / RUNNING, "KiB")
     for task in running:
         node.post(f"/v1/tasks/{task}/cancel", {})
     node.wait(lambda: all(node.get(f"/v1/tasks/{task}")["status"] == "cancelled" for task in running))
@@ -180,7 +191,7 @@ if __name__ == "__main__":
     server = ThreadingHTTPServer(("127.0.0.1", 9798), Business)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as place:
-        node = Node(f"{place}/data")
+        node = Node(f"{place}/data", *sys.argv[1:] or [None])
         try:
             measure(node)
         finally:
