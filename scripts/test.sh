@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change goes in: format, lints, tests, benches that still run, documentation.
+# Everything that must hold before a change goes in: format, lints, tests, benches that still run, documentation, its site.
 #
 # Needs rustup's toolchain, git and a C compiler; `scripts/install-tools.sh` fetches what else is missing.
 # Stops at the first step that fails and names it.
@@ -32,6 +32,7 @@ browser() {
     printf '\nFLAKY: the browser tests failed once, then passed\n'
 }
 run browser browser
+run site bash scripts/site.sh --ask
 run benches cargo test -p windrow --locked --benches
 run instructions bash scripts/instructions.sh
 run client bash scripts/check-api.sh

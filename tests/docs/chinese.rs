@@ -1,10 +1,18 @@
-//! The Chinese readme is the readme in another language: the same headings in the same order, the same commands word
-//! for word, the same tables, links and numbers of things.
+//! A Chinese page is its original in another language: the same headings in the same order, the same commands word for
+//! word, the same tables, links and numbers of things.
 
 use super::page::{Block, Page};
 
-const ENGLISH: &str = "README.md";
-const CHINESE: &str = "README.zh-CN.md";
+/// Pages that have a translation, without their ending.
+const TRANSLATED: [&str; 5] = ["README", "docs/jobs", "docs/service", "docs/tutorial", "docs/why"];
+
+fn english(name: &str) -> Page {
+    Page::read(&format!("{name}.md"))
+}
+
+fn chinese(name: &str) -> Page {
+    Page::read(&format!("{name}.zh-CN.md"))
+}
 
 /// The levels of the headings.
 fn headings(page: &Page) -> Vec<usize> {
@@ -37,10 +45,11 @@ fn core(block: &Block) -> (String, Option<String>, Vec<String>) {
     )
 }
 
-/// Where it points, but to the other readme and to its own headings, which are translated.
+/// Links of a page, of translated pages by the names of their originals, without those to its own headings, which are
+/// translated.
 fn links(page: &Page) -> Vec<String> {
-    let own = |link: &String| !link.starts_with('#') && ![ENGLISH, CHINESE].contains(&link.as_str());
-    let mut links: Vec<String> = page.links().into_iter().filter(own).collect();
+    let links = page.links().into_iter().filter(|link| !link.starts_with('#'));
+    let mut links: Vec<String> = links.map(|link| link.replace(".zh-CN.md", ".md")).collect();
     links.sort();
     links
 }
@@ -58,28 +67,35 @@ fn is_chinese(c: char) -> bool {
 }
 
 #[test]
-fn the_chinese_readme_keeps_step() {
-    let (english, chinese) = (Page::read(ENGLISH), Page::read(CHINESE));
-    assert_eq!(headings(&chinese), headings(&english), "the tree of headings");
-    for (at, (one, other)) in english.blocks.iter().zip(&chinese.blocks).enumerate() {
-        assert_eq!(core(other), core(one), "block {at} of {CHINESE}");
+fn chinese_pages_keep_step() {
+    for (english, chinese) in TRANSLATED.map(|name| (english(name), chinese(name))) {
+        let file = &chinese.file;
+        assert_eq!(
+            headings(&chinese),
+            headings(&english),
+            "{file}: the tree of headings"
+        );
+        for (at, (one, other)) in english.blocks.iter().zip(&chinese.blocks).enumerate() {
+            assert_eq!(core(other), core(one), "{file}: block {at}");
+        }
+        assert_eq!(chinese.blocks.len(), english.blocks.len(), "{file}: blocks");
+        assert_eq!(links(&chinese), links(&english), "{file}: links");
+        assert_eq!(code(&chinese), code(&english), "{file}: what stands in backticks");
+        let rows = |page: &Page| page.prose().lines().filter(|line| line.starts_with('|')).count();
+        assert_eq!(rows(&chinese), rows(&english), "{file}: rows of tables");
     }
-    assert_eq!(chinese.blocks.len(), english.blocks.len(), "blocks");
-    assert_eq!(links(&chinese), links(&english), "links");
-    assert_eq!(code(&chinese), code(&english), "what stands in backticks");
-    let rows = |page: &Page| page.prose().lines().filter(|line| line.starts_with('|')).count();
-    assert_eq!(rows(&chinese), rows(&english), "rows of tables");
 }
 
 #[test]
-fn the_chinese_readme_is_translated() {
-    let page = Page::read(CHINESE);
-    let prose = page.prose();
-    let paragraphs = prose
-        .split("\n\n")
-        .filter(|text| text.chars().filter(|c| c.is_alphabetic()).count() > 40);
-    for paragraph in paragraphs.filter(|text| !text.starts_with("<!--")) {
-        let chinese = paragraph.chars().filter(|c| is_chinese(*c)).count();
-        assert!(chinese >= 10, "not translated: {paragraph}");
+fn chinese_pages_are_translated() {
+    for page in TRANSLATED.map(chinese) {
+        let prose = page.prose();
+        let paragraphs = prose
+            .split("\n\n")
+            .filter(|text| text.chars().filter(|c| c.is_alphabetic()).count() > 40);
+        for paragraph in paragraphs.filter(|text| !text.starts_with("<!--")) {
+            let chinese = paragraph.chars().filter(|c| is_chinese(*c)).count();
+            assert!(chinese >= 10, "{}: not translated: {paragraph}", page.file);
+        }
     }
 }

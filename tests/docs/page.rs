@@ -17,8 +17,6 @@ pub(crate) struct Block {
     pub(crate) lines: Vec<String>,
     /// The comment above it, `<!-- … -->`: a file that it quotes, or words for who runs it.
     pub(crate) mark: Option<String>,
-    /// The heading of the second level that it stands below.
-    pub(crate) section: String,
 }
 
 /// One command of a block.
@@ -109,25 +107,19 @@ fn slug(heading: &str) -> String {
 
 fn blocks(text: &str) -> Vec<Block> {
     let (mut blocks, mut open, mut mark) = (Vec::new(), None::<Block>, None);
-    let mut section = String::new();
     for line in text.lines() {
         match (&mut open, line.strip_prefix("```")) {
             (None, Some(language)) => {
                 let language = language.split_whitespace().next().unwrap_or_default().to_owned();
-                let section = section.clone();
                 open = Some(Block {
                     language,
                     mark: mark.take(),
-                    section,
                     lines: Vec::new(),
                 });
             }
             (Some(_), Some(_)) => blocks.extend(open.take()),
             (Some(block), None) => block.push(line),
             (None, None) => {
-                if let Some(heading) = line.strip_prefix("## ") {
-                    heading.clone_into(&mut section);
-                }
                 mark = line
                     .strip_prefix("<!-- ")
                     .and_then(|rest| rest.strip_suffix(" -->"))
@@ -203,11 +195,7 @@ fn blocks_are_cut_into_commands() {
         made("serve", 0, true, &[]),
     ];
     assert_eq!(found[0].steps(), expected);
-    assert_eq!((found[0].quotes(), found[0].section.as_str()), (None, ""));
-    assert_eq!(
-        (found[1].quotes(), found[1].section.as_str()),
-        (Some("f.py"), "Y")
-    );
+    assert_eq!((found[0].quotes(), found[1].quotes()), (None, Some("f.py")));
     assert_eq!(
         (found[2].quotes(), found[2].mark.as_deref()),
         (None, Some("terminal 1"))
