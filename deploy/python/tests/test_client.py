@@ -1,8 +1,10 @@
 """`windrow.Client` against a real node."""
 
 import json
+import re
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +20,7 @@ def handler():
     broken.set()
 
     def call(row):
-        if broken.is_set() and row["n"] % 2:
+        if broken.is_set() and int(row["n"]) % 2:
             raise windrow.Fail("ODD", f"{row['n']} is odd", output=row["n"])
         return row["n"] * 2
 
@@ -52,6 +54,16 @@ def test_a_task_from_its_creation_to_its_redrive(node, handler):
     joined = node.results(task["id"], with_redrives=True)
     assert [(one.index, one.output) for one in joined] == [(n, n * 2) for n in range(1200)]
     assert node.redrive(task["id"]) is None, "all of them are recovered"
+
+
+def test_the_page_shows_code_that_works(node, handler, tmp_path, capsys):
+    register(node, handler[0])
+    (tmp_path / "users.csv").write_text("n\n2\n4\n")
+    page = (Path(__file__).parents[3] / "docs/python.md").read_text()
+    code = next(block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "Client" in block)
+    assert "http://127.0.0.1:7700" in code
+    exec(code.replace("http://127.0.0.1:7700", node._url), {"windrow": windrow, "token": node._token})
+    assert capsys.readouterr().out == "0 22\n1 44\n", "a CSV has texts"
 
 
 def test_sources(node, handler, tmp_path):

@@ -22,11 +22,12 @@ def work(row):
 """
 ASYNC = """
 import asyncio, windrow
-running, all_there = 0, asyncio.Event()
+running, all_there = 0, None
 
 @windrow.worker
 async def work(row):
-    global running
+    global running, all_there
+    all_there = all_there or asyncio.Event()
     running += 1
     if running == 8:
         all_there.set()

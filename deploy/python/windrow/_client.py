@@ -39,20 +39,17 @@ class Client:
         self._timeout = timeout
 
     def create(
-        self, business: str, rows: Union[int, Rows], *, start: bool = True,
-        key: Optional[str] = None, **members: Any,
+        self, business: str, rows: Union[int, Rows], *, start: bool = True, key: Optional[str] = None, **members: Any
     ) -> Task:
-        """Creates a task over a number of items, a CSV or NDJSON file, or JSON values, with more members of the API.
+        """Creates a task over a number of items, a CSV or NDJSON file, or JSON values.
 
-        `members` are such as `rate="500/s"` or `results="keep"`. A repeat with the same `key` creates nothing.
+        `members` are more of the API's: `rate="500/s"`, `results="keep"`. A repeat with the same `key` creates nothing.
         """
-        if isinstance(rows, int):
-            source: Dict[str, Any] = {"type": "range", "total": rows}
-        else:
+        source: Dict[str, Any] = {"type": "range", "total": rows}
+        if not isinstance(rows, int):
             source = {"type": "file", "upload": self._upload(rows)["id"]}
-        made: Task = self.request(
-            "POST", "/v1/tasks", {"business": business, "source": source, "start": start, **members}, key=key)
-        return made
+        body = {"business": business, "source": source, "start": start, **members}
+        return self.request("POST", "/v1/tasks", body, key=key)
 
     def wait(self, task: str, timeout: Optional[float] = None) -> Task:
         """Waits until a task is finished, stopped or cancelled, and returns it."""
@@ -60,7 +57,7 @@ class Client:
         query: Dict[str, str] = {}
         while True:
             left = min(_WAIT_MAX, max(0.0, until - time.monotonic()))
-            with self._open("GET", f"/v1/tasks/{task}", query=query, timeout=self._timeout + left) as response:
+            with self._open("GET", f"/v1/tasks/{task}", None, {}, query, left) as response:
                 shown: Task = json.load(response)
                 query = {"wait": f"{round(left * 1000)}ms", "unless": response.headers["etag"]}
             if shown["status"] in _ENDED:
@@ -72,7 +69,7 @@ class Client:
         """Returns the outputs of a task in index order; while it runs, those before its first unsettled item."""
         query = {"data": "*", "format": "ndjson", "with_redrives": str(with_redrives).lower()}
         query.update({} if after is None else {"after": str(after)})
-        with self._open("GET", f"/v1/tasks/{task}/results", query=query) as response:
+        with self._open("GET", f"/v1/tasks/{task}/results", None, {}, query) as response:
             yield from read(Result, map(json.loads, response))
 
     def failures(self, task: str, *, code: Optional[str] = None) -> Iterator[Failure]:
@@ -86,42 +83,44 @@ class Client:
     def redrive(
         self, task: str, *, codes: Sequence[str] = (), start: bool = True, key: Optional[str] = None, **members: Any
     ) -> Optional[Task]:
-        """Creates a task over failed items of another one, with their indexes and keys. Returns None if none are left."""
+        """Creates a task over the failed items of another one, with their indexes and keys. None if there are none."""
         chosen = {"filter": {"codes": list(codes)}} if codes else {}
-        made: Task = self.request("POST", f"/v1/tasks/{task}/redrives", {**chosen, "start": start, **members}, key=key)
+        made = self.request("POST", f"/v1/tasks/{task}/redrives", {**chosen, "start": start, **members}, key=key)
         return made if "id" in made else None
 
     def request(
         self, method: str, path: str, body: Any = None, *, query: Optional[Dict[str, str]] = None,
-        key: Optional[str] = None,
-    ) -> Any:
-        """Calls any route of the API and returns its JSON: `request("POST", "/v1/tasks/t1/stop", {})`."""
-        headers = {"content-type": "application/json"}
-        headers.update({"idempotency-key": key} if key else {})
-        data = None if body is None else json.dumps(body).encode()
-        with self._open(method, path, data, headers, query) as response:
-            return json.loads(response.read() or b"null")
+        key: Optional[str] = None, kind: str = "application/json",
+    ) -> Dict[str, Any]:
+        """Calls any route of the API and returns its JSON: `request("POST", "/v1/tasks/t1/stop", {})`.
 
-    def _upload(self, rows: Rows) -> Any:
-        kind = {"content-type": "application/x-ndjson"}
-        if isinstance(rows, (str, os.PathLike)):
-            kind = {"content-type": "text/csv"} if ".csv" in os.path.basename(rows) else kind
-            with open(rows, "rb") as file, self._open("POST", "/v1/uploads", file, kind) as response:
-                return json.load(response)
-        lines = ((json.dumps(row, allow_nan=False) + "\n").encode() for row in rows)
-        with self._open("POST", "/v1/uploads", lines, kind) as response:
-            return json.load(response)
+        A body of another `kind` is a file or yields bytes.
+        """
+        headers = {"content-type": kind, **({"idempotency-key": key} if key else {})}
+        data = json.dumps(body).encode() if kind == "application/json" and body is not None else body
+        with self._open(method, path, data, headers, query) as response:
+            answer: Dict[str, Any] = json.loads(response.read() or b"{}")
+            return answer
+
+    def _upload(self, rows: Rows) -> Dict[str, Any]:
+        ndjson = "application/x-ndjson"
+        if not isinstance(rows, (str, os.PathLike)):
+            lines = ((json.dumps(row, allow_nan=False) + "\n").encode() for row in rows)
+            return self.request("POST", "/v1/uploads", lines, kind=ndjson)
+        with open(rows, "rb") as file:
+            kind = "text/csv" if ".csv" in os.path.basename(rows) else ndjson
+            return self.request("POST", "/v1/uploads", file, kind=kind)
 
     def _open(
-        self, method: str, path: str, data: Any = None, headers: Optional[Dict[str, str]] = None,
-        query: Optional[Dict[str, str]] = None, timeout: Optional[float] = None,
+        self, method: str, path: str, data: Any, headers: Dict[str, str], query: Optional[Dict[str, str]],
+        timeout: float = 0,
     ) -> Any:
         url = self._url + urllib.parse.quote(path) + "?" + urllib.parse.urlencode(query or {})
-        request = urllib.request.Request(url, data, headers or {}, method=method)
+        request = urllib.request.Request(url, data, headers, method=method)
         if self._token:
             request.add_unredirected_header("authorization", f"Bearer {self._token}")
         try:
-            return urllib.request.urlopen(request, timeout=timeout or self._timeout)
+            return urllib.request.urlopen(request, timeout=self._timeout + timeout)
         except urllib.error.HTTPError as error:
             text = error.read()
             body = {"type": f"http-{error.code}", "title": f"HTTP {error.code}", "detail": text[:200].decode("latin-1")}

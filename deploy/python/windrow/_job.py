@@ -14,7 +14,7 @@ import threading
 import urllib.parse
 from collections import deque
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import (
@@ -27,7 +27,7 @@ from ._server import Server
 Rows = Union[str, "os.PathLike[str]", Iterable[Any]]
 Row = TypeVar("Row", "Result", "Failure")
 _FORMATS = {".csv": "--csv", ".ndjson": "--ndjson", ".jsonl": "--ndjson"}
-_FINISHED, _CONFLICT, _WITH_FAILURES, _STOPPED, _INTERRUPTED = 0, 4, 8, 9, 130
+_FINISHED, _NO_JOB, _CONFLICT, _WITH_FAILURES, _STOPPED, _INTERRUPTED = 0, 3, 4, 8, 9, 130
 _running: Set[Path] = set()
 
 
@@ -35,7 +35,7 @@ class JobError(Exception):
     """Job that can't start, or stopped early. `exit_code` is that of `windrow run`; the same script resumes it."""
 
     def __init__(self, exit_code: int, text: str) -> None:
-        super().__init__(text)
+        super().__init__(f"{text} (exit code {exit_code})")
         self.exit_code = exit_code
 
 
@@ -88,22 +88,26 @@ def run(
 
 
 class Job(Iterator[Result]):
-    """Results of a job in index order, as they come; after its end also its counts and failures."""
+    """Results of a job in index order, as they come. After its end it has an exit code and counts of items."""
+
+    exit_code: Optional[int] = None
+    succeeded: int
+    skipped: int
+    failed: int
 
     def __init__(
         self, rows: Rows, function: Callable[[Any], Any], name: str, state: Optional[str], options: List[str]
     ) -> None:
-        self.exit_code: Optional[int] = None
         self._program = find_program()
         self._place = ["--state", state] if state else []
         self._name = name
         self._said: Deque[str] = deque(maxlen=20)
         self._is_stopped = self._is_interrupted = False
-        self._counts: Dict[str, int] = {}
-        home = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "windrow"
-        self._files = Path(state or home) / "python" / urllib.parse.quote(name, safe="")
+        home = os.environ.get("XDG_STATE_HOME", "")
+        home = home if os.path.isabs(home) else os.path.expanduser("~/.local/state")
+        self._files = Path(state or f"{home}/windrow") / "python" / urllib.parse.quote(name, safe="")
         with ExitStack() as cleanup:
-            lock = cleanup.enter_context(_locked(self._files, name))
+            lock = self._locked(cleanup)
             source = self._source(rows)
             # The address stays that of the last run, if possible: another one would be another handler.
             port, secret = json.loads(lock.read() or "null") or (0, secrets.token_urlsafe(24))
@@ -114,8 +118,27 @@ class Job(Iterator[Result]):
             self._process = self._start(["--name", name, *self._place, *source, *options, "--url", url])
             atexit.register(self.close)
             cleanup.callback(atexit.unregister, self.close)
-            self._catch_signals(cleanup)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                is_usual = signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
+                if is_usual and threading.current_thread() is threading.main_thread():
+                    cleanup.callback(signal.signal, number, signal.signal(number, self._on_signal))
             self._cleanup = cleanup.pop_all()
+
+    def _locked(self, cleanup: ExitStack) -> IO[str]:
+        """Returns the locked file of a running script; it has the address of its server."""
+        is_running = JobError(_CONFLICT, f'the job "{self._name}" is running already')
+        if self._files in _running:
+            raise is_running
+        self._files.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = cleanup.enter_context(open(os.open(f"{self._files}.lock", os.O_RDWR | os.O_CREAT, 0o600), "r+"))
+        try:
+            # Not flock: children of the script would inherit the lock, and may outlive it.
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise is_running from None
+        _running.add(self._files)
+        cleanup.callback(_running.discard, self._files)
+        return lock
 
     def __next__(self) -> Result:
         line = "" if self.exit_code is not None else cast("IO[str]", self._process.stdout).readline()
@@ -140,38 +163,17 @@ class Job(Iterator[Result]):
             self.stop()
             self.wait()
 
-    @property
-    def succeeded(self) -> int:
-        """Number of items that succeeded, with or without an output."""
-        return self._count("succeeded")
-
-    @property
-    def skipped(self) -> int:
-        """Number of skipped items."""
-        return self._count("skipped")
-
-    @property
-    def failed(self) -> int:
-        """Number of items that failed for good."""
-        return self._count("failed")
-
     def failures(self) -> Iterator[Failure]:
         """Returns the failed items in index order."""
-        if self.failed:
-            yield from read(Failure, self._ask("failures", "--items", "--all", "--key-column", "*"))
-
-    def _count(self, state: str) -> int:
-        if self.exit_code is None:
-            raise RuntimeError("the job is running: iterate to its end, or call wait()")
-        if not self._counts:
-            # A job without rows leaves nothing behind.
-            self._counts = next(self._ask("show"), {"counts": {"total": 0}})["counts"]
-        return self._counts.get(state, 0)
+        return read(Failure, self._ask("failures", "--items", "--all", "--key-column", "*"))
 
     def _ask(self, verb: str, *flags: str) -> Iterator[Dict[str, Any]]:
         command = [self._program, "job", verb, self._name, *self._place, *flags, "-o", "ndjson"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as asked:
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdout=pipe, stderr=pipe, encoding="utf-8") as asked:
             yield from map(json.loads, cast("IO[str]", asked.stdout))
+            if asked.wait() not in (_FINISHED, _NO_JOB):  # Without rows there is no job.
+                raise JobError(asked.returncode, _reason(cast("IO[str]", asked.stderr)))
 
     def _source(self, rows: Rows) -> List[str]:
         """Returns the flags of the source. Rows that are no file are written to one first."""
@@ -197,9 +199,12 @@ class Job(Iterator[Result]):
 
         def follow() -> None:
             # The program ends with the thread that started it, so this one waits for its end.
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                errors="replace", env=env, start_new_session=True)
+            try:
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                    errors="replace", env=env, start_new_session=True)
+            except OSError as error:
+                return started.set_exception(error)
             started.set_result(process)
             for line in cast("IO[str]", process.stderr):
                 self._said.append(line)
@@ -210,25 +215,11 @@ class Job(Iterator[Result]):
         self._follower.start()
         return started.result()
 
-    def _catch_signals(self, cleanup: ExitStack) -> None:
-        """Catches the first Ctrl-C or SIGTERM of a script. Another one ends the script, and cuts calls off."""
-        if threading.current_thread() is not threading.main_thread():
-            return
-        usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-        def restore() -> None:
-            for number, handler in usual.items():
-                signal.signal(number, handler)
-
-        def on_signal(*_: Any) -> None:
-            restore()
-            self._is_interrupted = True
-            self.stop()
-
-        for number, handler in usual.items():
-            if handler in (signal.SIG_DFL, signal.default_int_handler):
-                signal.signal(number, on_signal)
-        cleanup.callback(restore)
+    def _on_signal(self, *_: Any) -> None:
+        if self._is_interrupted:
+            raise KeyboardInterrupt
+        self._is_interrupted = True
+        self.stop()
 
     def _end(self) -> None:
         if self.exit_code is not None:
@@ -236,6 +227,8 @@ class Job(Iterator[Result]):
         self._follower.join()
         self.exit_code = self._process.returncode
         self._cleanup.close()
+        counts: Dict[str, int] = next(self._ask("show"), {"counts": {}})["counts"]
+        self.succeeded, self.skipped, self.failed = map(counts.get, ("succeeded", "skipped", "failed"), (0, 0, 0))
         is_early = self.exit_code in (_STOPPED, _INTERRUPTED)
         if is_early and self._is_interrupted:
             raise SystemExit(self.exit_code)
@@ -249,8 +242,7 @@ def find_program() -> str:
     named = os.environ.get("WINDROW")
     found = shutil.which(named) if named else shutil.which("windrow", path=os.pathsep.join(places))
     if found is None:
-        missing = f"$WINDROW is no program: {named}" if named else "no program `windrow` beside this Python or on PATH"
-        raise FileNotFoundError(missing)
+        raise FileNotFoundError(f"no program {named or '`windrow` beside this Python or on PATH'}; set $WINDROW to it")
     return os.path.abspath(found)
 
 
@@ -262,23 +254,3 @@ def _reason(said: Iterable[str]) -> str:
     """
     _, error, text = "".join(said).rstrip().rpartition("error: ")
     return text if error else text.rpartition("\n")[2]
-
-
-@contextmanager
-def _locked(files: Path, name: str) -> Iterator["IO[str]"]:
-    """Holds the lock of the script that runs a job; the file has the address of its server."""
-    is_running = JobError(_CONFLICT, f'the job "{name}" is running already')
-    if files in _running:
-        raise is_running
-    files.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(os.open(f"{files}.lock", os.O_RDWR | os.O_CREAT, 0o600), "r+") as lock:
-        try:
-            # Not flock: children of the script would inherit the lock, and may outlive it.
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise is_running from None
-        _running.add(files)
-        try:
-            yield lock
-        finally:
-            _running.discard(files)
