@@ -4,6 +4,7 @@ import asyncio
 import collections
 import fcntl
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import windrow
 from conftest import until
+from windrow._job import find_program
 
 ROWS = [{"n": n} for n in range(40)]
 
@@ -221,6 +223,34 @@ def test_a_missing_program_is_named(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(FileNotFoundError, match="no program `windrow`"):
         windrow.run([1], double, name="none")
+
+
+def test_the_program_beside_the_interpreter_comes_before_that_on_path(tmp_path, monkeypatch):
+    for folder in ("beside", "path"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "windrow").touch(mode=0o700)
+    monkeypatch.delenv("WINDROW")
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    assert find_program() == str(tmp_path / "path/windrow")
+    monkeypatch.setattr("sysconfig.get_path", lambda *_: str(tmp_path / "beside"))
+    assert find_program() == str(tmp_path / "beside/windrow")
+    monkeypatch.setenv("WINDROW", "path/windrow")
+    assert find_program() == str(tmp_path / "path/windrow")
+
+
+def test_a_program_that_dies_is_an_error_and_the_job_resumes():
+    calls = collections.Counter()
+
+    def kill_the_program(row):
+        calls[row["n"]] += 1
+        if sum(calls.values()) == 20:
+            os.kill(job._process.pid, signal.SIGKILL)
+        return row["n"]
+
+    job = windrow.run(ROWS, kill_the_program, name="died", rate="100/s", concurrency=4)
+    with pytest.raises(windrow.JobError, match="exit code -9"):
+        job.wait()
+    assert [one.output for one in windrow.run(ROWS, kill_the_program, name="died", rate="unlimited")] == list(range(40))
 
 
 STEADY = """
