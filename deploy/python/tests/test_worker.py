@@ -12,7 +12,7 @@ import os, subprocess, sys, windrow
 
 @windrow.worker
 def work(row):
-    print("a print", row["n"])
+    print(f"a print {row['n']}")
     os.write(1, b"a write\\n")
     subprocess.run(["echo", "a child"])
     assert sys.stdin.read() == ""
