@@ -7,8 +7,10 @@ use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand};
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_core::task::{Canary, CanaryThen, Tuning};
+use windrow_engine::actors::runtime::context::Times;
 use windrow_engine::ports::handling::data_log::{DataLog, LogQuery};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
+use windrow_engine::ports::ownership::session_store::SessionStore as _;
 use windrow_engine::ports::tasks::store::TaskCommand;
 
 use super::{TOTAL, fifty, slow};
@@ -121,6 +123,34 @@ async fn a_drain_that_takes_too_long_aborts_the_calls() {
     let node = world.node.take().expect("it runs");
     assert!(node.drain(Duration::from_secs(60)).await);
     assert_eq!(world.view(task).await.status, Status::Queued);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_was_taken_back_does_not_cut_the_one_that_ends_the_node() {
+    let call = Duration::from_secs(8);
+    let mut world = World::start("drain-again", move |_, _| Act::Slow(call)).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 50).await;
+    let begun = tokio::time::Instant::now();
+    let request = async |drains| {
+        let is_live = world.store.request_drain("drain-again", drains).await;
+        assert!(is_live.expect("memory"));
+    };
+    request(true).await;
+    world.until(task, Status::Queued).await;
+    request(false).await;
+    world.until_in_flight(task, 50).await;
+    // A little before the time of the first drain is over, with calls that end after it.
+    tokio::time::sleep_until(begun + Times::default().drain_timeout - call / 4).await;
+    world.until_in_flight(task, 50).await;
+    let node = world.node.take().expect("it runs");
+    assert!(node.drain(Duration::from_secs(60)).await);
+    world.boot().await;
+    world.until_in_flight(task, 1).await;
+    assert!(
+        world.handler.deliveries().values().all(|count| *count == 1),
+        "no call was cut"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -33,9 +33,12 @@ impl Supervisor {
     }
 
     pub(crate) fn drain(&mut self, done: oneshot::Sender<Vec<ShardId>>) {
+        let is_first = self.drains.ending.is_none();
         self.drains.ending.get_or_insert_default().push(done);
-        self.hand_everything_over();
-        self.me.tell_after(self.node.times.lease_ttl, Msg::LeaseOver);
+        if is_first {
+            self.hand_everything_over();
+            self.me.tell_after(self.node.times.lease_ttl, Msg::LeaseOver);
+        }
         if self.runs.is_empty() {
             self.me.actor().stop(Some("drained".into()));
         }
@@ -52,6 +55,10 @@ impl Supervisor {
             return;
         }
         self.drains.requested = requested;
+        if self.drains.ending.is_some() {
+            // The drain of a node that ends has its own time.
+            return;
+        }
         if requested {
             tracing::info!(
                 node = self.node.node,
@@ -76,9 +83,10 @@ impl Supervisor {
     }
 
     pub(crate) fn on_drain_over(&self, drain: u64) {
-        if self.drains.ending.is_some() || drain == self.drains.count {
-            self.runs.tell_all(|| launcher::Msg::Abort);
+        if drain != self.drains.count {
+            return;
         }
+        self.runs.tell_all(|| launcher::Msg::Abort);
         if self.drains.ending.is_some() {
             let is_hopeless = self.is_cut_off();
             let patience = if is_hopeless {
