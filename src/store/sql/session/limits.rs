@@ -16,7 +16,7 @@ use windrow_core::business::BusinessLimits;
 use windrow_core::ids::SessionId;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::limit::round::{Round, Row, Terms, play as play_round};
-use windrow_core::limit::units::settle::{forget, uses_of};
+use windrow_core::limit::units::settle::{self, uses_of};
 use windrow_core::limit::units::{Ledger, Use};
 use windrow_core::limit::{Amount, Bounds, Part};
 use windrow_engine::ports::StoreError;
@@ -321,7 +321,7 @@ pub(crate) async fn forget_use(transaction: &Transaction) -> Result<(), StoreErr
         let terms = terms(transaction, &name, ledger).await?;
         let sessions = live_sessions(transaction, &name).await?;
         let (rows, gone) = rows(transaction, &name, &sessions).await?;
-        bury(transaction, &name, &gone, &forget(&terms, &rows, &gone)).await?;
+        bury(transaction, &name, &gone, &settle::forget(&terms, &rows, &gone)).await?;
     }
     Ok(())
 }
