@@ -10,7 +10,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 size_max=40000000
-target="${CARGO_TARGET_DIR:-target}"
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+export CARGO_TARGET_DIR="$target"
 out=$(realpath -m "${1:-$target/packages}")
 tools=$(realpath -m "${TOOLS:-$target/package-tools}")
 version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -24,7 +25,7 @@ fail() {
     exit 1
 }
 
-[ -z "$(git status --porcelain --untracked-files=no)" ] || fail "commit or stash your changes: packages name their commit"
+[ -z "$(git status --porcelain --untracked-files=no)" ] || fail "commit your changes: packages name their commit"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 rm -rf "$out"
@@ -33,14 +34,14 @@ mkdir -p "$out"
 if ! "$tools/bin/python" -c 'import cyclonedx.validation.json, ziglang' 2>/dev/null; then
     python3.11 -m venv "$tools"
     "$tools/bin/pip" install --quiet --disable-pip-version-check 'maturin==1.16.0' 'ziglang==0.17.1' \
-        'auditwheel==6.8.2' 'cyclonedx-python-lib[json-validation]==11.12.0'
+        'auditwheel==6.8.2' 'wheel==0.48.0' 'cyclonedx-python-lib[json-validation]==11.12.0'
 fi
 export PATH="$tools/bin:$PATH"
 
 # The program and the wheel. Zig links against glibc 2.17, whatever this machine has.
-maturin build --zig --target x86_64-unknown-linux-gnu --compatibility manylinux2014 --auditwheel check \
-    --manifest-path Cargo.toml --out "$out"
-program=$(realpath "$target/x86_64-unknown-linux-gnu/dist/windrow")
+(cd deploy/python && maturin build --zig --target x86_64-unknown-linux-gnu --compatibility manylinux2014 \
+    --auditwheel check --out "$out")
+program="$target/x86_64-unknown-linux-gnu/dist/windrow"
 wheel=$(echo "$out"/windrow-*.whl)
 auditwheel show "$wheel" | tee "$work/audit"
 grep -q 'manylinux_2_17_x86_64' "$work/audit" || fail "the wheel needs more than glibc 2.17"
@@ -79,6 +80,13 @@ chmod -R u=rwX,go=rX "$tree"
 tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$work" -cf - "$name" |
     gzip -9n >"$out/$name.tar.gz"
 
+# The wheel gets the licences too.
+wheel unpack --dest "$work/wheel" "$wheel"
+mkdir -p "$work"/wheel/windrow-*/windrow-*.dist-info/licenses
+cp "$doc"/LICENSE-* "$doc/THIRD-PARTY.txt" "$work"/wheel/windrow-*/windrow-*.dist-info/licenses/
+rm "$wheel"
+wheel pack --dest-dir "$out" "$work"/wheel/windrow-*
+
 # npm: the program's package, and the one that people install.
 cp -r deploy/npm "$work/npm"
 sed -i "s/\"0\.0\.0\"/\"$version\"/" "$work"/npm/*/package.json
@@ -94,8 +102,7 @@ done
 deb="$work/deb"
 mkdir -p "$deb/DEBIAN" "$deb/etc/windrow" "$deb/usr/share/lintian/overrides"
 cp -r "$tree"/{bin,lib,share} "$deb/usr/"
-sed -i 's|/usr/local/|/usr/|g; s|^# The node as a service.*|# The node as a service:|; s|systemctl daemon-reload && ||' \
-    "$deb/usr/lib/systemd/system/windrow.service"
+sed -i '/^#.*\/usr\/local\/bin/,/^#   systemctl/d; s|/usr/local/|/usr/|g' "$deb/usr/lib/systemd/system/windrow.service"
 mv "$deb/usr/share/zsh/site-functions" "$deb/usr/share/zsh/vendor-completions"
 cp deploy/deb/config.toml "$deb/etc/windrow/"
 cp deploy/deb/lintian-overrides "$deb/usr/share/lintian/overrides/windrow"
@@ -103,7 +110,7 @@ debdoc="$deb/usr/share/doc/windrow"
 {
     printf 'Copyright (c) 2026 The Windrow developers\n\nLicence: MIT OR Apache-2.0\n\n'
     cat LICENSE-MIT
-    printf '\nThe Apache licence is /usr/share/common-licenses/Apache-2.0. Licences of contained software: THIRD-PARTY.txt\n'
+    printf '\nApache-2.0: /usr/share/common-licenses/Apache-2.0. Licences of contained software: THIRD-PARTY.txt\n'
 } >"$debdoc/copyright"
 rm "$debdoc"/LICENSE-*
 printf 'windrow (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' "$version" "$maintainer" \

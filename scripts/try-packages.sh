@@ -89,13 +89,13 @@ try_npm() {
 
 try_deb() {
     local root="$work/deb" inside
-    inside=(chroot "$root" env --ignore-environment HOME=/job PATH=/usr/sbin:/usr/bin:/sbin:/bin)
+    inside=(chroot "$root" env --ignore-environment --chdir=/job HOME=/job PATH=/usr/sbin:/usr/bin:/sbin:/bin)
     cp -a "$chroots/debian" "$root"
     begin
     cp "$1" "$root/tmp/windrow.deb"
-    "${inside[@]}" dpkg --install /tmp/windrow.deb
     job_folder "$root/job"
-    run_job "$root/job" "${inside[@]}" --chdir=/job windrow
+    "${inside[@]}" dpkg --install /tmp/windrow.deb
+    run_job "$root/job" "${inside[@]}" windrow
     end
     # Again, as an upgrade does; the configuration is sound, and a purge leaves nothing.
     "${inside[@]}" dpkg --install /tmp/windrow.deb
@@ -135,10 +135,7 @@ try_image() {
     "${inside[@]}" --mount-proc --wd=/var/lib/windrow "$program" serve &
     node=$!
     trap 'kill "$node" 2>/dev/null || true' EXIT
-    until "${inside[@]}" "$program" doctor --ready "http://$address"; do
-        kill -0 "$node"
-        sleep 0.2
-    done
+    timeout 30 bash -c 'until "$@"; do sleep 0.2; done' - "${inside[@]}" "$program" doctor --ready "http://$address"
     kill -TERM "$(pgrep --parent "$node")"
     wait "$node"
 }
