@@ -32,7 +32,7 @@ browser() {
     printf '\nFLAKY: the browser tests failed once, then passed\n'
 }
 run browser browser
-run python env WINDROW="$(realpath "${CARGO_TARGET_DIR:-target}/debug/windrow")" bash scripts/test-python.sh
+run python bash scripts/test-python.sh
 run site bash scripts/site.sh --ask
 run benches cargo test -p windrow --locked --benches
 run instructions bash scripts/instructions.sh

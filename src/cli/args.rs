@@ -24,7 +24,7 @@ pub(crate) const WIDTH_UNSIZED: usize = 80;
 #[derive(Debug, Parser)]
 #[command(
     name = "windrow",
-    version,
+    version = version::FULL,
     disable_help_subcommand = true,
     arg_required_else_help = true
 )]
@@ -89,7 +89,7 @@ pub enum Command {
     /// Send an API request with the context's server and token
     #[command(after_help = api::EXAMPLES)]
     Api(Box<api::ApiArgs>),
-    /// Print the OpenAPI 3.1 description of a node's API
+    /// Print the OpenAPI 3.1 description of the API; with --server or --context, that of a node
     Openapi(openapi::OpenapiArgs),
     /// Run everything in one process with a sample business and task; to explore Windrow and to develop handlers
     #[command(after_help = crate::local::dev::EXAMPLES)]
@@ -103,6 +103,12 @@ pub enum Command {
     Completions {
         /// Shell to print the script for
         shell: clap_complete::Shell,
+    },
+    /// Write the man pages of all commands into a folder
+    #[command(hide = true)]
+    Man {
+        /// Folder for the pages, which exists
+        folder: std::path::PathBuf,
     },
     /// Print the version; with --server or --context, the node's version too
     Version(version::VersionArgs),

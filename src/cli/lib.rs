@@ -169,6 +169,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Init(args) => local::init::init(&args),
         Command::Config(args) => local::settings::settings(&args, shell),
         Command::Completions { shell } => help::completions(shell),
+        Command::Man { folder } => help::man_pages(&folder),
         Command::Version(args) => on_client(local::version::version(&args, shell)),
         Command::Help { words } => help::help(&words),
     }

@@ -3,9 +3,35 @@
 use super::support::{Place, repository};
 
 #[test]
-fn the_version_is_that_of_the_package() {
-    let done = Place::new().windrow(&["version"]).expect(0);
-    assert_eq!(done.stdout, concat!("windrow ", env!("CARGO_PKG_VERSION"), "\n"));
+fn the_version_says_package_commit_and_target() {
+    let place = Place::new();
+    let told = place.windrow(&["version"]).expect(0).stdout;
+    assert_eq!(place.windrow(&["--version"]).expect(0).stdout, told);
+    let rest = told.strip_prefix(concat!("windrow ", env!("CARGO_PKG_VERSION"), " ("));
+    let rest = rest.and_then(|rest| rest.strip_suffix(")\n"));
+    let (commit, target) = rest.and_then(|rest| rest.split_once(", ")).expect(&told);
+    assert!(target.starts_with(std::env::consts::ARCH), "{told}");
+    let has_date = |words: &str| {
+        words.split_once(' ').is_some_and(|(hash, date)| {
+            hash.len() >= 8 && hash.bytes().all(|b| b.is_ascii_hexdigit()) && date.split('-').count() == 3
+        })
+    };
+    let is_debug = cfg!(debug_assertions) && commit == "debug build";
+    assert!(is_debug || commit == "unknown" || has_date(commit), "{told}");
+}
+
+#[test]
+fn every_command_has_a_man_page() {
+    let place = Place::new();
+    let folder = place.path("man");
+    std::fs::create_dir(&folder).unwrap();
+    place.windrow(&["man", folder.to_str().unwrap()]).expect(0);
+    let page = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
+    assert!(page("windrow-run.1").contains("rate"), "flags are on the page");
+    assert!(page("windrow-task-redrive.1").starts_with(".ie"));
+    let pages = std::fs::read_dir(&folder).unwrap().count();
+    assert!(pages > 80, "{pages} pages");
+    place.windrow(&["man", "/nowhere"]).expect(1);
 }
 
 #[test]

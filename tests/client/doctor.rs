@@ -64,6 +64,8 @@ async fn a_dead_handler_and_a_drained_node_are_found() {
         .post(&format!("/v1/nodes/{name}/drain"), json!({}))
         .await
         .expect(202);
+    let probed = Person::admin(&node).windrow("doctor --ready").await.expect(1);
+    assert!(probed.stdout.contains(" ✗ ready "), "{}", probed.stdout);
     let begun = std::time::Instant::now();
     let done = Person::admin(&node).windrow("doctor").await.expect(1);
     assert!(
@@ -97,7 +99,12 @@ async fn nobody_there_is_exit_6_and_a_wrong_token_exit_1() {
         "{}",
         done.stdout
     );
+    let probe = format!("doctor --ready http://127.0.0.1:{port}");
+    Person::new().windrow(&probe).await.expect(6);
     let node = Node::start().await;
+    let probe = format!("doctor --ready {}", node.url);
+    let done = Person::new().windrow(&probe).await.expect(0);
+    assert_eq!(done.stdout.lines().count(), 1, "{}", done.stdout);
     let done = Person::new()
         .windrow(&format!("doctor {}", node.url))
         .await

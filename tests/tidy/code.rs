@@ -16,8 +16,8 @@ const FN_LINES_MAX: usize = 50;
 /// The one place that reads clocks, and the one that reads the environment.
 const CLOCK_HOME: &str = "src/host/clock.rs";
 const ENV_HOME: &str = "src/config/load/mod.rs";
-/// Built and run by Cargo, which tells it by the environment where it may write.
-const BUILD_SCRIPT: &str = "src/server/build.rs";
+/// Built and run by Cargo, which tells them by the environment what is built and where they may write.
+const BUILD_SCRIPTS: [&str; 2] = ["src/cli/build.rs", "src/server/build.rs"];
 
 /// All faults of a text, were it this file.
 pub(crate) fn faults(file: &str, text: &str, crates: &BTreeSet<String>) -> Vec<Fault> {
@@ -190,7 +190,7 @@ impl<'a> Judge<'a> {
                 format!("{owner}::now; only {CLOCK_HOME} reads time"),
             );
         }
-        if is_env && ![ENV_HOME, BUILD_SCRIPT].contains(&self.file) {
+        if is_env && self.file != ENV_HOME && !BUILD_SCRIPTS.contains(&self.file) {
             self.add(
                 span,
                 "env",

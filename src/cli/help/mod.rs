@@ -2,11 +2,13 @@
 
 pub(crate) mod completion;
 
+use std::path::Path;
+
 use console::Term;
 
 use super::args::{self, WIDTH_UNSIZED};
 use super::exit::Exit;
-use super::fault::Fault;
+use super::fault::{Fault, of_file};
 use crate::input::nearest::nearest;
 use crate::output::fold;
 use crate::output::screen;
@@ -19,6 +21,19 @@ pub(super) fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
     let script = completion::script(&shell.to_string());
     let script = script.ok_or_else(|| Fault::bug(format!("no completion script for {shell}")))?;
     screen::put(&script).map(|()| Exit::Ok)
+}
+
+/// Writes a man page for each command, for packages.
+///
+/// # Errors
+/// Fails if a page can't be written.
+pub(super) fn man_pages(folder: &Path) -> Result<Exit, Fault> {
+    let command = args::command().disable_help_subcommand(true);
+    clap_mangen::generate_to(command, folder).map_err(|error| {
+        let what = format!("can't write man pages into {}", folder.display());
+        Fault::new(Exit::Failed, what, of_file(&error)).hint("name a writable folder that exists")
+    })?;
+    Ok(Exit::Ok)
 }
 
 /// Help topic on exit codes.

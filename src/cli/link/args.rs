@@ -108,6 +108,13 @@ pub struct Remote {
     pub view: View,
 }
 
+impl Remote {
+    /// True if the command line names a node.
+    pub(crate) fn is_named(&self) -> bool {
+        self.server.is_some() || self.context.is_some()
+    }
+}
+
 /// Flags of every command that changes something.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Change")]

@@ -9,6 +9,16 @@ use crate::link::{Form, Link, Remote};
 use crate::output::screen;
 use crate::shell::Shell;
 
+/// Version of this program with its commit and its target.
+pub(crate) const FULL: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("WINDROW_COMMIT"),
+    ", ",
+    env!("WINDROW_TARGET"),
+    ")"
+);
+
 /// Arguments of `windrow version`.
 #[derive(Debug, Args)]
 pub struct VersionArgs {
@@ -29,19 +39,18 @@ pub(crate) async fn version(args: &VersionArgs, shell: &Shell) -> Result<Exit, F
         ));
     }
     let own = env!("CARGO_PKG_VERSION");
-    let is_asked = args.remote.server.is_some() || args.remote.context.is_some();
-    let node = if is_asked {
+    let node = if args.remote.is_named() {
         Some(node(args, shell).await?)
     } else {
         None
     };
     let text = match (args.remote.view.output, &node) {
-        (Form::Json | Form::Ndjson, node) => json!({"client": own, "node": node}).to_string(),
+        (Form::Json | Form::Ndjson, node) => json!({"client": own, "build": FULL, "node": node}).to_string(),
         (_, Some(node)) => format!(
-            "windrow {own}\nnode {}: {} {}, API {}",
+            "windrow {FULL}\nnode {}: {} {}, API {}",
             node.node, node.name, node.version, node.api
         ),
-        (_, None) => format!("windrow {own}"),
+        (_, None) => format!("windrow {FULL}"),
     };
     screen::put(&text).map(|()| Exit::Ok)
 }

@@ -36,6 +36,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::Method;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
@@ -186,6 +187,13 @@ fn routes() -> OpenApiRouter<App> {
         .into_iter()
         .flatten();
     paths.fold(begin, OpenApiRouter::routes)
+}
+
+/// Returns the OpenAPI document as `/openapi.json` serves it.
+pub fn description() -> Bytes {
+    let (_, mut document) = routes().split_for_parts();
+    guard::idempotency::describe(&mut document);
+    document::finish(&mut document).0.json
 }
 
 /// Builds the API server: the router, and the OpenAPI document that describes it.

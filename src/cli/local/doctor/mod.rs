@@ -19,6 +19,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   windrow doctor
   windrow doctor https://windrow.internal --no-handlers
   windrow doctor --config /etc/windrow/config.toml
+  windrow doctor --ready
 
 --config or --data-dir also checks the state directory of this machine; nothing is changed anywhere. Handlers get the pings
 of `windrow biz check`.
@@ -30,6 +31,9 @@ pub struct DoctorArgs {
     /// Address of the node; defaults to the context's
     #[arg(conflicts_with = "server")]
     pub url: Option<String>,
+    /// Check only that the node accepts work, without a token; for the probes of a container
+    #[arg(long, conflicts_with_all = ["no_handlers", "config", "data_dir"])]
+    pub ready: bool,
     /// Don't call the businesses' handlers
     #[arg(long)]
     pub no_handlers: bool,
@@ -51,12 +55,16 @@ pub(crate) async fn doctor(args: &DoctorArgs, shell: &Shell) -> Result<Exit, Fau
         ..args.remote.clone()
     };
     let mut report = Report::default();
-    contexts(shell, &mut report);
+    if !args.ready {
+        contexts(shell, &mut report);
+    }
     let mut is_unreachable = false;
     match Link::open(&remote, shell) {
+        Ok(link) if args.ready => is_unreachable = !server::ready(&link, &mut report).await,
         Ok(link) => is_unreachable = !server::look(&link, args.no_handlers, &mut report).await,
         Err(fault) => report.fault("server", &fault),
     }
+    // Looks at nothing unless a place is named, so `--ready` needs no condition.
     local::look(&args.place, shell, &mut report).await;
     let (look, report) = (Look::new(&remote.view, shell), report.0);
     checks::show(&look, &report)?;

@@ -31,13 +31,9 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Report
     let version = match link.client.send(Request::get("/version").once()).await {
         Ok(answer) => answer,
         Err(error) => {
-            use ClientError::{Scheme, Timeout, Tls, Unreachable};
-            let is_away = matches!(
-                error,
-                Unreachable { .. } | Timeout { .. } | Tls { .. } | Scheme { .. }
-            );
+            let has_answered = !is_away(&error);
             report.fault("server", &error.into());
-            return !is_away;
+            return has_answered;
         }
     };
     let took = human::span(begun.0.elapsed());
@@ -71,6 +67,15 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Report
         }
     }
     true
+}
+
+/// True if the node could not be reached at all.
+fn is_away(error: &ClientError) -> bool {
+    use ClientError::{Scheme, Timeout, Tls, Unreachable};
+    matches!(
+        error,
+        Unreachable { .. } | Timeout { .. } | Tls { .. } | Scheme { .. }
+    )
 }
 
 async fn get<T: DeserializeOwned>(link: &Link<'_>, path: &str) -> Result<T, Fault> {
@@ -189,11 +194,16 @@ fn shown(milliseconds: i64) -> String {
     human::span(Duration::from_millis(milliseconds.unsigned_abs()))
 }
 
-async fn ready(link: &Link<'_>, report: &mut Report) {
+/// Checks that the node accepts work. Returns false if it is unreachable.
+pub(super) async fn ready(link: &Link<'_>, report: &mut Report) -> bool {
     let answer = link.client.send_raw(Request::get("/readyz").once()).await;
     let told: api::Readiness = match answer.and_then(|answer| answer.read()) {
         Ok(told) => told,
-        Err(error) => return report.fault("ready", &error.into()),
+        Err(error) => {
+            let has_answered = !is_away(&error);
+            report.fault("ready", &error.into());
+            return has_answered;
+        }
     };
     let texts = |list: &[api::ReadinessReason]| {
         let texts = list.iter().map(|one| one.text.as_str());
@@ -214,6 +224,7 @@ async fn ready(link: &Link<'_>, report: &mut Report) {
         let advice = "run windrow doctor --config FILE on the node's machine";
         report.warn("ready", format!("accepts work, but {degraded}"), advice);
     }
+    true
 }
 
 /// Checks the shared database. Returns the number of shards without a node.
