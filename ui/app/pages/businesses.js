@@ -34,7 +34,7 @@ function columns() {
     { head: t('Health'), class: 'nowrap', cell: (one) => html`<${Health} name=${one.name} />` },
     { head: t('TLS'), cell: (one) => one.insecure_skip_verify && html`<span class="warn">${t('not verified')}</span>` },
     { head: t('Pool'), cell: (one) => one.pool },
-    { head: t('Limits'), class: 'nowrap', cell: (one) => limits(one) ?? html`<span class="soft">–</span>` },
+    { head: t('Limits'), class: 'name-cell', cell: (one) => limits(one) ?? html`<span class="soft">–</span>` },
     { head: t('Revision'), class: 'num', cell: (one) => one.revision },
     { head: t('Updated'), class: 'num', cell: (one) => html`<${Ago} at=${one.updated_at} />` },
   ];

@@ -62,7 +62,7 @@ function columns(rows) {
   const present = new Set(rows.map((task) => task.id));
   return [
     { head: t('Task'), class: 'fill main-cell', cell: (task) => html`<${Name} task=${task} isChild=${present.has(task.parent)} />` },
-    { head: t('Business'), cell: (task) => html`<a class="soft" href=${withQuery({ business: task.business, cursor: null })}>${task.business}</a>` },
+    { head: t('Business'), class: 'name-cell', cell: (task) => html`<a class="soft" href=${withQuery({ business: task.business, cursor: null })}>${task.business}</a>` },
     { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percentOf(task.progress?.percent)}</span></span>` },
     { head: t('Items'), class: 'num', cell: (task) => count(task.total) },
