@@ -46,7 +46,7 @@ async function wideAt(page, lookName, name) {
     await page.setViewportSize({ width, height: 900 });
     // Plots and the strip follow the width in the next frame.
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-    const wide = await wideAt(page, lookName, name);
+    const wide = await overflow(page);
     if (wide) return `at ${width}: ${wide}`;
     if (width !== 1440) await shot(page, `${name}-${width}`, { fullPage: true });
   }

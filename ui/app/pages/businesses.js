@@ -29,7 +29,7 @@ function Health({ name }) {
 
 function columns() {
   return [
-    { head: t('Business'), class: 'nowrap', cell: (one) => html`<a class="strong" data-row href=${`/businesses/${one.name}`}>${one.name}</a> ${one.display_name && html`<span class="soft">${one.display_name}</span>`}` },
+    { head: t('Business'), class: 'name-cell', cell: (one) => html`<a class="strong" data-row href=${`/businesses/${one.name}`}>${one.name}</a> ${one.display_name && html`<span class="soft">${one.display_name}</span>`}` },
     { head: t('Handler'), class: 'fill main-cell', cell: (one) => html`<code class="cut block" title=${handler(one)}>${handler(one)}</code>` },
     { head: t('Health'), class: 'nowrap', cell: (one) => html`<${Health} name=${one.name} />` },
     { head: t('TLS'), cell: (one) => one.insecure_skip_verify && html`<span class="warn">${t('not verified')}</span>` },

@@ -25,8 +25,8 @@ export function ScheduleState({ one }) {
 /** Outcome of the latest fire with its task, or the trouble that it is in. */
 export function LastFire({ one: { last_fire: fire, trouble } }) {
   if (!fire) return html`<span class="soft">–</span>`;
-  return html`<span class="row"><span class="row wrap nowrap"><${FireStatus} fire=${fire} />${fire.task && html`<a class="link" href=${`/tasks/${fire.task}`}>${fire.task}</a>`}
-    <span class="soft"><${Ago} at=${fire.time} /></span></span>${trouble && html`<span class="bad cut" title=${trouble}>${trouble}</span>`}</span>`;
+  return html`<span class="row">${trouble ? html`<span class="bad cut" title=${trouble}>${trouble}</span>` : html`<${FireStatus} fire=${fire} />`}
+    ${fire.task && html`<a class="link" href=${`/tasks/${fire.task}`}>${fire.task}</a>`}<span class="soft"><${Ago} at=${fire.time} /></span></span>`;
 }
 
 function columns(reload) {

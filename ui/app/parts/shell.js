@@ -79,7 +79,7 @@ function Stale() {
     if (isStale) announce(text, true);
   }, [isStale, text]);
   if (!isStale) return null;
-  return html`<div class="stale"><${Icon} name=${isLost ? 'warn' : 'pause'} /><span class="grow"><b>${text}</b> ${t('since {time}: the data is {age} old', { time: clock(heardAt.value), age: age((now.value - heardAt.value) / 1000) })}${isLost && ` ${t('The page continues by itself.')}`}</span>
+  return html`<div class="stale"><${Icon} name=${isLost ? 'warn' : 'pause'} /><span class="grow"><b>${text}</b> ${t('since {time}: the data is {age} old.', { time: clock(heardAt.value), age: age((now.value - heardAt.value) / 1000) })}${isLost && ` ${t('The page continues by itself.')}`}</span>
     ${!isLost && html`<button type="button" class="button is-small" onClick=${() => pause(false)}>${t('Continue')}</button>`}</div>`;
 }
 
