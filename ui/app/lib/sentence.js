@@ -36,7 +36,7 @@ function finished(task, ago) {
     task.counts.failed > 0 && t('{n} failed', { n: count(task.counts.failed) }),
     recovered(task) > 0 && t('{n} recovered by redrives', { n: count(recovered(task)) }),
     took ? t('ended {age} ago after {span}', { age: ago, span: took }) : t('ended {age} ago', { age: ago }),
-  ].filter(Boolean).join(', ');
+  ].filter(Boolean).join(t(', '));
 }
 
 const SENTENCES = {

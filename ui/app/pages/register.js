@@ -65,7 +65,7 @@ export function Register() {
       <label class="check"><input type="checkbox" checked=${form.insecure} onChange=${set('insecure')} />${t('Trust any certificate (test systems only)')}</label><//>
     <details class="section" open=${form.hooks.length > 0}><summary><h2>${t('Hooks')}</h2></summary>
       <fieldset class="choice"><legend>${t('Call it when a task')}</legend>${HOOKS.map((name) => html`<label class="check" key=${name}><input type="checkbox" checked=${form.hooks.includes(name)} onChange=${hook(name)} />${t(HOOK_TEXTS[name])}</label>`)}</fieldset>
-      <div class="fields">${field('hookUrl', t('Hook URL'), form.kind === 'url' ? t('empty: the URL of the handler') : 'https://push.internal/hooks', { required: form.kind !== 'url' && form.hooks.length > 0 })}</div></details>
+      <div class="fields is-wide">${field('hookUrl', t('Hook URL'), form.kind === 'url' ? t('empty: the URL of the handler') : 'https://push.internal/hooks', { required: form.kind !== 'url' && form.hooks.length > 0 })}</div></details>
     <${Section} title=${t('Contract')}><label class="check"><input type="checkbox" checked=${form.check === 'require'} onChange=${(event) => setForm((old) => ({ ...old, check: event.target.checked ? 'require' : 'skip' }))} />${t('Check the contract before saving')}</label>
       ${error && html`<${Problem} error=${error} />`}${Array.isArray(report) && html`<${Checks} reply=${{ checks: report }} />`}
       ${report?.checks && html`<${Checks} reply=${report} />`}<//>
