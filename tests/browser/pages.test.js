@@ -12,7 +12,7 @@ const LOOKS = {
 };
 const CHINESE = /\p{Script=Han}/u;
 /** Names, numbers and code are the same in every language. */
-const NAMES = /^(t\d|a-name|push|gone|hello|board|smtp|nightly|dev|Windrow|TLS|API|[a-z_]+$|\d|$)/;
+const NAMES = /^(t\d|a-name|a-slug|push|gone|hello|board|smtp|nightly|dev|Windrow|TLS|API|[a-z_]+$|\d|$)/;
 
 const english = (texts) => texts.map((text) => text.trim()).filter((text) => !CHINESE.test(text) && !NAMES.test(text));
 

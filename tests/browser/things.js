@@ -5,7 +5,7 @@ import { until } from './support.js';
 const range = (total) => ({ type: 'range', total });
 export const LONG = 'a-name-that-is-so-long-that-no-column-holds-it-and-that-somebody-gave-for-reasons';
 /** Longest name of a business, a dataset or a limit. */
-export const LONGEST = 'a-name-of-forty-letters-that-may-be-used';
+export const LONGEST = 'a-slug-of-forty-letters-that-is-the-most';
 
 /** Handler that fails some items and returns an output for the others. */
 export function handler() {
