@@ -53,15 +53,16 @@ async function wideAt(page, lookName, name) {
   return null;
 }
 
-/** Chinese dictionary that records the texts it lacks. */
-const RECORDING = `import words from './zh-CN.js?whole';
-globalThis.missed = new Set();
+/** Chinese dictionary that records the texts or codes that it lacks. */
+const recording = (file) => `import words from './${file}?whole';
+globalThis.missed ??= new Set();
 export default new Proxy(words, { get(all, text) { if (!Object.hasOwn(all, text)) globalThis.missed.add(text); return all[text]; } });`;
+const DICTIONARY = /words\/([\w.]*zh-CN\.js)$/;
 
 async function look(context, name, path, lookName) {
   const page = await context.newPage();
   const faults = watch(page, node.url);
-  if (lookName === 'chinese') await page.route(/words\/zh-CN\.js$/, (route) => route.fulfill({ contentType: 'text/javascript', body: RECORDING }));
+  if (lookName === 'chinese') await page.route(DICTIONARY, (route) => route.fulfill({ contentType: 'text/javascript', body: recording(DICTIONARY.exec(route.request().url())[1]) }));
   await page.goto(node.url + path);
   await settle(page);
   const expected = path.includes('t999999') ? [/404/] : [];
