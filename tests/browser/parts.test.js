@@ -116,7 +116,7 @@ test('the state of a task is one sentence', async () => {
   assert.match(said({ status: 'running', actual_rate: 20, eta_seconds: 180 }), /^40 of 100 items, 20 of 20\/s; 3m left, done at about (\S+ )?12:03$/);
   assert.equal(said({ status: 'running', handler_down: { since: ago(90), code: 'CONNECT' } }), 'The handler has been down for 1m 30s: CONNECT');
   assert.equal(said({ status: 'stopping' }), '2 calls in flight finish first');
-  assert.equal(said({ status: 'stopped', stop_reason: 'error_budget' }), 'stopped: error_budget (1m ago), at 40 of 100 items');
+  assert.equal(said({ status: 'stopped', stop_reason: 'error_budget' }), 'stopped: error budget (1m ago), at 40 of 100 items');
   assert.equal(said({ status: 'finished', started_at: ago(90), finished_at: ago(60), counts: { failed: 3 }, redriven: { recovered: 1 } }), '40 of 100 items, 3 failed, 1 recovered by redrives, ended 1m ago after 30s');
   const tones = [{ status: 'running' }, { status: 'running', handler_down: {} }, { status: 'queued' }, { status: 'stopped', stop_reason: 'operator' }, { status: 'stopped', stop_reason: 'deadline' }];
   assert.deepEqual(tones.map(tone), [null, 'bad', 'warn', null, 'bad']);

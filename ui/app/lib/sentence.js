@@ -1,7 +1,7 @@
 /** @file State of a task in one sentence. Pure. */
 import { autoText, age, count, near, rate, span } from './format.js';
 import { t } from './i18n.js';
-import { statusText } from './say.js';
+import { reasonText, statusText } from './say.js';
 import { isAuto, isLeast, recovered, secondsLeft, target, timeLeft, waitsForItems } from './task.js';
 
 const since = (at, nowMs) => Math.max(0, (nowMs - Date.parse(at)) / 1000);
@@ -25,7 +25,7 @@ function running(task, nowMs) {
 
 function stopped(task, ago) {
   if (task.stop_reason === 'canary_done') return t('The canary is done. Review its results, then resume the task.');
-  const why = statusText(task) ?? t('stopped: {reason}', { reason: t(task.stop_reason ?? '') });
+  const why = statusText(task) ?? t('stopped: {reason}', { reason: reasonText(task.stop_reason) });
   return t('{why} ({age} ago), at {items}', { why, age: ago, items: progress(task) });
 }
 

@@ -8,7 +8,7 @@ import { count, percent, percentOf, rate, stamp } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { listen, paused } from '../lib/live.js';
 import { useResource } from '../lib/resource.js';
-import { statusText } from '../lib/say.js';
+import { reasonText, statusText } from '../lib/say.js';
 import { inSeconds, withGaps } from '../lib/series.js';
 import { hasEnded, isSlow, left, settled, target, timeLeft, title, wantedRate } from '../lib/task.js';
 import { historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
@@ -41,7 +41,7 @@ const NAMED_MAX = 3;
 const SAID = {
   cluster: (_, [one]) => [t('Cluster'), one.text],
   outage: ({ about }, [{ handler_down: down }]) => [t('{name}: handler down', { name: about }), down.example ?? down.code ?? down.class],
-  stopped: ({ about, reason }, [one]) => [t('{name}: {reason}', { name: about, reason: t(reason) }), statusText(one)],
+  stopped: ({ about, reason }, [one]) => [t('{name}: {reason}', { name: about, reason: reasonText(reason) }), statusText(one)],
   schedule: (_, [one]) => [t('Schedule failing'), one.trouble],
   queued: (_, [one]) => [t('No free capacity'), statusText(one)],
   awaited: ({ about }) => [t('{name}: not ready', { name: about }), t('the business has not reported that it is ready')],
