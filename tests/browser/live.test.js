@@ -195,7 +195,7 @@ test('keys go to pages and rows', async () => {
   await page.keyboard.press('Enter');
   await page.waitForURL(node.url + wanted);
   await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+  await page.getByRole('dialog', { name: 'Help' }).waitFor();
   await shot(page, 'keyboard-light');
   await page.keyboard.press('Escape');
   await page.goBack();
@@ -236,6 +236,7 @@ test('a pause is kept, and ended by the same key', async () => {
   await until('it is live', async () => (await page.locator('.chip').getAttribute('data-state')) === 'live');
   await page.locator('body').press('r');
   await until('it is paused', async () => (await page.locator('.chip').getAttribute('data-state')) === 'paused');
+  assert.match(await page.locator('.stale').innerText(), /^Paused since /);
   await page.locator('body').press('r');
   await until('it is live', async () => (await page.locator('.chip').getAttribute('data-state')) === 'live');
   await page.context().close();
@@ -248,7 +249,7 @@ test('a node that goes away is missed, and found again without loading anew', as
   await node.stop('SIGKILL');
   await until('it is missed', async () => (await page.locator('.chip').getAttribute('data-state')) === 'lost');
   await shot(page, 'lost-light');
-  assert.match(await page.locator('.chip').innerText(), /disconnected since \d\d:\d\d:\d\d \(data \d+s old\)/);
+  assert.match(await page.locator('.stale').innerText(), /^Disconnected since \d\d:\d\d:\d\d: the data is \d+s old/);
   await node.start();
   await until('it is live again', async () => (await page.locator('.chip').getAttribute('data-state')) === 'live', 40_000);
   const settled = async () => Number((await page.locator('.sum li', { hasText: 'succeeded' }).locator('b').innerText()).replaceAll(',', ''));

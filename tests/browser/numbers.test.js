@@ -47,10 +47,10 @@ test('an open task that waits for items is no fault', async () => {
   await page.context().close();
 });
 
-test('a task that never ran says since when it waits', async () => {
+test('a task that never ran says when it starts', async () => {
   const { id } = await make({ source: { type: 'range', total: 5 }, start_at: '2999-01-01T00:00:00Z' });
   const page = await open(`/tasks/${id}`);
-  await shows(page.locator('.where'), /queued/);
+  await shows(page.locator('.sentence'), /Starts at 2999-01-01/);
   assert.doesNotMatch(await page.locator('.where').innerText(), /started/);
   await page.context().close();
 });
@@ -81,6 +81,7 @@ test('as many runs are counted as are listed', async () => {
 
 test('how many items are in flight stands in one place', async () => {
   const page = await open(`/tasks/${things.running}`);
+  await page.locator('summary', { hasText: 'In-flight window' }).click();
   await page.locator('.strip-legend .legend').waitFor();
   assert.doesNotMatch(await page.locator('.strip-legend').innerText(), /\d/);
   await page.context().close();

@@ -1,4 +1,4 @@
-/** @file Every page in each look: no browser errors, no foreign requests, no overflow, no axe findings. */
+/** @file Every page in each look: no browser errors, no foreign requests, no overflow, no axe findings, no text left in English. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { axe, browser, devNode, isFolder, overflow, shot, watch } from './support.js';
@@ -12,7 +12,7 @@ const LOOKS = {
 };
 const CHINESE = /\p{Script=Han}/u;
 /** Names, numbers and code are the same in every language. */
-const NAMES = /^(t\d|a-name|push|gone|hello|board|smtp|nightly|dev|Windrow|TLS|API|[a-z_]+$|\d|$)/;
+const NAMES = /^(t\d|a-name|a-slug|push|gone|hello|board|smtp|nightly|dev|Windrow|TLS|API|[a-z_]+$|\d|$)/;
 
 const english = (texts) => texts.map((text) => text.trim()).filter((text) => !CHINESE.test(text) && !NAMES.test(text));
 
@@ -36,19 +36,44 @@ async function settle(page) {
   await page.waitForTimeout(400);
 }
 
+/** Widths of a phone, a tablet and a desk. */
+const WIDTHS = [390, 1024, 1440];
+
+/** Overflow at each width; one at the look's own. */
+async function wideAt(page, lookName, name) {
+  if (lookName !== 'light') return overflow(page);
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 900 });
+    // Plots and the strip follow the width in the next frame.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    const wide = await overflow(page);
+    if (wide) return `at ${width}: ${wide}`;
+    if (width !== 1440) await shot(page, `${name}-${width}`, { fullPage: true });
+  }
+  return null;
+}
+
+/** Chinese dictionary that records the texts or codes that it lacks. */
+const recording = (file) => `import words from './${file}?whole';
+globalThis.missed ??= new Set();
+export default new Proxy(words, { get(all, text) { if (!Object.hasOwn(all, text)) globalThis.missed.add(text); return all[text]; } });`;
+const DICTIONARY = /words\/([\w.]*zh-CN\.js)$/;
+
 async function look(context, name, path, lookName) {
   const page = await context.newPage();
   const faults = watch(page, node.url);
+  if (lookName === 'chinese') await page.route(DICTIONARY, (route) => route.fulfill({ contentType: 'text/javascript', body: recording(DICTIONARY.exec(route.request().url())[1]) }));
   await page.goto(node.url + path);
   await settle(page);
   const expected = path.includes('t999999') ? [/404/] : [];
-  const wide = await overflow(page);
+  const wide = await wideAt(page, lookName, name);
   // Widths and languages make no difference to axe, themes do.
   const found = ['light', 'dark'].includes(lookName) ? await axe(page) : [];
   await shot(page, `${name}-${lookName}`, { fullPage: lookName === 'narrow' });
   const texts = await page.locator('h1, h2, thead th, nav a').allInnerTexts();
+  const missed = lookName === 'chinese' ? await page.evaluate(() => [...globalThis.missed]) : [];
   await page.close();
-  return { faults: faults.filter((fault) => !expected.some((known) => known.test(fault))), wide, found, texts };
+  return { missed, faults: faults.filter((fault) => !expected.some((known) => known.test(fault))), wide, found, texts };
 }
 
 for (const [lookName, options] of Object.entries(LOOKS)) {
@@ -56,8 +81,8 @@ for (const [lookName, options] of Object.entries(LOOKS)) {
     const context = await chrome.newContext({ ...options, timezoneId: 'Europe/Berlin' });
     const problems = [];
     for (const [name, path] of Object.entries(pages(things, 'dev'))) {
-      const { faults, wide, found, texts } = await look(context, name, path, lookName);
-      if (options.locale === 'zh-CN') problems.push(...english(texts).map((text) => `${name}: not Chinese: ${text}`));
+      const { faults, wide, found, texts, missed } = await look(context, name, path, lookName);
+      if (options.locale === 'zh-CN') problems.push(...english([...texts, ...missed]).map((text) => `${name}: not Chinese: ${text}`));
       problems.push(...faults.map((fault) => `${name}: ${fault}`), ...found.map((one) => `${name}: axe ${one}`), ...(wide ? [`${name}: too wide: ${wide}`] : []));
     }
     await context.close();

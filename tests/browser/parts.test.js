@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
-import { needy } from '../../ui/app/lib/attention.js';
+import { causes } from '../../ui/app/lib/attention.js';
 import { byDay } from '../../ui/app/lib/calendar.js';
 import * as axes from '../../ui/app/lib/axes.js';
 import { patchOf, taskPatch } from '../../ui/app/lib/patch.js';
@@ -70,21 +70,69 @@ test('what is shown of a window begins at watermark and ends with free places', 
   assert.deepEqual(found.counts, [2, 0, 1, 0, 1, 0]);
 });
 
-test('whoever asked for a stop needs no attention', () => {
+test('several shards share a strip, and a cell leads to its item', () => {
+  const shard = (number, watermark, cells) => ({ shard: number, cells, watermark, high_water: watermark + 3, capacity: 3, items_per_cell: 1 });
+  const picture = strip.together([shard(0, 40, 'F1S2'), shard(1, 900, 'R1F2')], 20);
+  assert.deepEqual([...picture.cells], [2, 0, 0, strip.GAP, 4, 2, 2]);
+  assert.deepEqual(picture.counts, [2, 0, 3, 0, 1, 0]);
+  const at = (cell) => { const found = strip.itemsAt(picture, cell); return found && [found.shard.shard, found.first, found.size]; };
+  assert.deepEqual([at(0), at(2), at(3), at(4), at(6)], [[0, 40, 1], [0, 42, 1], null, [1, 900, 1], [1, 902, 1]]);
+  const many = Array.from({ length: 64 }, (_, number) => shard(number, number * 10, 'F3'));
+  assert.ok(strip.together(many, 200).cells.length <= 200);
+});
+
+test('only what needs a person is a cause, and the same causes are one', () => {
   const since = new Date(0).toISOString();
-  const task = (members) => ({ id: 't1', since, ...members });
-  const kinds = (members) => needy([task(members)], 60_000).map((one) => one.kind);
+  const task = (members) => ({ id: 't1', business: 'push', since, ...members });
+  const of = (tasks, more = {}) => causes({ tasks, schedules: [], reasons: [], ...more }, 600_000);
+  const kinds = (members) => of([task(members)]).map((one) => one.kind);
   assert.deepEqual(kinds({ status: 'stopped', stop_reason: 'operator' }), []);
   assert.deepEqual(kinds({ status: 'stopped', stop_reason: 'canary_done' }), ['canary']);
   assert.deepEqual(kinds({ status: 'stopped', stop_reason: 'error_budget' }), ['stopped']);
   assert.deepEqual(kinds({ status: 'queued' }), ['queued']);
   assert.deepEqual(kinds({ status: 'queued', start_at: since }), []);
-  assert.deepEqual(kinds({ status: 'running' }), []);
-  assert.deepEqual(kinds({ status: 'running', handler_down: {} }), ['handler_down']);
-  assert.deepEqual(kinds({ status: 'running', last_error: {}, status_text: 'calls fail' }), ['failing']);
-  assert.deepEqual(kinds({ status: 'running', last_error: {}, status_text: null }), []);
-  assert.deepEqual(kinds({ status: 'finished', result: 'with_failures', publish: { dataset: 'board', withheld: true } }), ['withheld']);
-  assert.deepEqual(kinds({ status: 'finished', result: 'succeeded', publish: { dataset: 'board', withheld: false } }), []);
+  assert.deepEqual(kinds({ status: 'awaiting_business' }), ['awaited']);
+  assert.deepEqual(kinds({ status: 'running', handler_down: {} }), ['outage']);
+  for (const byItself of [{ status: 'running' }, { status: 'running', last_error: {}, status_text: 'calls fail' }, { status: 'recovering' }, { status: 'finished', result: 'with_failures' }]) assert.deepEqual(kinds(byItself), []);
+  const published = (generation, withheld) => task({ status: 'finished', publish: { dataset: 'board', generation, withheld } });
+  assert.deepEqual(of([published(3, true), published(2, false)]).map((one) => one.about), ['board']);
+  assert.deepEqual(of([published(3, true), published(4, false)]), [], 'a later generation is out');
+  const canary = (id) => task({ id, status: 'stopped', stop_reason: 'canary_done' });
+  const down = (id, business) => task({ id, business, status: 'running', handler_down: {} });
+  const found = of([canary('t1'), down('t2', 'push'), canary('t3'), down('t4', 'mail'), down('t5', 'push')], { schedules: [{ id: 's1', trouble: 'late' }, { id: 's2', trouble: 'late', paused: true }, { id: 's3' }] });
+  assert.deepEqual(found.map((one) => [one.kind, one.about, one.members.map((member) => member.id).join()]), [['outage', 'push', 't2,t5'], ['outage', 'mail', 't4'], ['schedule', '', 's1'], ['canary', '', 't1,t3']]);
+});
+
+test('the state of a task is one sentence', async () => {
+  globalThis.navigator ??= { language: 'en' };
+  globalThis.localStorage ??= { getItem: () => null };
+  const { sentence, tone } = await import('../../ui/app/lib/sentence.js');
+  const noon = Date.parse('2026-11-20T12:00:00');
+  const ago = (seconds) => new Date(noon - seconds * 1000).toISOString();
+  const task = (members) => ({ id: 't1', business: 'push', rate: '20/s', total: 100, since: ago(60), counts: { failed: 0, parked: 0, in_flight: 2 }, progress: { settled: 40, of: 100 }, ...members });
+  const said = (members) => sentence(task(members), noon);
+  assert.equal(said({ status: 'created' }), 'Not started: 100 items');
+  assert.equal(said({ status: 'running', actual_rate: 19.94 }), '40 of 100 items, 19.9 of 20/s');
+  assert.match(said({ status: 'running', actual_rate: 20, eta_seconds: 180 }), /^40 of 100 items, 20 of 20\/s; 3m left, done at about (\S+ )?12:03$/);
+  assert.equal(said({ status: 'running', handler_down: { since: ago(90), code: 'CONNECT' } }), 'The handler has been down for 1m 30s: CONNECT');
+  assert.equal(said({ status: 'stopping' }), '2 calls in flight finish first');
+  assert.equal(said({ status: 'stopped', stop_reason: 'error_budget' }), 'stopped: error budget (1m ago), at 40 of 100 items');
+  assert.equal(said({ status: 'finished', started_at: ago(90), finished_at: ago(60), counts: { failed: 3 }, redriven: { recovered: 1 } }), '40 of 100 items, 3 failed, 1 recovered by redrives, ended 1m ago after 30s');
+  const tones = [{ status: 'running' }, { status: 'running', handler_down: {} }, { status: 'queued' }, { status: 'stopped', stop_reason: 'operator' }, { status: 'stopped', stop_reason: 'deadline' }];
+  assert.deepEqual(tones.map(tone), [null, 'bad', 'warn', null, 'bad']);
+});
+
+test('a business is registered as the command line does, which never shows a secret', async () => {
+  const { BLANK, bodyOf, commandOf } = await import('../../ui/app/lib/registration.js');
+  const request = { ...BLANK, name: 'orders', kind: 'request', call: 'POST https://push.internal/{id}', json: '{"id": {id}}', headers: 'authorization: Bearer {secret.KEY}\nx-a: b:c', secrets: 'KEY=s3=cret', hooks: ['prepare'], hookUrl: 'http://push.internal/h' };
+  assert.deepEqual(bodyOf(request), {
+    name: 'orders', request: { call: 'POST https://push.internal/{id}', headers: { authorization: 'Bearer {secret.KEY}', 'x-a': 'b:c' }, json: '{"id": {id}}' },
+    request_secrets: { KEY: 's3=cret' }, hooks: { prepare: { url: 'http://push.internal/h' } },
+  });
+  assert.equal(commandOf(request), `windrow biz register orders --request 'POST https://push.internal/{id}' --json '{"id": {id}}' --header 'authorization: Bearer {secret.KEY}' --header 'x-a: b:c' --secret KEY=@KEY.txt --hook prepare=http://push.internal/h`);
+  const url = { ...BLANK, name: 'push', url: 'http://push.internal/', secret_headers: 'x-key: hidden', hooks: ['finished'], rate: '5/s' };
+  assert.deepEqual(bodyOf(url), { name: 'push', url: 'http://push.internal/', secret_headers: { 'x-key': 'hidden' }, hooks: { finished: {} }, defaults: { rate: '5/s' } });
+  assert.ok(!commandOf(url).includes('hidden'));
 });
 
 test('what is left is what the node says, and only while it runs', async () => {

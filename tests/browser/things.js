@@ -4,6 +4,8 @@ import { until } from './support.js';
 
 const range = (total) => ({ type: 'range', total });
 export const LONG = 'a-name-that-is-so-long-that-no-column-holds-it-and-that-somebody-gave-for-reasons';
+/** Longest name of a business, a dataset or a limit. */
+export const LONGEST = 'a-slug-of-forty-letters-that-is-the-most';
 
 /** Handler that fails some items and returns an output for the others. */
 export function handler() {
@@ -28,12 +30,16 @@ export async function furnish(node, url, token) {
   await post('/v1/businesses?check=skip', { name: 'push', display_name: 'Push messages', url, defaults: { error_budget: 'none' } });
   await post('/v1/businesses?check=skip', { name: 'gone', url: 'http://127.0.0.1:9/' });
   await post('/v1/limits', { name: 'smtp', rate: '300/s', concurrency: 40 });
+  await post('/v1/limits', { name: LONGEST, rate: '300/s' });
+  await post('/v1/businesses?check=skip', { name: LONGEST, display_name: LONG, url: `${url}${LONG}/${LONG}`, limits: { named: [LONGEST] } });
   const make = (members) => post('/v1/tasks', { business: 'push', start: true, rate: '200/s', ...members });
   const finished = await make({ name: 'finished', source: range(140), results: 'keep', publish: 'board', publish_if: 'any', labels: { team: 'growth' } });
   const running = await make({ name: LONG, source: range(100_000), rate: '20/s', limits: ['smtp'] });
   const canary = await make({ name: 'with-canary', source: range(5_000), canary: { items: 5 } });
   const down = await post('/v1/tasks', { business: 'gone', name: 'unreachable', start: true, rate: '50/s', source: range(1_000) });
   const created = await make({ name: 'created', source: { type: 'inline', items: [{ user: 'u_1' }, { user: 'u_2' }] }, start: false });
+  await make({ business: LONGEST, name: LONG, source: range(5), publish: LONGEST, publish_if: 'any', labels: { [LONGEST.slice(0, 30)]: LONG.slice(0, 60) } });
+  await post('/v1/schedules', { business: LONGEST, name: LONGEST, every: '20m', task: { source: range(5) } });
   const schedule = await post('/v1/schedules', { business: 'push', name: 'nightly', every: '20m', task: { source: range(50), rate: '50/s' } });
   await until('the first task is finished', async () => (await node.call('GET', `/v1/tasks/${finished.id}`, undefined, token)).status === 'finished', 120_000);
   await until('the canary is done', async () => (await node.call('GET', `/v1/tasks/${canary.id}`, undefined, token)).status === 'stopped', 120_000);
@@ -49,7 +55,7 @@ export function pages(things, nodeName) {
     task: `/tasks/${running}`, 'task-down': `/tasks/${down}`, 'task-canary': `/tasks/${canary}`, 'task-created': `/tasks/${created}`, 'task-finished': `/tasks/${finished}`,
     failures: `/tasks/${finished}/failures`, results: `/tasks/${finished}/results`, 'task-log': `/tasks/${finished}/log`, runs: `/tasks/${finished}/runs`, 'task-settings': `/tasks/${running}/settings`,
     item: `/tasks/${finished}/items/3?from=failures`, 'task-missing': '/tasks/t999999',
-    businesses: '/businesses', business: '/businesses/push', register: '/businesses/new', schedules: '/schedules', schedule: `/schedules/${schedule}`,
+    businesses: '/businesses', business: '/businesses/push', 'business-long': `/businesses/${LONGEST}`, register: '/businesses/new', schedules: '/schedules', schedule: `/schedules/${schedule}`,
     datasets: '/datasets', dataset: '/datasets/board', nodes: '/nodes', node: `/nodes/${nodeName}`, limits: '/limits', limit: '/limits/smtp',
     statistics: '/statistics', 'statistics-tasks': '/statistics?by=task', log: '/log', audit: '/audit', settings: '/settings', missing: '/nowhere',
   };

@@ -101,6 +101,13 @@ export function commandOf(form, start) {
     body.canary && sh`--canary ${body.canary.items}`, start && sh`--start`]}`);
 }
 
+/** First three items as bodies of test calls; null if they aren't known before the task is created. */
+export function firstItems(form) {
+  if (form.kind === 'range') return [0, 1, 2].filter((index) => index < Number(form.total)).map((index) => ({ index }));
+  if (form.kind !== 'file') return null;
+  return Array.isArray(form.upload?.sample) ? form.upload.sample.slice(0, 3).map((data, index) => ({ index, data })) : [];
+}
+
 /** Number of items; null if it isn't known yet. */
 export function items(form) {
   if (form.kind === 'file') return form.upload?.rows ?? null;

@@ -1,4 +1,4 @@
-/** @file Preferences stored in this browser: theme, language, time zone. Never a token or data. */
+/** @file Preferences stored in this browser: theme, language, time zone, keys. Never a token or data. */
 import { signal } from '../../vendor/preact-htm.js';
 
 const PREFIX = 'windrow.';
@@ -45,6 +45,9 @@ export const theme = kept('theme', ['auto', 'light', 'dark']);
 
 /** Displayed time zone: the browser's or UTC. */
 export const zone = kept('zone', ['local', 'UTC']);
+
+/** Shortcuts of single keys, which some people press without meaning to. */
+export const singleKeys = kept('keys', ['enabled', 'disabled']);
 
 /** Applies the theme to the page. */
 export function applyTheme() {

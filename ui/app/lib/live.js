@@ -33,9 +33,15 @@ function set(state) {
   if (stream.value.state !== state) stream.value = { state };
 }
 
-/** Records that the node responded. */
+/** Records that the node responded. Without a stream to prove it, that is the end of an outage. */
 export function heard() {
   heardAt.value = Date.now();
+  if (!source && stream.value.state === 'lost') set('idle');
+}
+
+/** Records that the node didn't respond. */
+export function missed() {
+  if (!paused.value && !document.hidden) set('lost');
 }
 
 function deliver(kind, event) {
@@ -119,7 +125,7 @@ async function knock() {
     await get('/healthz', { signal: AbortSignal.timeout(5000) });
     heard();
   } catch {
-    set('lost');
+    missed();
   }
 }
 

@@ -1,7 +1,7 @@
 /** @file Data read from the API and kept fresh. Old data stays when a later read fails, with its age. */
 import { useEffect, useRef, useState } from '../../vendor/preact-htm.js';
 import { get } from './api.js';
-import { heard, paused, renewed } from './live.js';
+import { heard, missed, paused, renewed } from './live.js';
 
 const NOTHING = { data: null, error: null, at: 0, path: null };
 
@@ -46,6 +46,8 @@ async function answer(path, signal) {
     heard();
     return { data, error: null, at: Date.now() };
   } catch (error) {
-    return error.name === 'AbortError' ? null : { error };
+    if (error.name === 'AbortError') return null;
+    if (error.status === 0) missed();
+    return { error };
   }
 }

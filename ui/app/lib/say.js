@@ -1,6 +1,6 @@
 /** @file Messages of the node: their English text, or the template of their code in the page's language. */
 import { count, rate, share, span } from './format.js';
-import { templateOf } from './i18n.js';
+import { t, templateOf } from './i18n.js';
 
 /** Formats an argument: a number, a text, a span, a rate, a share or another message. */
 function shown(arg) {
@@ -34,6 +34,9 @@ export function sayAll(messages, text) {
   if (!messages?.length || !messages.every((one) => templateOf(one.code))) return text;
   return messages.map((one) => say(one, '')).join('；');
 }
+
+/** Reason of a stop in words: `error budget`. */
+export const reasonText = (slug) => t(slug ?? '').replaceAll('_', ' ');
 
 /** Explanation of a task's status, if there is one. */
 export const statusText = (task) => say(task.status_text_message, task.status_text);

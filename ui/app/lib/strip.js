@@ -8,6 +8,8 @@ export const FLYING = 2;
 export const PARKED = 3;
 export const RETRYING = 4;
 export const FAILED = 5;
+/** Blank cell between two shards. */
+export const GAP = 6;
 
 /** Parses `F1S411P3` into one state per cell. */
 export function parse(text) {
@@ -119,4 +121,25 @@ export function shown(shard, room) {
   const filled = new Uint8Array(Math.min(room, Math.max(cells.length, window))).fill(FREE);
   filled.set(cells);
   return { cells: filled, used: cells.length, perCell: shard.items_per_cell * size, counts: tally(all.subarray(0, used)) };
+}
+
+/** Cells of several shards in one row, a blank one between them. Each part has its shard, its first cell and its scale. */
+export function together(shards, room) {
+  const each = Math.max(1, Math.floor((room + 1) / shards.length) - 1);
+  const parts = [];
+  let start = 0;
+  for (const shard of shards) {
+    parts.push({ shard, start, ...shown(shard, each) });
+    start += parts.at(-1).cells.length + 1;
+  }
+  const cells = new Uint8Array(Math.max(0, start - 1)).fill(GAP);
+  for (const one of parts) cells.set(one.cells, one.start);
+  return { cells, parts, counts: parts.reduce((sum, one) => sum.map((number, state) => number + one.counts[state]), [0, 0, 0, 0, 0, 0]) };
+}
+
+/** Items of a cell: their shard, first index and number; null for a blank cell. */
+export function itemsAt({ parts }, at) {
+  const part = parts.findLast((one) => one.start <= at);
+  const cell = at - (part?.start ?? 0);
+  return part && cell < part.cells.length ? { shard: part.shard, first: part.shard.watermark + cell * part.perCell, size: part.perCell } : null;
 }

@@ -29,12 +29,12 @@ function Health({ name }) {
 
 function columns() {
   return [
-    { head: t('Business'), class: 'nowrap', cell: (one) => html`<a class="strong" data-row href=${`/businesses/${one.name}`}>${one.name}</a> ${one.display_name && html`<span class="soft">${one.display_name}</span>`}` },
+    { head: t('Business'), class: 'name-cell', cell: (one) => html`<a class="strong" data-row href=${`/businesses/${one.name}`}>${one.name}</a> ${one.display_name && html`<span class="soft">${one.display_name}</span>`}` },
     { head: t('Handler'), class: 'fill main-cell', cell: (one) => html`<code class="cut block" title=${handler(one)}>${handler(one)}</code>` },
     { head: t('Health'), class: 'nowrap', cell: (one) => html`<${Health} name=${one.name} />` },
     { head: t('TLS'), cell: (one) => one.insecure_skip_verify && html`<span class="warn">${t('not verified')}</span>` },
     { head: t('Pool'), cell: (one) => one.pool },
-    { head: t('Limits'), class: 'nowrap', cell: (one) => limits(one) ?? html`<span class="soft">–</span>` },
+    { head: t('Limits'), class: 'name-cell', cell: (one) => limits(one) ?? html`<span class="soft">–</span>` },
     { head: t('Revision'), class: 'num', cell: (one) => one.revision },
     { head: t('Updated'), class: 'num', cell: (one) => html`<${Ago} at=${one.updated_at} />` },
   ];

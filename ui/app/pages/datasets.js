@@ -12,7 +12,7 @@ import { Pager, Table } from '../parts/table.js';
 function columns() {
   return [
     { head: t('Dataset'), class: 'fill main-cell', cell: (one) => html`<a data-row class="strong" href=${`/datasets/${one.name}`}>${one.name}</a>` },
-    { head: t('Business'), cell: (one) => html`<a class="soft" href=${`/businesses/${one.business}`}>${one.business}</a>` },
+    { head: t('Business'), class: 'name-cell', cell: (one) => html`<a class="soft" href=${`/businesses/${one.business}`}>${one.business}</a>` },
     { head: t('Current generation'), class: 'num', cell: (one) => (one.generation == null ? html`<span class="soft">${t('none yet')}</span>` : count(one.generation)) },
     { head: t('Latest generation'), class: 'num', cell: (one) => html`<span class=${one.generation != null && one.highest > one.generation ? 'warn' : ''}>${count(one.highest)}</span>` },
     { head: t('Generations kept'), class: 'num', cell: (one) => count(one.keep) },

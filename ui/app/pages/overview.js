@@ -1,14 +1,14 @@
-/** @file Overview: tasks that need attention, key figures, throughput, running tasks and nodes. */
+/** @file Overview: key figures, throughput, causes that need a person, running tasks and nodes. */
 import { html, useEffect, useMemo, useState } from '../../vendor/preact-htm.js';
-import { get, path } from '../lib/api.js';
-import { start, recover } from '../lib/actions.js';
-import { needy } from '../lib/attention.js';
+import { get, part, path } from '../lib/api.js';
+import { start, startAll } from '../lib/actions.js';
+import { causes } from '../lib/attention.js';
 import { now } from '../lib/clock.js';
 import { count, percent, percentOf, rate, stamp } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { listen, paused } from '../lib/live.js';
 import { useResource } from '../lib/resource.js';
-import { statusText } from '../lib/say.js';
+import { reasonText, statusText } from '../lib/say.js';
 import { inSeconds, withGaps } from '../lib/series.js';
 import { hasEnded, isSlow, left, settled, target, timeLeft, title, wantedRate } from '../lib/task.js';
 import { historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
@@ -32,46 +32,48 @@ function useCluster() {
   return cluster;
 }
 
+/** Maximum number of causes listed; the rest is behind a link. */
+const CAUSES_MAX = 5;
+/** Maximum number of members named in a row. */
+const NAMED_MAX = 3;
+
+/** Title and explanation of a group of causes, for its first member. */
 const SAID = {
-  canary: (task) => t('canary done: {n:item|items} settled', { n: count(settled(task.counts)) }),
-  stopped: (task) => statusText(task) ?? t('stopped: {reason}', { reason: t(task.stop_reason ?? '') }),
-  recovering: (task) => statusText(task) ?? t('run failed; retrying'),
-  handler_down: (task) => t('handler down: {why}', { why: task.handler_down.example ?? task.handler_down.code ?? task.handler_down.class ?? '' }),
-  queued: (task) => statusText(task) ?? t('no node has free capacity'),
-  awaited: () => t('the business has not reported that it is ready'),
-  withheld: (task) => t('results not published to {dataset}', { dataset: task.publish.dataset }),
-  failures: (task) => t('finished with {n:failed item|failed items}', { n: count(task.counts.failed) }),
-  failing: (task) => t('calls fail with {code}: {example}', { code: task.last_error.code, example: task.last_error.example }),
+  cluster: (_, [one]) => [t('Cluster'), one.text],
+  outage: ({ about }, [{ handler_down: down }]) => [t('{name}: handler down', { name: about }), down.example ?? down.code ?? down.class],
+  stopped: ({ about, reason }, [one]) => [t('{name}: {reason}', { name: about, reason: reasonText(reason) }), statusText(one)],
+  schedule: (_, [one]) => [t('Schedule failing'), one.trouble],
+  queued: (_, [one]) => [t('No free capacity'), statusText(one)],
+  awaited: ({ about }) => [t('{name}: not ready', { name: about }), t('the business has not reported that it is ready')],
+  withheld: ({ about }, [one]) => [t('{name}: not published', { name: about }), t('{n:failed item|failed items}', { n: count(one.counts.failed) })],
+  canary: (_, [one]) => [t('Canary done'), t('{done} settled, {failed} failed; review the results', { done: count(settled(one.counts)), failed: count(one.counts.failed) })],
 };
 
-function Help({ one: { task, kind } }) {
-  if (kind === 'canary' || kind === 'stopped') return html`<${ActButton} action=${start(task)} class="is-small" />`;
-  if (kind === 'recovering') return html`<${ActButton} action=${recover(task)} class="is-small" />`;
-  return html`<a class="button is-small" href=${`/tasks/${task.id}#why`}>${t('Explain')}</a>`;
+function Help({ of: { kind, about, members } }) {
+  if (kind === 'canary' || kind === 'stopped') return html`<${ActButton} action=${members.length > 1 ? startAll(members) : start(members[0])} class="is-small">${members.length > 1 ? t('Resume {n}', { n: members.length }) : null}<//>`;
+  const to = { cluster: ['/nodes', 'Nodes'], schedule: [`/schedules/${members[0].id}`, 'Open'], withheld: [`/datasets/${part(about)}`, 'Open'] }[kind] ?? [`/tasks/${members[0].id}#why`, 'Explain'];
+  return html`<a class="button is-small" href=${to[0]}>${t(to[1])}</a>`;
 }
 
-/** Maximum number of tasks listed here; the rest is behind a link. */
-const NEEDS_MAX = 20;
+function Cause({ of }) {
+  const { kind, members } = of;
+  const [title, text] = SAID[kind](of, members);
+  const base = kind === 'schedule' ? '/schedules' : '/tasks';
+  const named = kind === 'cluster' ? [] : members.slice(0, NAMED_MAX);
+  const more = members.length - Math.max(1, named.length);
+  return html`<li><${Icon} name=${kind === 'canary' ? 'pause' : 'warn'} class=${kind === 'canary' ? 'run' : 'bad'} /><strong>${title}</strong>
+    <span class="grow said" title=${text}>${text}</span>
+    <span class="who">${named.map((one) => html`<a class="link cut" key=${one.id} href=${`${base}/${one.id}`} title=${one.name}>${one.id} ${one.name ?? one.business}</a>`)}
+      ${more > 0 && html`<span class="soft nowrap">${t('and {n} more', { n: count(more) })}</span>`}</span>
+    ${members[0].since && html`<span class="soft num"><${Ago} at=${members[0].since} /></span>`}<${Help} of=${of} /></li>`;
+}
 
-const LOOKS = { bad: ['warn', 'bad'], warn: ['warn', 'warn'], note: ['pause', 'run'] };
-
-function Attention({ needs, reasons, schedules }) {
-  if (!needs.length && !reasons.length && !schedules.length) {
-    return html`<p class="all-well"><${Icon} name="check" class="ok" /> ${t('All clear')}</p>`;
-  }
-  return html`<ul class="needs">
-    ${reasons.map((one) => html`<li key=${one.reason + one.text}><${Icon} name="warn" class="bad" />
-      <span class="grow">${one.text}</span><a class="button is-small" href="/nodes">${t('Nodes')}</a></li>`)}
-    ${schedules.slice(0, NEEDS_MAX).map((one) => html`<li key=${one.id}><${Icon} name="warn" class="bad" />
-      <a class="nowrap strong" href=${`/schedules/${one.id}`}>${one.id} ${one.name}</a>
-      <span class="grow said" title=${one.trouble}>${one.trouble}</span></li>`)}
-    ${needs.slice(0, NEEDS_MAX).map((one) => html`<li key=${one.task.id}>
-      <${Icon} name=${LOOKS[one.level][0]} class=${LOOKS[one.level][1]} />
-      <a class="nowrap strong" href=${`/tasks/${one.task.id}`}>${one.task.id} ${one.task.name ?? one.task.business}</a>
-      <span class="grow said" title=${statusText(one.task)}>${SAID[one.kind](one.task)}</span>
-      <span class="soft"><${Ago} at=${one.task.since} /></span><${Help} one=${one} /></li>`)}
-    ${needs.length > NEEDS_MAX && html`<li><a class="link" href="/tasks?status=running,stopped,recovering,queued,awaiting_business">${t('and {n} more', { n: count(needs.length - NEEDS_MAX) })}</a></li>`}
-  </ul>`;
+/** Causes that need a person, grouped and most urgent first. */
+function Attention({ of }) {
+  if (!of.length) return html`<p class="all-well"><${Icon} name="check" class="ok" /> ${t('All clear')}</p>`;
+  const rest = of.length - CAUSES_MAX;
+  return html`<${Section} title=${t('Needs attention')}><ul class="needs">${of.slice(0, CAUSES_MAX).map((one) => html`<${Cause} key=${one.key} of=${one} />`)}
+    ${rest > 0 && html`<li><a class="link" href="/tasks?status=running,stopped,queued,awaiting_business">${t('and {n} more', { n: count(rest) })}</a></li>`}</ul><//>`;
 }
 
 function Figure({ name, value, href, note, title }) {
@@ -145,7 +147,7 @@ function taskColumns() {
 function Running({ list }) {
   const running = list.filter((task) => task.status === 'running' || task.status === 'stopping').sort((a, b) => left(b.counts) - left(a.counts));
   const calm = useCalm(running, (task) => task.id);
-  return html`<${Section} title=${t('Running')} aside=${count(running.length)} end=${html`<a class="link" href="/tasks?status=running">${t('all')}</a>`}>
+  return html`<${Section} title=${t('Running')} end=${html`<a class="link" href="/tasks?status=running">${t('all')}</a>`}>
     ${running.length
       ? html`<div ...${calm.over}><${Table} columns=${taskColumns()} rows=${calm.rows.slice(0, 12)} id=${(task) => task.id} label=${t('Running tasks')} /></div>`
       : html`<${Empty} say=${t('No running tasks.')} commands=${['windrow task create hello --total 1000 --rate 50/s --start']}><p><a href="/tasks/new">${t('New task')}</a></p><//>`}<//>`;
@@ -158,7 +160,7 @@ function Nodes({ nodes }) {
     { head: t('Reserved'), class: 'num', cell: (node) => html`${node.reserved_rate ?? '–'} <span class="soft">/ ${node.capacity_rate === 'unlimited' ? '∞' : node.capacity_rate}</span>` },
     { head: t('Runs'), class: 'num', cell: (node) => count(node.runs) },
   ];
-  return html`<${Section} title=${t('Nodes')} aside=${count(nodes.length)}><${Table} columns=${columns} rows=${nodes} id=${(node) => node.id} label=${t('Nodes')} /><//>`;
+  return html`<${Section} title=${t('Nodes')}><${Table} columns=${columns} rows=${nodes} id=${(node) => node.id} label=${t('Nodes')} /><//>`;
 }
 
 function Recent({ list }) {
@@ -180,7 +182,7 @@ export function Overview() {
   useEffect(keepTasks, []);
   const cluster = useCluster();
   const today = useResource(`/v1/statistics?by=day&since=${new Date().toISOString().slice(0, 10)}T00:00:00Z`, { every: 10_000 });
-  const stopped = useResource('/v1/tasks?status=stopped,recovering,queued,awaiting_business&limit=50', { every: 10_000 });
+  const stopped = useResource('/v1/tasks?status=stopped,queued,awaiting_business&limit=50', { every: 10_000 });
   const health = useResource('/v1/cluster', { every: 10_000 });
   const schedules = useResource('/v1/schedules?limit=200', { every: 30_000 });
   if (!tasks.value) return html`<${Page} title=${t('Overview')}><${Loading} /><//>`;
@@ -188,9 +190,9 @@ export function Overview() {
   const known = new Map([...(stopped.data?.items ?? []).map((task) => [task.id, task]), ...tasks.value]);
   const reasons = (health.data?.reasons ?? []).filter((one) => one.reason !== 'none_takes_tasks' || list.length);
   return html`<${Page} title=${t('Overview')} acts=${html`<a class="button is-main" href="/tasks/new" data-key="c"><${Icon} name="plus" />${t('New task')}</a>`}>
-    <${Attention} needs=${needy([...known.values()], now.value)} reasons=${reasons} schedules=${(schedules.data?.items ?? []).filter((one) => one.trouble && !one.paused)} />
     <${Figures} cluster=${cluster} list=${list} today=${today.data} />
     <${Throughput} list=${list} />
+    <${Attention} of=${causes({ tasks: [...known.values()], schedules: schedules.data?.items ?? [], reasons }, now.value)} />
     <div class="columns is-wide">
       <div><${Running} list=${list} /></div>
       <div><${Nodes} nodes=${cluster?.nodes ?? []} /><${Recent} list=${list} /></div>

@@ -12,24 +12,11 @@ import { route } from '../lib/router.js';
 import { ActButton } from '../parts/ask.js';
 import { Ago, Empty, Json, Pairs, Section, Stamp, Whole } from '../parts/basic.js';
 import { Page } from '../parts/shell.js';
-import { Mark } from '../parts/status.js';
+import { FireStatus, fireLook } from '../parts/status.js';
 import { Pager, Table } from '../parts/table.js';
-import { ScheduleState, times } from './schedules.js';
+import { LastFire, ScheduleState, times } from './schedules.js';
 
-const OUTCOMES = {
-  made: ['check', 'ok', 'task created'],
-  pending: ['clock', 'run', 'creating task'],
-  queued: ['clock', 'warn', 'waiting for the previous task'],
-  skipped: ['cross', 'soft', 'skipped'],
-  missed: ['warn', 'bad', 'missed'],
-  failed: ['cross', 'bad', 'failed'],
-};
 const FILLS = { made: 'ok-fill', pending: 'run-fill', queued: 'warn-fill', skipped: 'edge', missed: 'bad-fill', failed: 'bad-fill', next: 'accent' };
-
-function Outcome({ fire }) {
-  const [icon, tone, text] = OUTCOMES[fire.outcome] ?? ['circle', 'soft', fire.outcome];
-  return html`<${Mark} icon=${icon} tone=${tone} text=${t(text)} />`;
-}
 
 function Dot({ moment }) {
   const x = moment.part * 1000;
@@ -46,7 +33,7 @@ function Calendar({ fires, next }) {
   const isUtc = zone.value === 'UTC';
   const starts = Array.from({ length: DAYS + 1 }, (_, at) => dayOf(now.value, isUtc, at - DAYS_BEFORE));
   const moments = [
-    ...fires.map((fire) => ({ at: Date.parse(fire.time), kind: fire.outcome, text: `${stamp(fire.time)} ${t(OUTCOMES[fire.outcome]?.[2] ?? fire.outcome)}` })),
+    ...fires.map((fire) => ({ at: Date.parse(fire.time), kind: fire.outcome, text: `${stamp(fire.time)} ${fireLook(fire.outcome).text}` })),
     ...next.map((time) => ({ at: Date.parse(time), kind: 'next', text: stamp(time) })),
   ];
   const rows = byDay(moments, starts, isUtc);
@@ -65,7 +52,7 @@ function Calendar({ fires, next }) {
 function Fires({ page }) {
   const columns = [
     { head: t('Time'), class: 'nowrap', cell: (fire) => html`<${Stamp} at=${fire.time} />` },
-    { head: t('Outcome'), cell: (fire) => html`<${Outcome} fire=${fire} />${fire.count > 1 && ` ×${count(fire.count)}`}` },
+    { head: t('Outcome'), cell: (fire) => html`<${FireStatus} fire=${fire} />${fire.count > 1 && ` ×${count(fire.count)}`}` },
     { head: t('Kind'), class: 'soft', cell: (fire) => t(fire.kind) },
     { head: t('Task'), cell: (fire) => (fire.task ? html`<a class="link" data-row href=${`/tasks/${fire.task}`}>${fire.task}</a>` : html`<span class="soft">${fire.name}</span>`) },
     { head: t('Reason'), class: 'fill main-cell', cell: (fire) => html`<span class="soft">${fire.text}</span>` },
@@ -79,6 +66,7 @@ function Facts({ one }) {
     [t('State'), html`<${ScheduleState} one=${one} />`],
     [t('Times'), html`<code>${times(one)}</code>`],
     [t('Next'), one.next_fire && html`<${Stamp} at=${one.next_fire} /> (<${Ago} at=${one.next_fire} />)`],
+    [t('Last'), html`<${LastFire} one=${one} />`],
     [t('Business'), html`<a class="link" href=${`/businesses/${one.business}`}>${one.business}</a>`],
     [t('Overlap'), t(one.overlap)],
     [t('Missed fires'), t(one.missed)],

@@ -9,7 +9,7 @@ import { session } from '../lib/session.js';
 import { ActButton } from '../parts/ask.js';
 import { Ago, Empty, Whole } from '../parts/basic.js';
 import { Page } from '../parts/shell.js';
-import { Mark } from '../parts/status.js';
+import { FireStatus, Mark } from '../parts/status.js';
 import { Pager, Table } from '../parts/table.js';
 
 /** Times of a schedule as entered. */
@@ -22,16 +22,22 @@ export function ScheduleState({ one }) {
   return one.next_fire ? html`<${Mark} icon="clock" tone="ok" text=${t('active')} />` : html`<${Mark} icon="stop" tone="soft" text=${t('completed')} />`;
 }
 
+/** Outcome of the latest fire with its task, or the trouble that it is in. */
+export function LastFire({ one: { last_fire: fire, trouble } }) {
+  if (!fire) return html`<span class="soft">–</span>`;
+  return html`<span class="row">${trouble ? html`<span class="bad cut" title=${trouble}>${trouble}</span>` : html`<${FireStatus} fire=${fire} />`}
+    ${fire.task && html`<a class="link" href=${`/tasks/${fire.task}`}>${fire.task}</a>`}<span class="soft"><${Ago} at=${fire.time} /></span></span>`;
+}
+
 function columns(reload) {
   const then = (action) => ({ ...action, after: reload });
   return [
     { head: t('Schedule'), class: 'fill main-cell', cell: (one) => html`<a data-row class="cut" href=${`/schedules/${one.id}`}><span class="soft">${one.id}</span> ${one.name}</a>` },
-    { head: t('Business'), cell: (one) => html`<a class="soft" href=${`/businesses/${one.business}`}>${one.business}</a>` },
+    { head: t('Business'), class: 'name-cell', cell: (one) => html`<a class="soft" href=${`/businesses/${one.business}`}>${one.business}</a>` },
     { head: t('State'), cell: (one) => html`<${ScheduleState} one=${one} />` },
     { head: t('Times'), class: 'nowrap', cell: (one) => html`<code>${times(one)}</code>` },
     { head: t('Next'), class: 'num', cell: (one) => html`<${Ago} at=${one.next_fire} />` },
-    { head: t('Overlap'), cell: (one) => t(one.overlap) },
-    { head: t('Missed fires'), cell: (one) => t(one.missed) },
+    { head: t('Last'), class: 'main-cell', cell: (one) => html`<${LastFire} one=${one} />` },
     { head: t('Actions'), bare: true, class: 'num nowrap', cell: (one) => html`<${ActButton} class="is-small" action=${then(trigger(one))} /> <${ActButton} class="is-small" action=${then(pauseSchedule(one))} />` },
   ];
 }

@@ -7,6 +7,7 @@ import { useResource } from '../lib/resource.js';
 import { may, session } from '../lib/session.js';
 import { ActButton } from '../parts/ask.js';
 import { Ago, Command, Pairs, Section, Whole } from '../parts/basic.js';
+import { KeysChoice } from '../parts/keys.js';
 import { Page } from '../parts/shell.js';
 import { Mark } from '../parts/status.js';
 import { Table } from '../parts/table.js';
@@ -65,7 +66,7 @@ export function Settings() {
   const { name, role, business } = session.value;
   return html`<${Page} title=${t('Settings')}>
     <${Section} title=${t('This browser')} aside=${t('stored in this browser, not on the node')}><div class="stack">
-      <${Choice} label=${t('Theme')} of=${theme} /><${Choice} label=${t('Language')} of=${language} /><${Choice} label=${t('Time zone')} of=${zone} /></div><//>
+      <${Choice} label=${t('Theme')} of=${theme} /><${Choice} label=${t('Language')} of=${language} /><${Choice} label=${t('Time zone')} of=${zone} /><${KeysChoice} /></div><//>
     <${Section} title=${t('Account')}><${Pairs} of=${[[t('Name'), name], [t('Role'), t(role)], business && [t('Business'), business]]} /><//>
     ${may('admin') && html`<${Tokens} /><${Sessions} />`}
     <${Section} title=${t('This node')}><${Whole} of=${version}>${(one) => html`<${Pairs} of=${[[t('Name'), one.node], [t('Version'), one.version], [t('API'), html`<a class="link" href="/docs">/docs</a>, <a class="link" href="/openapi.json">/openapi.json</a>`],

@@ -35,7 +35,7 @@ function columns(by, most) {
     { head: t('Items'), class: 'fill progress-wide', cell: (row) => html`<${Share} row=${row} most=${most} />` },
     { head: t('Settled'), class: 'num', cell: (row) => html`<b>${count(sum(row))}</b>` },
     { head: t('Succeeded'), class: 'num', cell: (row) => count(row.items.succeeded) },
-    { head: t('Skipped'), class: 'num', cell: (row) => count(row.items.skipped) },
+    { head: t('Skipped'), class: 'num hide-t', cell: (row) => count(row.items.skipped) },
     { head: t('Failed'), class: 'num', cell: (row) => html`<span class=${row.items.failed ? 'bad' : 'soft'}>${count(row.items.failed)}</span> <span class="soft">${percent(row.items.failed, sum(row))}</span>` },
     { head: t('Tasks created'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.created) },
     { head: t('Finished'), class: 'num', hidden: by === 'task', cell: (row) => count(row.tasks?.finished) },

@@ -62,15 +62,15 @@ function columns(rows) {
   const present = new Set(rows.map((task) => task.id));
   return [
     { head: t('Task'), class: 'fill main-cell', cell: (task) => html`<${Name} task=${task} isChild=${present.has(task.parent)} />` },
-    { head: t('Business'), cell: (task) => html`<a class="soft" href=${withQuery({ business: task.business, cursor: null })}>${task.business}</a>` },
+    { head: t('Business'), class: 'name-cell', cell: (task) => html`<a class="soft" href=${withQuery({ business: task.business, cursor: null })}>${task.business}</a>` },
     { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percentOf(task.progress?.percent)}</span></span>` },
-    { head: t('Items'), class: 'num', cell: (task) => count(task.total) },
+    { head: t('Items'), class: 'num hide-t', cell: (task) => count(task.total) },
     { head: t('Failed'), class: 'num', cell: (task) => html`<${Failed} task=${task} />` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<${Rate} task=${task} />` },
     { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('recent rate')} />` },
     { head: t('Time left'), class: 'num w5', cell: (task) => timeLeft(task) },
-    { head: t('Since'), class: 'num', cell: (task) => html`<${Ago} at=${task.since} />` },
+    { head: t('Since'), class: 'num hide-t', cell: (task) => html`<${Ago} at=${task.since} />` },
   ];
 }
 

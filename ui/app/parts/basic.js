@@ -1,7 +1,7 @@
 /** @file Basic components: sections, times, copy buttons, empty states, problems. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { now } from '../lib/clock.js';
-import { age, span, stamp } from '../lib/format.js';
+import { age, stamp } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { Icon } from './icon.js';
 
@@ -28,11 +28,6 @@ export function Ago({ at, isSaid = false }) {
 /** Date and time. */
 export function Stamp({ at }) {
   return at ? html`<time datetime=${at} class="nowrap">${stamp(at)}</time>` : html`<span class="soft">–</span>`;
-}
-
-/** Time since a moment, counting up. */
-export function Since({ at }) {
-  return html`<time datetime=${at} title=${stamp(at)} class="nowrap">${span(Math.max(0, Math.floor((now.value - Date.parse(at)) / 1000)))}</time>`;
 }
 
 async function toClipboard(text) {
@@ -96,10 +91,10 @@ export function Problem({ error, retry }) {
   </div>`;
 }
 
-/** Content of a resource, or its loading or error state. Old content stays below an error. */
+/** Content of a resource, or its loading or error state. Old content stays below an error; the page's bar reports a silent node. */
 export function Whole({ of, children }) {
   if (!of.data) return of.error ? html`<${Problem} error=${of.error} retry=${of.reload} />` : html`<${Loading} />`;
-  return html`${of.error && html`<div class="problem" role="status">
+  return html`${of.error && of.error.status !== 0 && html`<div class="problem" role="status">
     <p>${t('Data is {age} old: {why}', { age: age((now.value - of.at) / 1000), why: of.error.problem?.title ?? of.error.message })}</p></div>`}
   ${children(of.data)}`;
 }

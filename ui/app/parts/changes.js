@@ -38,9 +38,9 @@ function About({ object }) {
 export function Changes({ entries, isGlobal = false }) {
   const columns = [
     { head: t('Time'), class: 'nowrap', cell: (entry) => html`<${Ago} at=${entry.at} />` },
-    { head: t('User'), class: 'nowrap', cell: (entry) => html`${entry.actor} <span class="soft">${entry.source}</span>` },
+    { head: t('User'), class: 'name-cell', cell: (entry) => html`${entry.actor} <span class="soft">${entry.source}</span>` },
     { head: t('Action'), class: 'nowrap', cell: (entry) => html`<code>${entry.action}</code>` },
-    { head: t('Object'), class: 'nowrap', hidden: !isGlobal, cell: (entry) => html`<${About} object=${entry.object} />` },
+    { head: t('Object'), class: 'name-cell', hidden: !isGlobal, cell: (entry) => html`<${About} object=${entry.object} />` },
     { head: t('Change'), class: 'fill main-cell', cell: (entry) => { const text = difference(entry).join(', '); return html`<span class="cut block" title=${text}>${text}</span>`; } },
     { head: t('Reason'), class: 'main-cell', cell: (entry) => html`<span class="soft">${entry.reason}</span>` },
   ];

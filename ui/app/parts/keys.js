@@ -1,6 +1,7 @@
-/** @file Keyboard shortcuts: one table, which the help shows too. */
+/** @file Keyboard shortcuts in one table, and the help: terms, keys and references. */
 import { html, signal, useEffect, useRef } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
+import { singleKeys } from '../lib/kept.js';
 import { pause } from '../lib/live.js';
 import { go } from '../lib/router.js';
 
@@ -8,7 +9,7 @@ const GO = { o: '/', t: '/tasks', b: '/businesses', s: '/schedules', d: '/datase
 const SEQUENCE_MS = 1200;
 const isHelp = signal(false);
 
-/** Opens the keyboard help. */
+/** Opens the help. */
 export function help() {
   isHelp.value = true;
 }
@@ -50,7 +51,7 @@ function isTyping(target) {
 let leader = 0;
 
 function onKey(event) {
-  if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target) || document.querySelector('dialog[open]')) return;
+  if (singleKeys.value === 'disabled' || event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target) || document.querySelector('dialog[open]')) return;
   if (Date.now() - leader < SEQUENCE_MS && GO[event.key]) {
     leader = 0;
     event.preventDefault();
@@ -73,7 +74,29 @@ export function useKeys() {
 
 const PLACES = { o: 'Overview', t: 'Tasks', b: 'Businesses', s: 'Schedules', d: 'Datasets', n: 'Nodes', l: 'Data log', a: 'Audit' };
 
-/** Keyboard help. */
+/** Terms that the pages use. */
+const TERMS = {
+  business: 'a handler with its defaults and limits; tasks belong to one',
+  task: 'one pass over the items of a source, at a rate',
+  'in flight': 'sent, not answered yet',
+  retrying: 'failed before, sent again after a wait',
+  parked: 'retrying outside the window, so that it holds up nothing',
+  settled: 'succeeded, skipped or failed for good',
+  watermark: 'every item below it is settled or parked',
+  window: 'items that may be in flight, from the watermark on',
+  canary: 'the first items; then the task stops for review',
+  redrive: 'a task over the failed items of another',
+};
+
+/** Choice between keys that act at once and none. */
+export function KeysChoice() {
+  return html`<label class="check"><input type="checkbox" checked=${singleKeys.value === 'enabled'} onChange=${() => singleKeys.next()} />${t('Single-key shortcuts')}</label>`;
+}
+
+const pairs = (of) => html`<dl class="pairs is-tight">${of.map(([name, text]) => html`<dt key=${text}>${name}</dt><dd>${t(text)}</dd>`)}</dl>`;
+const kbd = (key) => html`<kbd>${key}</kbd>`;
+
+/** Help. */
 export function Help() {
   const place = useRef(null);
   const isShown = isHelp.value;
@@ -82,14 +105,11 @@ export function Help() {
   }, [isShown]);
   if (!isShown) return null;
   const close = () => { isHelp.value = false; };
-  return html`<dialog ref=${place} onClose=${close} aria-label=${t('Keyboard')}><div class="inside">
-    <h2>${t('Keyboard')}</h2>
-    <dl class="pairs">
-      ${Object.entries(PLACES).map(([key, text]) => html`<dt key=${key}><kbd>g</kbd> <kbd>${key}</kbd></dt><dd>${t(text)}</dd>`)}
-      ${Object.entries(KEYS).map(([key, [, text]]) => html`<dt key=${key}><kbd>${key}</kbd></dt><dd>${t(text)}</dd>`)}
-      <dt><kbd>Enter</kbd></dt><dd>${t('open row')}</dd>
-      <dt><kbd>Esc</kbd></dt><dd>${t('close')}</dd>
-    </dl>
-    <div class="ends"><button type="button" class="button" onClick=${close} autofocus>${t('Close')}</button></div>
+  return html`<dialog ref=${place} onClose=${close} aria-label=${t('Help')}><div class="inside">
+    <header class="row"><h2 class="grow">${t('Help')}</h2><button type="button" class="button is-small" onClick=${close} autofocus>${t('Close')}</button></header>
+    <p class="row wrap"><a class="link" href="/docs">${t('API')}</a><a class="link" href="/problems">${t('Error reference')}</a><code>windrow --help</code></p>
+    <h3>${t('Terms')}</h3>${pairs(Object.entries(TERMS).map(([name, text]) => [t(name), text]))}
+    <h3>${t('Keyboard')}</h3><${KeysChoice} />
+    ${pairs([...Object.entries(PLACES).map(([key, text]) => [html`${kbd('g')} ${kbd(key)}`, text]), ...Object.entries(KEYS).map(([key, [, text]]) => [kbd(key), text]), [kbd('Enter'), 'open row'], [kbd('Esc'), 'close']])}
   </div></dialog>`;
 }

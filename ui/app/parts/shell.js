@@ -10,6 +10,7 @@ import { logOut, session } from '../lib/session.js';
 import { tasks } from '../lib/tasks.js';
 import { Icon } from './icon.js';
 import { help } from './keys.js';
+import { announce } from './toast.js';
 
 const isOpen = signal(false);
 
@@ -52,7 +53,6 @@ function Foot() {
       <button type="button" class="tool" onClick=${() => theme.next()} title=${t('Theme')}><${Icon} name="theme" />${t(theme.value)}</button>
       <button type="button" class="tool" onClick=${() => language.next()} title=${t('Language')} lang=${language.value === 'en' ? 'zh-CN' : 'en'}>${language.value === 'en' ? '中文' : 'English'}</button>
       <button type="button" class="tool" onClick=${() => zone.next()} title=${t('Time zone')}>${zone.value === 'UTC' ? 'UTC' : t('local')}</button>
-      <button type="button" class="tool" onClick=${help} title=${t('Keyboard')}>?</button>
       ${own && html`<button type="button" class="tool" onClick=${logOut}>${t('Sign out')}</button>`}
     </p>
   </div>`;
@@ -70,17 +70,25 @@ function Side() {
   </div>`;
 }
 
-/** Text of the chip by the state of the stream. */
-function chipText(state) {
-  if (state === 'lost') return t('disconnected since {time} (data {age} old)', { time: clock(heardAt.value), age: age((now.value - heardAt.value) / 1000) });
-  return { live: t('live'), paused: t('paused'), idle: t('live') }[state];
+/** Bar above data that no longer follow the node. */
+function Stale() {
+  const isLost = stream.value.state === 'lost';
+  const isStale = isLost || paused.value;
+  const text = isLost ? t('Disconnected') : t('Paused');
+  useEffect(() => {
+    if (isStale) announce(text, true);
+  }, [isStale, text]);
+  if (!isStale) return null;
+  return html`<div class="stale"><${Icon} name=${isLost ? 'warn' : 'pause'} /><span class="grow"><b>${text}</b> ${t('since {time}: the data is {age} old.', { time: clock(heardAt.value), age: age((now.value - heardAt.value) / 1000) })}${isLost && ` ${t('The page continues by itself.')}`}</span>
+    ${!isLost && html`<button type="button" class="button is-small" onClick=${() => pause(false)}>${t('Continue')}</button>`}</div>`;
 }
 
 function Chip() {
   const { state } = stream.value;
   const shown = state === 'idle' ? 'live' : state;
+  const text = t({ live: 'live', lost: 'disconnected', paused: 'paused' }[shown]);
   return html`<button type="button" class="chip" data-state=${shown} onClick=${() => pause()} aria-pressed=${paused.value}
-    title=${paused.value ? t('Resume (r)') : t('Pause (r)')} aria-label=${paused.value ? t('paused: resume') : t('{state}: pause', { state: chipText(state) })}><span class="dot" aria-hidden="true"></span><span class="words">${chipText(state)}</span></button>`;
+    title=${paused.value ? t('Resume (r)') : t('Pause (r)')} aria-label=${paused.value ? t('paused: resume') : t('{state}: pause', { state: text })}><span class="dot" aria-hidden="true"></span><span class="words">${text}</span></button>`;
 }
 
 /**
@@ -100,8 +108,9 @@ export function Page({ title, up = [], acts, note, children }) {
         <h1 tabindex="-1" title=${title}>${title}</h1>${note}
       </div>
       <div class="acts">${acts}</div>
-      <${Chip} />
+      <${Chip} /><button type="button" class="tool" onClick=${help} title=${`${t('Help')} (?)`} aria-label=${t('Help')}>?</button>
     </header>
+    <${Stale} />
     ${children}`;
 }
 
@@ -110,7 +119,7 @@ export function Shell({ children }) {
   useEffect(() => {
     isOpen.value = false;
   }, [route.value.path]);
-  const isStale = stream.value.state === 'lost';
+  const isStale = stream.value.state === 'lost' || paused.value;
   return html`<div class=${`frame ${isStale ? 'is-stale' : ''}`}>
     <a class="skip" href="#main">${t('Skip to content')}</a>
     <${Side} />

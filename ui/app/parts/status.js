@@ -46,6 +46,15 @@ const ITEM = {
   not_called: ['circle', 'soft', 'not called'],
 };
 
+const FIRE = {
+  made: ['check', 'ok', 'task created'],
+  pending: ['clock', 'run', 'creating task'],
+  queued: ['clock', 'warn', 'waiting for the previous task'],
+  skipped: ['cross', 'soft', 'skipped'],
+  missed: ['warn', 'bad', 'missed'],
+  failed: ['cross', 'bad', 'failed'],
+};
+
 /** Text with its icon. */
 export function Mark({ icon, tone, text, title }) {
   return html`<span class="status" title=${title}><${Icon} name=${icon} class=${tone} /><span>${text}</span></span>`;
@@ -74,6 +83,12 @@ export const NodeStatus = ({ state }) => html`<${Mark} ...${shown(NODE, state)} 
 
 /** State of an item. */
 export const ItemStatus = ({ state }) => html`<${Mark} ...${shown(ITEM, state)} />`;
+
+/** Icon, tone and text of a fire's outcome. */
+export const fireLook = (word) => shown(FIRE, word);
+
+/** Outcome of a fire. */
+export const FireStatus = ({ fire }) => html`<${Mark} ...${fireLook(fire.outcome)} title=${fire.text} />`;
 
 const TERMS = ['succeeded', 'skipped', 'failed', 'in_flight', 'parked'];
 

@@ -13,6 +13,7 @@ import { Icon } from '../../parts/icon.js';
 import { Page } from '../../parts/shell.js';
 import { toast } from '../../parts/toast.js';
 import { Business, Items, More, Pace, Safety } from './blocks.js';
+import { Trial } from './trial.js';
 
 /** Dry run of the form on the node, shortly after the last keystroke. */
 function useJudgement(form) {
@@ -92,7 +93,7 @@ export function NewTask() {
       commands=${['windrow init python', 'windrow biz register hello --url http://127.0.0.1:9000']}><p><a href="/businesses/new">${t('Register a business')}</a></p><//><//>`;
   }
   return html`<${Page} title=${t('New task')} up=${up}><div class="make">
-    <div><${Business} ...${props} names=${names} /><${Items} ...${props} /><${Pace} ...${props} /><${Safety} ...${props} /><${More} ...${props} /></div>
+    <div><${Business} ...${props} names=${names} /><${Items} ...${props} /><${Pace} ...${props} /><${Safety} ...${props} /><${More} ...${props} /><${Trial} form=${form} /></div>
     <div>${state.error && html`<${Problem} error=${state.error} />`}<${Summary} form=${form} judged=${judged} submit=${submit} isPending=${state.isPending} /></div>
   </div><//>`;
 }

@@ -1,14 +1,16 @@
-/** @file Header of a task: counts, remaining time, problems and actions. */
+/** @file Header of a task: its state in a sentence, the action, counts and knobs. */
 import { html, useEffect, useRef } from '../../../vendor/preact-htm.js';
 import * as actions from '../../lib/actions.js';
-import { autoText, count, near, percentOf, rate, span } from '../../lib/format.js';
+import { now } from '../../lib/clock.js';
+import { count, percentOf, rate } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
 import { statusText } from '../../lib/say.js';
+import { sentence, tone } from '../../lib/sentence.js';
 import { isStaff } from '../../lib/session.js';
-import { hasEnded, isAuto, isLeast, isSlow, recovered, offers, secondsLeft, target, timeLeft } from '../../lib/task.js';
+import { hasEnded, isRecovered, offers } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
-import { Ago, Since, Stamp } from '../../parts/basic.js';
+import { Ago, Stamp } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
 import { Menu } from '../../parts/menu.js';
 import { Progress, taskLook } from '../../parts/status.js';
@@ -33,10 +35,12 @@ function More({ task }) {
   <//>`;
 }
 
-/** Actions on the task. */
-export function Acts({ task }) {
+/** Action that the state calls for, and a menu of the others. */
+function Acts({ task }) {
   const can = offers(task);
+  const isOpen = task.result === 'with_failures' && !isRecovered(task);
   return html`
+    ${isOpen && html`<a class="button is-main" href=${`/tasks/${task.id}/failures`}>${t('Failures')}</a>`}
     ${can.recover && html`<${ActButton} action=${actions.recover(task)} />`}
     ${can.start && html`<${ActButton} hotkey="s" action=${actions.start(task)} isMain=${true} />`}
     ${can.stop && html`<${ActButton} hotkey="s" action=${actions.stop(task)}><${Icon} name="stop" />${t('Stop')}<//>`}
@@ -55,35 +59,16 @@ const TERMS = [
 
 function Sum({ task }) {
   return html`<ul class="sum">${TERMS.filter(([term]) => term !== 'excluded' || task.counts.excluded).map(([term, text]) => html`
-    <li key=${term}><i class=${`key of-${term}`}></i><span class="soft">${t(text)}</span> <b>${count(task.counts[term])}</b>${term === 'failed' && recovered(task) > 0 && html` <span class="soft">${t('{n} recovered by redrives', { n: count(recovered(task)) })}</span>`}</li>`)}</ul>`;
+    <li key=${term}><i class=${`key of-${term}`}></i><span class="soft">${t(text)}</span> <b>${count(task.counts[term])}</b></li>`)}</ul>`;
 }
 
-function Ends({ task }) {
-  const seconds = secondsLeft(task);
-  if (seconds != null) {
-    const when = { span: timeLeft(task), time: near(Date.now() + seconds * 1000) };
-    return html`<span>${isLeast(task) ? t('{span} left, done at {time} at the earliest', when) : t('{span} left, done at about {time}', when)}</span>`;
-  }
-  if (hasEnded(task)) return html`<span>${t('ended')} <${Ago} at=${task.finished_at} isSaid=${true} />${task.started_at && task.finished_at && html`, ${t('after {span}', { span: span((Date.parse(task.finished_at) - Date.parse(task.started_at)) / 1000) })}`}</span>`;
-  return html`<span>${t('for')} <${Since} at=${task.since} /></span>`;
-}
-
-function Speed({ task }) {
-  if (task.status !== 'running') return null;
-  if (isAuto(task)) return html`<span><b>${rate(task.actual_rate)}/s</b><span class="soft"> (${autoText(task.rate)})</span></span>`;
-  const wanted = task.rate === 'unlimited' ? t('unlimited') : `${rate(target(task))}/s`;
-  return html`<span><b class=${isSlow(task, task.actual_rate) ? 'warn' : ''}>${rate(task.actual_rate)}</b><span class="soft"> ${t('of')} ${wanted}</span></span>`;
-}
-
-/** Problem or wait reason as the node reports it. */
-function Note({ task }) {
+/** State in one sentence, with what happens next by itself. */
+function Says({ task }) {
   const { next, handler_down: down } = task;
-  const isBad = down || task.stale || (task.status === 'stopped' && !['operator', 'business', 'canary_done'].includes(task.stop_reason));
-  const text = task.stale ? t('Data is stale: the node cannot reach its database.') : statusText(task) ?? (task.stop_reason === 'canary_done' ? t('The canary is done. Review its results, then resume the task.') : task.stop_reason && t('stopped: {reason}', { reason: t(task.stop_reason) }));
-  if (!text && !next) return null;
-  return html`<p class="callout"><${Icon} name=${isBad ? 'warn' : 'clock'} class=${isBad ? 'bad' : 'warn'} /><span>${text}
-    ${next && html` ${t(next.action)} <${Ago} at=${next.at} />${next.attempt && ` (${next.attempt} / ${next.of})`}`}
-    ${down?.next_probe && !statusText(task) && html` ${t('next probe')} <${Ago} at=${down.next_probe} />`}</span></p>`;
+  const level = tone(task);
+  return html`<p class="grow sentence">${level && html`<${Icon} name=${level === 'bad' ? 'warn' : 'clock'} class=${level} /> `}${sentence(task, now.value)}
+    ${next && next.action !== 'start' && html` · ${t(next.action)} <${Ago} at=${next.at} />${next.attempt && ` (${next.attempt} / ${next.of})`}`}
+    ${down?.next_probe && !statusText(task) && html` · ${t('next probe')} <${Ago} at=${down.next_probe} />`}</p>`;
 }
 
 function Where({ task }) {
@@ -97,7 +82,7 @@ function Where({ task }) {
     ${task.publish && html`<span>${t('publishes to')} <a class="link" href=${`/datasets/${encodeURIComponent(task.publish.dataset)}`}>${task.publish.dataset}</a> ${task.publish.generation}</span>`}
     ${task.deadline && html`<span>${t('deadline')} <${Stamp} at=${task.deadline} /></span>`}
     ${Object.entries(task.labels).map(([name, value]) => html`<a key=${name} href=${`/tasks?label=${encodeURIComponent(`${name}:${value}`)}`}>${name}:${value}</a>`)}
-    <span>${task.started_at ? html`${t('started')} <${Ago} at=${task.started_at} isSaid=${true} />` : html`${taskLook(task.status).text} <${Ago} at=${task.since} isSaid=${true} />`}</span></p>`;
+    ${task.started_at && !hasEnded(task) && html`<span>${t('started')} <${Ago} at=${task.started_at} isSaid=${true} /></span>`}</p>`;
 }
 
 /** Announces progress to screen readers from time to time, and status changes at once. */
@@ -115,14 +100,11 @@ function useAnnouncements(task) {
 export function Head({ task }) {
   useAnnouncements(task);
   return html`<section class="head" aria-label=${t('Progress')}>
-    <${Where} task=${task} />
-    <${Note} task=${task} />
-    <div class="row wrap headline fresh"><span class="percent">${percentOf(task.progress?.percent)}</span>
-      <span>${t('{done} of {total} items', { done: count(task.progress?.settled), total: count(task.progress?.of) })}</span>
-      <${Speed} task=${task} /><span class="end soft"><${Ends} task=${task} /></span></div>
+    <div class="headline fresh"><span class="percent">${percentOf(task.progress?.percent)}</span><${Says} task=${task} /><span class="acts"><${Acts} task=${task} /></span></div>
     <${Progress} task=${task} isBig=${true} />
     <${Sum} task=${task} />
     <${Costs} task=${task} />
+    <${Where} task=${task} />
     ${!hasEnded(task) && html`<${Knobs} task=${task} />`}
   </section>`;
 }

@@ -36,6 +36,8 @@ function Details({ task, item }) {
   return html`
     <${Pairs} of=${[
       [t('State'), html`<${ItemStatus} state=${item.state} />`],
+      [t('Item key'), html`<code>${item.key}</code> <${Copy} text=${item.key} />`],
+      [t('Trace ID'), html`<code>${item.trace_id}</code> <${Copy} text=${item.trace_id} />`],
       [t('Attempts'), count(item.attempts)],
       failure && [t('Code'), html`<code>${failure.code}</code>`],
       failure && [t('Message'), failure.message],
@@ -43,8 +45,8 @@ function Details({ task, item }) {
       failure?.origin_task && [t('Origin'), html`<a class="link" href=${`/tasks/${failure.origin_task}/items/${failure.origin_index}`}>${failure.origin_task} #${failure.origin_index}</a>`],
       item.due_at && [t('Next attempt'), html`<${Ago} at=${item.due_at} />`],
     ]} />
-    <${Section} title=${t('Data')}>${item.data != null ? html`<${Json} value=${item.data} label=${t('Data')} />` : html`<p class="soft">${item.data_missing ?? t('No data, only an index.')}</p>`}<//>
-    ${(item.output ?? failure?.output) != null && html`<${Section} title=${t('Handler response')}><${Json} value=${item.output ?? failure.output} /><//>`}
+    <${Section} title=${t('Request')} aside=${t('data of the item, sent with each attempt')}>${item.data != null ? html`<${Json} value=${item.data} label=${t('Request')} />` : html`<p class="soft">${item.data_missing ?? t('No data, only an index.')}</p>`}<//>
+    ${(item.output ?? failure?.output) != null && html`<${Section} title=${t('Response')} aside=${t('of the last attempt')}><${Json} value=${item.output ?? failure.output} label=${t('Response')} /><//>`}
     <${Section} title=${t('Failed attempts')}><${Timeline} item=${item} /><//>
     <${Lines} task=${task} index=${item.index} />`;
 }

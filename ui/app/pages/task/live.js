@@ -1,6 +1,7 @@
 /** @file Live tab of a task: window, throughput against target, call times, errors and bottlenecks. */
-import { html, useEffect, useMemo, useState } from '../../../vendor/preact-htm.js';
+import { html, useEffect, useMemo, useRef, useState } from '../../../vendor/preact-htm.js';
 import { get, part } from '../../lib/api.js';
+import { count } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { paused } from '../../lib/live.js';
 import { useResource } from '../../lib/resource.js';
@@ -14,12 +15,14 @@ import { ErrorsPlot, LatencyPlot, ThroughputPlot } from './plots.js';
 import { Why } from './why.js';
 
 const WINDOW_MS = 500;
-/** Maximum number of shards drawn. */
-const STRIPS_MAX = 6;
+const FOLDED_MS = 2000;
+/** Up to this share of a window, or this number of items, it is folded. */
+const NEARLY_EMPTY = 0.1;
+const FEW = 3;
 /** About two pixels per point of a plot. */
 const POINTS_MAX = 180;
 
-function useWindow(id, isLive) {
+function useWindow(id, everyMs) {
   const [state, setState] = useState(null);
   useEffect(() => {
     let isOver = false;
@@ -32,23 +35,29 @@ function useWindow(id, isLive) {
       if (!isOver && found) setState(found);
     };
     read();
-    const timer = isLive ? setInterval(read, WINDOW_MS) : 0;
+    const timer = everyMs ? setInterval(read, everyMs) : 0;
     return () => { isOver = true; clearInterval(timer); };
-  }, [id, isLive]);
+  }, [id, everyMs]);
   return state;
 }
 
+const sum = (shards, of) => shards.reduce((all, one) => all + of(one), 0);
+
+/** Windows of all shards in one strip. Folded while nearly empty, until somebody opens or closes it. */
 function Windows({ task }) {
   const isLive = task.status === 'running' || task.status === 'stopping';
-  const found = useWindow(task.id, isLive);
-  if (!found) return html`<${Section} title=${t('In-flight window')}><div class="strip-room"></div><//>`;
-  if (!isLive && found.shards.every((shard) => shard.high_water === shard.watermark)) return null;
-  const shards = found.shards.slice(0, STRIPS_MAX);
-  return html`<${Section} title=${t('In-flight window')} aside=${isLive ? null : t('as last saved')}
-      end=${found.shards.length > STRIPS_MAX && html`<span class="soft">${t('{n} of {all} shards', { n: STRIPS_MAX, all: found.shards.length })}</span>`}>
-    ${shards.map((shard) => html`<div key=${shard.shard}>
-      ${found.shards.length > 1 && html`<p class="soft">${task.id}.${shard.shard} ${shard.node}</p>`}
-      <${Strip} task=${task} shard=${shard} label=${t('Window of {shard}', { shard: `${task.id}.${shard.shard}` })} /></div>`)}<//>`;
+  const [chosen, setChosen] = useState(null);
+  const wasFull = useRef(false);
+  const isOpen = chosen ?? wasFull.current;
+  const found = useWindow(task.id, isLive && (isOpen ? WINDOW_MS : FOLDED_MS));
+  const shards = (found?.shards ?? []).filter((one) => one.capacity != null || one.high_water > one.watermark);
+  const [used, all] = [sum(shards, (one) => one.high_water - one.watermark), sum(shards, (one) => one.capacity ?? 0)];
+  if (used > Math.max(FEW, all * NEARLY_EMPTY)) wasFull.current = true;
+  if (!isLive && !shards.length) return null;
+  const toggle = (event) => { event.preventDefault(); setChosen(!isOpen); };
+  return html`<details class="section" open=${isOpen}><summary onClick=${toggle}><h2>${t('In-flight window')}</h2>
+      ${isLive ? found && t('{n:item|items} in it', { n: count(used) }) : t('as last saved')}</summary>
+    <div class="strip-room">${isOpen && shards.length > 0 && html`<${Strip} task=${task} shards=${shards} />`}</div></details>`;
 }
 
 /** Times of changes to the task. */
@@ -90,7 +99,6 @@ export function Live({ task, watched }) {
     ${['created', 'stopped'].includes(task.status) && html`<${Preview} task=${task} />`}
     ${!hasEnded(task) && task.status !== 'created' && html`<${Windows} task=${task} />`}
     ${task.status !== 'created' && html`<${Section} title=${t('Recent activity')} end=${html`<${Spans} present=${name} />`}>
-      <div class="plots"><${ThroughputPlot} ...${common} /><${LatencyPlot} ...${common} /><${ErrorsPlot} ...${common} watched=${watched} /></div>
-    <//>`}
-    ${isLive && html`<${Why} task=${task} />`}`;
+      <div class=${isLive ? 'plots is-paired' : 'plots'}><${ThroughputPlot} ...${common} />${isLive && html`<${Why} task=${task} />`}<${LatencyPlot} ...${common} /><${ErrorsPlot} ...${common} watched=${watched} /></div>
+    <//>`}`;
 }

@@ -9,7 +9,7 @@ import { Copy, Loading, Problem, Tabs } from '../../parts/basic.js';
 import { Fetched } from '../../parts/fetched.js';
 import { Page } from '../../parts/shell.js';
 import { TaskStatus } from '../../parts/status.js';
-import { Acts, Head } from './head.js';
+import { Head } from './head.js';
 
 /** Tabs: path segment, text, export of the file, and count beside the text. */
 const TABS = [
@@ -44,7 +44,7 @@ export function Task({ task: id, tab = '', index }) {
   const tabName = (TABS.find(([name]) => name === shown) ?? TABS[0])[2];
   const name = title(task) === task.id ? task.id : `${task.id} ${task.name}`;
   return html`<${Page} title=${name} up=${[...up, [`/businesses/${encodeURIComponent(task.business)}`, task.business]]}
-      note=${html`<${Crumbs} task=${task} />`} acts=${html`<${Acts} task=${task} />`}>
+      note=${html`<${Crumbs} task=${task} />`}>
     <${Head} task=${task} />
     <${TabLinks} task=${task} tab=${shown} />
     <${Fetched} file=${`task/${tabName.toLowerCase()}`} name=${tabName} props=${{ task, watched }} id=${`${id} ${shown}`} />

@@ -94,7 +94,7 @@ function Budget({ task }) {
   if (written === 'none') return html`<span class="soft">${t('no error budget')}</span>`;
   if (/\/|auto/.test(written)) return html`<span class="soft">${t('budget {budget}', { budget: written })}</span>`;
   const most = written.endsWith('%') ? (task.total * Number.parseFloat(written)) / 100 : Number.parseFloat(written);
-  return html`<span class="soft">${t('{n} failed, {share} of the {budget} budget', { n: count(task.counts.failed), share: share(most ? task.counts.failed / most : 0), budget: written })}</span>`;
+  return html`<span class="soft">${t('{share} of the {budget} budget used', { share: share(most ? task.counts.failed / most : 0), budget: written })}</span>`;
 }
 
 /** Failed attempts, and the most frequent codes. */

@@ -9,13 +9,14 @@ import { Copy, Problem, Section } from '../../parts/basic.js';
 import { ItemStatus } from '../../parts/status.js';
 import { Table } from '../../parts/table.js';
 
-function columns() {
+/** Columns of previewed items. */
+export function columns() {
   return [
     { head: t('Item'), class: 'num', cell: (one) => `#${count(one.index)}` },
     { head: t('Result'), cell: (one) => html`<${ItemStatus} state=${one.result} />` },
     { head: t('Duration'), class: 'num', cell: (one) => span(one.latency_seconds) },
     { head: t('Code'), cell: (one) => one.code && html`<code>${one.code}</code>` },
-    { head: t('Message'), class: 'fill main-cell', cell: (one) => one.message },
+    { head: t('Response'), class: 'fill main-cell', cell: (one) => one.message ?? (one.output != null && html`<code class="cut block">${JSON.stringify(one.output)}</code>`) },
   ];
 }
 
