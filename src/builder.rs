@@ -16,10 +16,11 @@ use windrow_engine::ports::sources::provision::Provision;
 use windrow_engine::ports::tasks::store::{Actor, Write};
 use windrow_node::job_node::{JobNode, JobNodeOptions};
 use windrow_node::jobs::BUSINESS;
-use windrow_node::sources::{Expansion, IndexWatch, OpenedSource, Opening, open};
+use windrow_node::sources::{Expansion, IndexWatch, OpenedSource, Opening, open, open_rows};
 use windrow_node::{Runtimes, StateDir, Store};
 use windrow_server::service::{self, JobStart};
 
+use crate::job::Items;
 use crate::{Error, Job, NodeBuilder, Report, Running};
 
 /// Builder for [`Windrow`], an instance in this process.
@@ -118,7 +119,7 @@ impl Windrow {
         let node = self.node.node();
         let tuning = job.tuning()?;
         let handler = job.handler.take().ok_or(Error::NoHandler)?;
-        let opened = self.open(&job, node.clock()).await?;
+        let opened = self.open(job.items, node.clock()).await?;
         let wanted = service::Job {
             business: BUSINESS.to_owned(),
             name: job.name,
@@ -151,7 +152,7 @@ impl Windrow {
         })
     }
 
-    async fn open(&self, job: &Job, clock: &Arc<dyn Clock>) -> Result<OpenedSource, Error> {
+    async fn open(&self, items: Items, clock: &Arc<dyn Clock>) -> Result<OpenedSource, Error> {
         let opening = Opening {
             store: &*self.store,
             spool: &self.state.spool(),
@@ -160,9 +161,11 @@ impl Windrow {
             expansion: Expansion::default(),
             now: clock.wall(),
         };
-        open(&job.items, &opening)
-            .await
-            .map_err(|why| Error::Items(Box::new(why)))
+        let opened = match items {
+            Items::Spec(spec) => open(&spec, &opening).await,
+            Items::Rows(rows) => open_rows(rows, &opening).await,
+        };
+        opened.map_err(|why| Error::Items(Box::new(why)))
     }
 
     /// Finishes the calls in flight, saves the progress, and releases the folder.

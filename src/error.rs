@@ -6,7 +6,7 @@ use windrow_engine::ports::StoreError;
 use windrow_node::serve::ServeError;
 use windrow_node::sources::OpenSourceError;
 use windrow_node::{LockError, StartError};
-use windrow_server::service::JobError;
+use windrow_server::service::{JobError, ServiceError};
 
 /// Error of running a job or serving a node. Earlier progress is never lost.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +47,9 @@ pub enum Error {
     /// The name belongs to a job over other items, or the job can't be started.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// The outputs of the job can't be read.
+    #[error(transparent)]
+    Outputs(#[from] Box<ServiceError>),
     /// The actors ended before the job was done.
     #[error("windrow ended before the job; saved progress is safe, run it again")]
     Ended,

@@ -2,53 +2,45 @@
 
 use std::fmt::Display;
 use std::future::Future;
+use std::io::{self, Cursor, Read};
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::{Stream, StreamExt as _};
+use serde::Serialize;
 use windrow_config::TaskDefaults;
 use windrow_core::ids::{ItemCount, ItemIndex};
-use windrow_core::items::verdict::Outcome;
 use windrow_core::settings::check;
-use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::settings::{Auto, RateLimit, Results};
 use windrow_core::task::Tuning;
-use windrow_engine::ports::handling::handler::{HandlerFactory, ItemVerdict};
-use windrow_handlers::rust::{ItemHandler, OwnedItem, RustHandlerFactory, handler_fn};
+use windrow_engine::ports::handling::handler::HandlerFactory;
+use windrow_handlers::answer::Answer;
+use windrow_handlers::rust::{Cause, ItemHandler, OwnedItem, RustHandlerFactory, handler_fn};
 use windrow_node::SystemClock;
 use windrow_node::sources::{CsvFormat, Format, Input, SourceSpec};
 
 use crate::Error;
-
-/// Error type that a closure's error is converted to.
-pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
-/// Wraps a closure as a handler: `Err` and panics are failed attempts.
-pub(crate) fn closure<F, Fut, E>(work: F) -> impl ItemHandler
-where
-    F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<(), E>> + Send,
-    E: Into<Cause>,
-{
-    handler_fn(move |item| {
-        let work = work(item);
-        async move {
-            work.await
-                .map(|()| ItemVerdict::Settled(Outcome::Succeeded))
-                .map_err(Into::into)
-        }
-    })
-}
 
 /// Wraps a handler as a factory for a node.
 pub(crate) fn factory(handler: impl ItemHandler) -> Arc<dyn HandlerFactory> {
     Arc::new(RustHandlerFactory::new(handler, Arc::new(SystemClock::new())))
 }
 
+/// Items of a job.
+pub(crate) enum Items {
+    /// Items that a description leads to.
+    Spec(SourceSpec),
+    /// Rows of the program, as NDJSON: read once, to a file of the folder, before the job starts.
+    Rows(Box<dyn Read + Send>),
+}
+
 /// Items, a handler, and a rate. Identified by its [name](Job::name).
 pub struct Job {
     pub(crate) name: String,
-    pub(crate) items: SourceSpec,
+    pub(crate) items: Items,
     pub(crate) skip_first: ItemIndex,
     pub(crate) handler: Option<Arc<dyn HandlerFactory>>,
     tuning: Tuning,
@@ -60,7 +52,6 @@ impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Job")
             .field("name", &self.name)
-            .field("items", &self.items)
             .finish_non_exhaustive()
     }
 }
@@ -72,8 +63,37 @@ impl Job {
         let skip_first = ItemIndex(range.start);
         Job {
             skip_first,
-            ..Job::over("job".to_owned(), SourceSpec::Range { total })
+            ..Job::over("job".to_owned(), Items::Spec(SourceSpec::Range { total }))
         }
+    }
+
+    /// Creates a job over rows, each of which becomes an item with the row as its data, with the name `job` unless
+    /// [set](Job::name). They are written to the folder before the job starts. To resume, give the same rows again.
+    pub fn rows<T, I>(rows: I) -> Job
+    where
+        T: Serialize,
+        I: IntoIterator<Item = T>,
+        I::IntoIter: Send + 'static,
+    {
+        let mut rows = rows.into_iter();
+        let rows = Rows {
+            next: move || rows.next().map(|row| serde_json::to_vec(&row)),
+            line: Cursor::default(),
+        };
+        Job::over("job".to_owned(), Items::Rows(Box::new(rows)))
+    }
+
+    /// Creates a job over the rows of a stream, as [`Job::rows`] does. It is read to its end before the job starts.
+    ///
+    /// # Panics
+    /// Must be called within a Tokio runtime, which drives the stream.
+    pub fn stream<T, S>(rows: S) -> Job
+    where
+        T: Serialize,
+        S: Stream<Item = T> + Send + 'static,
+    {
+        let (runtime, mut rows) = (tokio::runtime::Handle::current(), Box::pin(rows));
+        Job::rows(std::iter::from_fn(move || runtime.block_on(rows.next())))
     }
 
     /// Creates a job over the rows of a CSV file with a header; each item's data is an object. Named after the file.
@@ -99,14 +119,14 @@ impl Job {
             .into_owned();
         Job::over(
             name,
-            SourceSpec::File {
+            Items::Spec(SourceSpec::File {
                 input: Input::Path(path.to_string_lossy().into_owned()),
                 format,
-            },
+            }),
         )
     }
 
-    fn over(name: String, items: SourceSpec) -> Job {
+    fn over(name: String, items: Items) -> Job {
         // As in `windrow run` of a program: without a rate, as fast as the handler responds.
         let tuning = Tuning {
             rate: RateLimit::Unlimited,
@@ -129,15 +149,30 @@ impl Job {
         self
     }
 
-    /// Sets a closure that is called for each item; `Err` and panics are failed attempts.
+    /// Sets a closure that is called for each item. It returns `Ok(())` or an [`Answer`]; `Err` and panics are failed
+    /// attempts.
     #[must_use]
-    pub fn handler<F, Fut, E>(self, work: F) -> Job
+    pub fn handler<F, Fut, T, E>(self, work: F) -> Job
     where
         F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), E>> + Send,
+        Fut: Future<Output = Result<T, E>> + Send,
+        T: Into<Answer>,
         E: Into<Cause>,
     {
-        self.handler_of(closure(work))
+        self.handler_of(handler_fn(work))
+    }
+
+    /// Sets a closure that is called with a clone of a state, such as a client or a pool, and each item.
+    #[must_use]
+    pub fn handler_with<S, F, Fut, T, E>(self, state: S, work: F) -> Job
+    where
+        S: Clone + Send + Sync + 'static,
+        F: Fn(S, OwnedItem) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, E>> + Send,
+        T: Into<Answer>,
+        E: Into<Cause>,
+    {
+        self.handler(move |item| work(state.clone(), item))
     }
 
     /// Sets a handler that gets many items at once, with [`Job::batch`], and can return more than success or failure
@@ -175,6 +210,14 @@ impl Job {
         self.set(attempts, |tuning, attempts| tuning.max_attempts = attempts)
     }
 
+    /// Keeps the outputs of its items, which [`Running::outputs`](crate::Running::outputs) reads. Fixed once the job has
+    /// begun.
+    #[must_use]
+    pub fn keep_results(mut self) -> Job {
+        self.tuning.results = Results::Keep;
+        self
+    }
+
     /// Sets the timeout of a call. The call's future is then dropped, and the attempt has failed.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Job {
@@ -198,6 +241,27 @@ impl Job {
         match check::faults(&self.tuning).first() {
             Some(fault) => Err(Error::Setting(fault.to_string())),
             None => Ok(self.tuning.clone()),
+        }
+    }
+}
+
+/// Rows as lines of JSON.
+struct Rows<F> {
+    next: F,
+    line: Cursor<Vec<u8>>,
+}
+
+impl<F: FnMut() -> Option<serde_json::Result<Vec<u8>>>> Read for Rows<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.line.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            let Some(row) = (self.next)() else { return Ok(0) };
+            let mut line = row?;
+            line.push(b'\n');
+            self.line = Cursor::new(line);
         }
     }
 }

@@ -19,6 +19,33 @@
 //! # }
 //! ```
 //!
+//! A handler answers `Ok(())`, or an [`Answer`]: an output, nothing to do, a failure for good, another attempt later.
+//! [`Job::rows`] takes a `Vec` or an iterator, [`Job::stream`] a stream; [`Running::outputs`] reads the outputs back.
+//!
+//! ```
+//! use windrow::{Answer, Job, Windrow};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let windrow = Windrow::builder().store(folder.path()).build().await?;
+//! let job = Job::rows(["one", "three"]).keep_results().handler(async |item| {
+//!     let word: String = item.json()?;
+//!     Ok::<_, windrow::Cause>(Answer::output(&word.len()))
+//! });
+//! let running = windrow.start(job).await?;
+//! running.wait().await?;
+//! let (mut outputs, mut lengths) = (running.outputs().await?, Vec::new());
+//! while let Some(output) = outputs.next().await? {
+//!     lengths.push(output.json::<usize>()?);
+//! }
+//! assert_eq!(lengths, [3, 5]);
+//! # drop(running);
+//! windrow.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Embedding a node
 //!
 //! [`Builder::node`] runs what `windrow serve` runs, an HTTP API with registered businesses, inside your program. A
@@ -61,6 +88,7 @@
 mod builder;
 mod error;
 mod job;
+mod outputs;
 mod report;
 mod running;
 mod serving;
@@ -68,7 +96,14 @@ mod serving;
 pub use builder::{Builder, Windrow};
 pub use error::Error;
 pub use job::Job;
+pub use outputs::{Output, Outputs};
 pub use report::{End, Failures, Progress, Report};
 pub use running::Running;
 pub use serving::{Node, NodeBuilder};
-pub use windrow_handlers::rust::{Batch, ItemCtx, ItemHandler, OwnedItem as Item, Results};
+pub use windrow_core::ids::{Attempt, ItemCount, ItemIndex};
+pub use windrow_core::settings::Rate;
+pub use windrow_handlers::answer::Answer;
+pub use windrow_handlers::rust::{
+    Batch, Cause, Failure, HandlerCommand, ItemCtx, ItemHandler, ItemVerdict, LogLevel, Outcome,
+    OwnedItem as Item, Results, RetryAdvice,
+};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use windrow_core::ids::TaskId;
+use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::ErrorClass;
 use windrow_engine::ports::tasks::failure_list::FailureList;
@@ -14,7 +14,7 @@ use windrow_node::{Node, Store};
 use windrow_server::service;
 
 use crate::builder::actor;
-use crate::{Error, Failures, Progress, Report};
+use crate::{Error, Failures, Outputs, Progress, Report};
 
 /// Interval for polling the job's state.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -96,6 +96,18 @@ impl Running<'_> {
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
+    }
+
+    /// Reads the outputs of its items in index order, as far as all before them are settled; all of them once the job
+    /// is finished. None unless the job [keeps](crate::Job::keep_results) them.
+    ///
+    /// # Errors
+    /// Fails if the store can't be read.
+    pub async fn outputs(&self) -> Result<Outputs, Error> {
+        let task = self.view().await?;
+        let results = service::results::Results::new(self.store.clone());
+        let reader = results.read(&task, ItemIndex(0)).await.map_err(Box::new)?;
+        Ok(Outputs::of(reader))
     }
 
     async fn view(&self) -> Result<TaskView, Error> {

@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use windrow_config::{AuthMode, Config, process_env, process_env_os};
-use windrow_handlers::rust::{InProcess, ItemHandler, OwnedItem};
+use windrow_handlers::answer::Answer;
+use windrow_handlers::rust::{Cause, InProcess, ItemHandler, OwnedItem, handler_fn};
 use windrow_node::serve::{Pages, Serve, ServeOptions};
 
 use crate::Error;
 use crate::builder::{FOLDER_DEFAULT, Threads};
-use crate::job::{Cause, closure, factory};
+use crate::job::factory;
 
 /// Builder for an embedded node. Settings not given have their configuration defaults.
 #[must_use]
@@ -63,13 +64,14 @@ impl NodeBuilder {
 
     /// Adds a closure that is called for each item of businesses with this name as their `command`; `Err` and panics
     /// are failed attempts.
-    pub fn handler<F, Fut, E>(self, name: impl Into<String>, work: F) -> NodeBuilder
+    pub fn handler<F, Fut, T, E>(self, name: impl Into<String>, work: F) -> NodeBuilder
     where
         F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), E>> + Send,
+        Fut: Future<Output = Result<T, E>> + Send,
+        T: Into<Answer>,
         E: Into<Cause>,
     {
-        self.handler_of(name, closure(work))
+        self.handler_of(name, handler_fn(work))
     }
 
     /// Adds a handler that gets many items at once, and can return more than success or failure for each.

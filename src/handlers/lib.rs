@@ -1,5 +1,6 @@
 //! Handlers: HTTP callbacks, worker subprocesses, one process per item, Rust traits.
 
+pub mod answer;
 pub mod classify;
 pub mod command;
 mod deadline;

@@ -13,16 +13,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
+use super::answer::Answer;
 use super::deadline::Deadline;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, Moment};
-use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
+use windrow_core::items::verdict::FailureClass;
+pub use windrow_core::items::verdict::{Failure, HandlerCommand, Outcome, RetryAdvice};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
-    Call, CallFailure, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLevel, LogLine, OpenError,
-    Reply, RunContext,
+    Call, CallFailure, Handler, HandlerFactory, ItemReplies, LogLine, OpenError, Reply, RunContext,
 };
+pub use windrow_engine::ports::handling::handler::{ItemVerdict, LogLevel};
 
 /// Code of an item whose handler panicked.
 pub const PANIC: &str = "PANIC";
@@ -71,8 +74,17 @@ pub enum Results {
     },
 }
 
-/// Result of one item, as returned by a closure: `Err` means another attempt.
-pub type ItemResult = Result<ItemVerdict, Box<dyn std::error::Error + Send + Sync>>;
+/// Error of a closure, whatever its type was.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+impl Results {
+    /// Answers for items by their index. What they tell the task is left out; a handler of batches tells it by its
+    /// [`ItemCtx`].
+    pub fn each(answers: impl IntoIterator<Item = (ItemIndex, Answer)>) -> Results {
+        let verdicts = answers.into_iter().map(|(index, answer)| (index, answer.verdict));
+        Results::Each(verdicts.collect())
+    }
+}
 
 /// Items of one call, in order.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +101,16 @@ pub struct Item<'a> {
     pub attempt: Attempt,
     /// Data of the item as JSON text; `None` for a task that is only a count.
     pub data: Option<&'a str>,
+}
+
+impl Item<'_> {
+    /// Reads the data of the item; `null` for one without data.
+    ///
+    /// # Errors
+    /// Fails if the data has another shape.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        read(self.data)
+    }
 }
 
 impl<'a> Batch<'a> {
@@ -171,16 +193,31 @@ impl ItemCtx<'_> {
         self.words().commands.push(command);
     }
 
+    /// Notes what an answer tells the task, and returns its verdict.
+    fn take_in(&self, index: ItemIndex, answer: Answer) -> ItemVerdict {
+        for (level, message) in answer.logs {
+            self.log(Some(index), level, message);
+        }
+        answer
+            .commands
+            .into_iter()
+            .for_each(|command| self.command(command));
+        answer.verdict
+    }
+
     fn words(&self) -> std::sync::MutexGuard<'_, Words> {
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Creates a handler from a closure that is called for each item of a call, one after the other.
-pub fn handler_fn<F, Fut>(work: F) -> impl ItemHandler
+/// Creates a handler from a closure that is called for each item of a call, one after the other: `Err` and panics are
+/// failed attempts.
+pub fn handler_fn<F, Fut, T, E>(work: F) -> impl ItemHandler
 where
     F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = ItemResult> + Send,
+    Fut: Future<Output = Result<T, E>> + Send,
+    T: Into<Answer>,
+    E: Into<Cause>,
 {
     ClosureHandler(work)
 }
@@ -198,12 +235,28 @@ pub struct OwnedItem {
     pub data: Option<String>,
 }
 
+impl OwnedItem {
+    /// Reads the data of the item; `null` for one without data.
+    ///
+    /// # Errors
+    /// Fails if the data has another shape.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        read(self.data.as_deref())
+    }
+}
+
+fn read<T: DeserializeOwned>(data: Option<&str>) -> Result<T, serde_json::Error> {
+    serde_json::from_str(data.unwrap_or("null"))
+}
+
 struct ClosureHandler<F>(F);
 
-impl<F, Fut> ItemHandler for ClosureHandler<F>
+impl<F, Fut, T, E> ItemHandler for ClosureHandler<F>
 where
     F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = ItemResult> + Send,
+    Fut: Future<Output = Result<T, E>> + Send,
+    T: Into<Answer>,
+    E: Into<Cause>,
 {
     async fn process(&self, ctx: &ItemCtx<'_>, items: Batch<'_>) -> Results {
         let mut verdicts = Vec::new();
@@ -218,8 +271,8 @@ where
             };
             // A panic is caught here too, so that it costs only its own item.
             let verdict = match guarded(|| (self.0)(owned)).await {
-                Ok(Ok(verdict)) => verdict,
-                Ok(Err(why)) => retry(Failure::new(ERROR, why.to_string())),
+                Ok(Ok(answer)) => ctx.take_in(index, answer.into()),
+                Ok(Err(why)) => retry(Failure::new(ERROR, why.into().to_string())),
                 Err(failure) => retry(failure),
             };
             // Plain success, the usual case, needs no list.

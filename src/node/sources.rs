@@ -14,7 +14,8 @@ use windrow_engine::ports::tasks::store::TaskView;
 pub use windrow_handlers::origin::OriginView;
 pub use windrow_sources::{
     BOM, CsvFormat, Expansion, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input, OpenSourceError,
-    OpenedSource, Opening, Packing, Resolver, SourceSpec, StoredSourceError, StoredSources, open, read_once,
+    OpenedSource, Opening, Packing, Resolver, SourceSpec, StoredSourceError, StoredSources, open, open_rows,
+    read_once,
 };
 
 /// Opens a source for inspection: it is read anew, and nothing is stored.

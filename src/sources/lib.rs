@@ -57,7 +57,7 @@ pub use file::FileSource;
 pub use frames::unpacked_bytes;
 pub use glob_walk::Skipped;
 pub use inline::InlineSource;
-pub use open::{IndexWatch, Opening, open, open_piped};
+pub use open::{IndexWatch, Opening, open, open_piped, open_rows};
 pub use open_error::OpenSourceError;
 pub use opened::OpenedSource;
 pub use packing::Packing;

@@ -217,6 +217,17 @@ async fn open_glob(
     Ok(OpenedSource { skipped, ..opened })
 }
 
+/// Opens rows that a program makes, as NDJSON: they are read once, and kept in the spool.
+///
+/// # Errors
+/// As [`open`], and if the rows can't be made.
+pub async fn open_rows(
+    rows: impl Read + Send + 'static,
+    opening: &Opening<'_>,
+) -> Result<OpenedSource, OpenSourceError> {
+    keep(&Format::Ndjson, opening, ("rows", "the rows".to_owned()), rows).await
+}
+
 /// Spools input that can be read only once, in a file with a name prefix. `what` names the input in messages.
 pub(super) async fn keep(
     format: &Format,

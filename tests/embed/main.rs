@@ -6,9 +6,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use tempfile::tempdir;
-use windrow::{Batch, End, Error, Item, ItemCtx, ItemHandler, Job, Results, Windrow};
+use windrow::{
+    Answer, Batch, Cause, End, Error, Item, ItemCtx, ItemHandler, Job, LogLevel, Results, Windrow,
+};
 
 /// How often each key was seen.
 type Seen = Arc<Mutex<BTreeMap<String, u64>>>;
@@ -216,5 +220,70 @@ async fn what_is_wrong_is_said_before_anything_runs() {
         .expect_err("it is held")
         .to_string();
     assert!(held.contains("progress can't be saved"), "{held}");
+    windrow.close().await;
+}
+
+#[tokio::test]
+async fn rows_of_a_program_are_resumed_and_answered_with_everything_that_a_handler_can_say() {
+    let folder = tempdir().expect("a folder");
+    let windrow = windrow(folder.path()).await;
+    let rows = || (0..100_u64).map(|number| BTreeMap::from([("number", number)]));
+    let attempts = Arc::new(AtomicU64::new(0));
+    let job = || {
+        Job::rows(rows())
+            .keep_results()
+            .handler_with(attempts.clone(), async |attempts, item: Item| {
+                attempts.fetch_add(1, Ordering::Relaxed);
+                let number = item.json::<BTreeMap<String, u64>>()?["number"];
+                Ok::<_, Cause>(match number {
+                    1 => Answer::skip(),
+                    2 => Answer::fail("NO_SUCH_NUMBER", "two"),
+                    3 if item.attempt.0 == 1 => {
+                        Answer::retry_after(Duration::from_millis(5), "LATER", "three")
+                    }
+                    4 => Answer::output(&number)
+                        .log(LogLevel::Warn, "a line")
+                        .pause(Duration::from_millis(5)),
+                    _ => Answer::output(&number),
+                })
+            })
+    };
+    for _ in 0..2 {
+        let running = windrow.start(job()).await.expect("it begins");
+        let report = running.wait().await.expect("it ends");
+        assert_eq!((report.succeeded, report.failed), (99, 1), "{report:?}");
+        assert_eq!(report.failures[0].code, "NO_SUCH_NUMBER");
+        let (mut outputs, mut read) = (running.outputs().await.expect("readable"), Vec::new());
+        while let Some(output) = outputs.next().await.expect("readable") {
+            read.push((output.index, output.json::<u64>().expect("a number")));
+        }
+        let expected = (0..100).filter(|number| ![1, 2].contains(number));
+        assert_eq!(read, expected.map(|number| (number, number)).collect::<Vec<_>>());
+    }
+    assert_eq!(
+        attempts.load(Ordering::Relaxed),
+        101,
+        "a finished job does nothing more"
+    );
+    let others = Job::rows([1, 2, 3]).handler(async |_| Ok::<_, Cause>(()));
+    let refused = windrow.start(others).await;
+    assert!(
+        matches!(refused, Err(Error::Job(_))),
+        "other rows under the same name"
+    );
+    windrow.close().await;
+}
+
+#[tokio::test]
+async fn a_stream_is_a_job_too() {
+    let folder = tempdir().expect("a folder");
+    let windrow = windrow(folder.path()).await;
+    let rows = futures_util::stream::iter(0..20).then(async |number| {
+        tokio::task::yield_now().await;
+        number
+    });
+    let job = Job::stream(rows).handler(async |item: Item| item.json::<u32>().map(|_| ()));
+    let report = windrow.run(job).await.expect("it runs");
+    assert_eq!((report.succeeded, report.total), (20, 20));
     windrow.close().await;
 }
