@@ -97,11 +97,14 @@ try_deb() {
     "${inside[@]}" dpkg --install /tmp/windrow.deb
     run_job "$root/job" "${inside[@]}" windrow
     end
-    # Again, as an upgrade does; the configuration is sound, and a purge leaves nothing.
+    # Again, as an upgrade does; the configuration is sound, and a purge leaves nothing. The unit makes the node's folder.
     "${inside[@]}" dpkg --install /tmp/windrow.deb
+    "${inside[@]}" install -d -o windrow -g windrow -m 0700 /var/lib/windrow
     "${inside[@]}" setpriv --reuid windrow --regid windrow --clear-groups windrow config check /etc/windrow/config.toml
     "${inside[@]}" dpkg --purge windrow
-    [ ! -e "$root/etc/windrow" ] && [ ! -e "$root/usr/bin/windrow" ] && [ ! -e "$root/usr/share/doc/windrow" ]
+    for left in etc/windrow var/lib/windrow usr/bin/windrow usr/share/doc/windrow; do
+        [ ! -e "$root/$left" ]
+    done
 }
 
 # Unpacks the layers of the image below a folder, and prints its environment and its entrypoint.
