@@ -137,7 +137,8 @@ try_image() {
     # A node starts, is found ready by the image's own probe, and ends with success after SIGTERM.
     "${inside[@]}" --mount-proc --wd=/var/lib/windrow "$program" serve &
     node=$!
-    trap 'kill "$node" 2>/dev/null || true' EXIT
+    # shellcheck disable=SC2064  # `node` is gone when the shell ends
+    trap "kill $node 2>/dev/null || true" EXIT
     timeout 30 bash -c 'until "$@"; do sleep 0.2; done' - "${inside[@]}" "$program" doctor --ready "http://$address"
     kill -TERM "$(pgrep --parent "$node")"
     wait "$node"
@@ -149,7 +150,7 @@ if [ ! -e "$chroots/debian/usr/sbin/adduser" ]; then
 fi
 
 faults=0
-printf '%-44s %12s %9s\n' PACKAGE BYTES SECONDS
+printf '%-74s %12s %9s\n' PACKAGE BYTES SECONDS
 try() {
     local file seconds code=0
     file=$(realpath -e "$out"/$2)
@@ -171,7 +172,7 @@ try() {
         seconds="$seconds (of $seconds_max)"
     fi
     [ "$code" -eq 0 ] || faults=$((faults + 1))
-    printf '%-44s %12s %9s\n' "$(basename "$file")" "$(stat -c %s "$file")" "$seconds"
+    printf '%-74s %12s %9s\n' "$(basename "$file")" "$(stat -c %s "$file")" "$seconds"
 }
 try tarball 'windrow-*-x86_64-linux.tar.gz'
 try wheel 'windrow-*.whl'
