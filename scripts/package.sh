@@ -82,10 +82,11 @@ tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owne
 
 # The wheel gets the licences too.
 wheel unpack --dest "$work/wheel" "$wheel"
-mkdir -p "$work"/wheel/windrow-*/windrow-*.dist-info/licenses
-cp "$doc"/LICENSE-* "$doc/THIRD-PARTY.txt" "$work"/wheel/windrow-*/windrow-*.dist-info/licenses/
+info=$(echo "$work/wheel/windrow-$version"/*.dist-info)
+mkdir -p "$info/licenses"
+cp "$doc"/LICENSE-* "$doc/THIRD-PARTY.txt" "$info/licenses/"
 rm "$wheel"
-wheel pack --dest-dir "$out" "$work"/wheel/windrow-*
+wheel pack --dest-dir "$out" "$work/wheel/windrow-$version"
 
 # npm: the program's package, and the one that people install.
 cp -r deploy/npm "$work/npm"

@@ -97,11 +97,14 @@ try_deb() {
     "${inside[@]}" dpkg --install /tmp/windrow.deb
     run_job "$root/job" "${inside[@]}" windrow
     end
-    # Again, as an upgrade does; the configuration is sound, and a purge leaves nothing.
+    # Again, as an upgrade does; the configuration is sound, and a purge leaves nothing. The unit makes the node's folder.
     "${inside[@]}" dpkg --install /tmp/windrow.deb
+    "${inside[@]}" install -d -o windrow -g windrow -m 0700 /var/lib/windrow
     "${inside[@]}" setpriv --reuid windrow --regid windrow --clear-groups windrow config check /etc/windrow/config.toml
     "${inside[@]}" dpkg --purge windrow
-    [ ! -e "$root/etc/windrow" ] && [ ! -e "$root/usr/bin/windrow" ] && [ ! -e "$root/usr/share/doc/windrow" ]
+    for left in etc/windrow var/lib/windrow usr/bin/windrow usr/share/doc/windrow; do
+        [ ! -e "$root/$left" ]
+    done
 }
 
 # Unpacks the layers of the image below a folder, and prints its environment and its entrypoint.
@@ -134,7 +137,8 @@ try_image() {
     # A node starts, is found ready by the image's own probe, and ends with success after SIGTERM.
     "${inside[@]}" --mount-proc --wd=/var/lib/windrow "$program" serve &
     node=$!
-    trap 'kill "$node" 2>/dev/null || true' EXIT
+    # shellcheck disable=SC2064  # `node` is gone when the shell ends
+    trap "kill $node 2>/dev/null || true" EXIT
     timeout 30 bash -c 'until "$@"; do sleep 0.2; done' - "${inside[@]}" "$program" doctor --ready "http://$address"
     kill -TERM "$(pgrep --parent "$node")"
     wait "$node"
@@ -146,7 +150,7 @@ if [ ! -e "$chroots/debian/usr/sbin/adduser" ]; then
 fi
 
 faults=0
-printf '%-44s %12s %9s\n' PACKAGE BYTES SECONDS
+printf '%-74s %12s %9s\n' PACKAGE BYTES SECONDS
 try() {
     local file seconds code=0
     file=$(realpath -e "$out"/$2)
@@ -168,7 +172,7 @@ try() {
         seconds="$seconds (of $seconds_max)"
     fi
     [ "$code" -eq 0 ] || faults=$((faults + 1))
-    printf '%-44s %12s %9s\n' "$(basename "$file")" "$(stat -c %s "$file")" "$seconds"
+    printf '%-74s %12s %9s\n' "$(basename "$file")" "$(stat -c %s "$file")" "$seconds"
 }
 try tarball 'windrow-*-x86_64-linux.tar.gz'
 try wheel 'windrow-*.whl'
