@@ -42,7 +42,7 @@ async fn look_up(client: Arc<Client>, item: Item) -> Result<Answer, Cause> {
     Ok(match client.names.get(number) {
         Some(name) => Answer::output(name),
         // The service asks for patience with its newest rows: another attempt, and nothing sent meanwhile.
-        None if item.attempt.0 == 1 => Answer::retry_after(
+        None if item.attempt.get() == 1 => Answer::retry_after(
             Duration::from_millis(20),
             "NOT_YET",
             format!("{number} isn't there yet"),

@@ -238,7 +238,7 @@ async fn rows_of_a_program_are_resumed_and_answered_with_everything_that_a_handl
                 Ok::<_, Cause>(match number {
                     1 => Answer::skip(),
                     2 => Answer::fail("NO_SUCH_NUMBER", "two"),
-                    3 if item.attempt.0 == 1 => {
+                    3 if item.attempt.get() == 1 => {
                         Answer::retry_after(Duration::from_millis(5), "LATER", "three")
                     }
                     4 => Answer::output(&number)

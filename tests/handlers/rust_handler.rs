@@ -13,7 +13,9 @@ use windrow_engine::ports::handling::handler::{
     RunContext,
 };
 use windrow_engine::ports::ownership::gate::Gate;
-use windrow_handlers::rust::{Batch, ItemCtx, ItemHandler, PANIC, Results, RustHandlerFactory, handler_fn};
+use windrow_handlers::rust::{
+    Batch, Cause, ItemCtx, ItemHandler, PANIC, Results, RustHandlerFactory, handler_fn,
+};
 use windrow_host::clock::SystemClock;
 
 use crate::command_support::charged;
@@ -107,7 +109,7 @@ async fn a_panic_after_an_await_and_an_odd_payload_are_caught_too() {
         tokio::task::yield_now().await;
         match item.index.0 {
             0 => std::panic::panic_any(7),
-            _ => Ok(OK),
+            _ => Ok::<_, Cause>(OK),
         }
     }));
     let Reply::Items(items) = handler.process(call(0, 2)).await else {
@@ -123,7 +125,7 @@ async fn a_panic_after_an_await_and_an_odd_payload_are_caught_too() {
 async fn a_closure_answers_item_by_item() {
     let (handler, _) = open(handler_fn(|item| async move {
         match item.index.0 {
-            1 => Err("no route".into()),
+            1 => Err("no route"),
             2 => Ok(ItemVerdict::Failed {
                 failure: Failure::new("NO_USER", item.key),
                 advice: RetryAdvice::Fail,
