@@ -33,12 +33,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The item succeeded.
+    /// Success with nothing to keep, as `Ok(())` means.
     pub fn ok() -> Answer {
         Answer::of(ItemVerdict::Settled(Outcome::Succeeded))
     }
 
-    /// The item succeeded with an output, which a job that keeps its results stores. One that can't be written as JSON
+    /// Success with an output, which a job that keeps its results stores. One that can't be written as JSON
     /// fails the item for good.
     pub fn output(output: &impl Serialize) -> Answer {
         match serde_json::to_string(output) {

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod classify;
+mod closure;
 pub mod command;
 mod deadline;
 pub mod exec;

@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::answer::Answer;
+pub use super::closure::{Cause, OwnedItem, handler_fn};
 use super::deadline::Deadline;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, Moment};
 use windrow_core::items::verdict::FailureClass;
@@ -31,8 +32,6 @@ pub use windrow_engine::ports::handling::handler::{ItemVerdict, LogLevel};
 pub const PANIC: &str = "PANIC";
 /// Code of an item that got no answer in time.
 const TIMEOUT: &str = "TIMEOUT";
-/// Code of a handler's error that names none.
-const ERROR: &str = "ERROR";
 
 /// Handlers of a program that runs a node, by the names that businesses give as their `command`.
 pub type InProcess = BTreeMap<String, Arc<dyn HandlerFactory>>;
@@ -73,9 +72,6 @@ pub enum Results {
         advice: RetryAdvice,
     },
 }
-
-/// Error of a closure, whatever its type was.
-pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 impl Results {
     /// Answers for items by their index. What they tell the task is left out; a handler of batches tells it by its
@@ -194,7 +190,7 @@ impl ItemCtx<'_> {
     }
 
     /// Notes what an answer tells the task, and returns its verdict.
-    fn take_in(&self, index: ItemIndex, answer: Answer) -> ItemVerdict {
+    pub(crate) fn take_in(&self, index: ItemIndex, answer: Answer) -> ItemVerdict {
         for (level, message) in answer.logs {
             self.log(Some(index), level, message);
         }
@@ -210,94 +206,11 @@ impl ItemCtx<'_> {
     }
 }
 
-/// Creates a handler from a closure that is called for each item of a call, one after the other: `Err` and panics are
-/// failed attempts.
-pub fn handler_fn<F, Fut, T, E>(work: F) -> impl ItemHandler
-where
-    F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<T, E>> + Send,
-    T: Into<Answer>,
-    E: Into<Cause>,
-{
-    ClosureHandler(work)
-}
-
-/// Item that a closure may keep while it works.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnedItem {
-    /// Number of the item in the task, from 0.
-    pub index: ItemIndex,
-    /// Number of this attempt, from 1.
-    pub attempt: Attempt,
-    /// Key of the item, the same for every attempt, run and node.
-    pub key: String,
-    /// Data of the item as JSON text; `None` for a task that is only a count.
-    pub data: Option<String>,
-}
-
-impl OwnedItem {
-    /// Reads the data of the item; `null` for one without data.
-    ///
-    /// # Errors
-    /// Fails if the data has another shape.
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        read(self.data.as_deref())
-    }
-}
-
-fn read<T: DeserializeOwned>(data: Option<&str>) -> Result<T, serde_json::Error> {
+pub(crate) fn read<T: DeserializeOwned>(data: Option<&str>) -> Result<T, serde_json::Error> {
     serde_json::from_str(data.unwrap_or("null"))
 }
 
-struct ClosureHandler<F>(F);
-
-impl<F, Fut, T, E> ItemHandler for ClosureHandler<F>
-where
-    F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<T, E>> + Send,
-    T: Into<Answer>,
-    E: Into<Cause>,
-{
-    async fn process(&self, ctx: &ItemCtx<'_>, items: Batch<'_>) -> Results {
-        let mut verdicts = Vec::new();
-        for (at, item) in items.iter().enumerate() {
-            let key = ctx.idempotency_key(item.index);
-            let Item { index, attempt, data } = item;
-            let owned = OwnedItem {
-                index,
-                attempt,
-                key,
-                data: data.map(str::to_owned),
-            };
-            // A panic is caught here too, so that it costs only its own item.
-            let verdict = match guarded(|| (self.0)(owned)).await {
-                Ok(Ok(answer)) => ctx.take_in(index, answer.into()),
-                Ok(Err(why)) => retry(Failure::new(ERROR, why.into().to_string())),
-                Err(failure) => retry(failure),
-            };
-            // Plain success, the usual case, needs no list.
-            if verdict != ItemVerdict::Settled(Outcome::Succeeded) && verdicts.is_empty() {
-                verdicts.reserve(items.len());
-                verdicts.extend(
-                    items
-                        .iter()
-                        .take(at)
-                        .map(|done| (done.index, ItemVerdict::Settled(Outcome::Succeeded))),
-                );
-            }
-            if verdict != ItemVerdict::Settled(Outcome::Succeeded) || !verdicts.is_empty() {
-                verdicts.push((index, verdict));
-            }
-        }
-        if verdicts.is_empty() {
-            Results::AllOk
-        } else {
-            Results::Each(verdicts)
-        }
-    }
-}
-
-fn retry(failure: Failure) -> ItemVerdict {
+pub(crate) fn retry(failure: Failure) -> ItemVerdict {
     ItemVerdict::Failed {
         failure,
         advice: RetryAdvice::Retry { after: None },
@@ -305,7 +218,7 @@ fn retry(failure: Failure) -> ItemVerdict {
 }
 
 /// Runs the embedder's code. A panic, either when making the future or when polling it, is returned as a failure.
-async fn guarded<Fut: Future>(make: impl FnOnce() -> Fut) -> Result<Fut::Output, Failure> {
+pub(crate) async fn guarded<Fut: Future>(make: impl FnOnce() -> Fut) -> Result<Fut::Output, Failure> {
     // Unwind safe: whatever the code leaves half done is the embedder's own state, protected by its own locks.
     let work = std::panic::catch_unwind(AssertUnwindSafe(make)).map_err(|payload| panicked(&*payload))?;
     AssertUnwindSafe(work)
