@@ -182,6 +182,24 @@ impl World {
         self.nodes[who] = self.node();
     }
 
+    /// Does what needs no judge of its own.
+    fn act(&mut self, op: Op) {
+        match op {
+            Op::Send { who, estimate } => {
+                let estimate = Amount::units(estimate);
+                self.send(who, estimate, estimate);
+            }
+            Op::End(who) => {
+                let actual = self.nodes[who].out.first().copied().unwrap_or_default();
+                self.end(who, actual);
+            }
+            Op::Play { who, is_lost } => self.play(who, is_lost),
+            Op::Fence(who) => self.fence(who),
+            Op::Pass(millis) => self.pass(Duration::from_millis(millis)),
+            Op::Limit(_) => unreachable!("the judge changes the limit"),
+        }
+    }
+
     /// Returns what counts as used, and what nodes hold beyond it.
     fn counted(&self) -> (Amount, Amount) {
         let uses = uses_of(&self.terms, &self.rows, &self.gone);
@@ -223,23 +241,13 @@ proptest! {
         let mut ceiling = Amount::units(200);
         for op in ops {
             match op {
-                Op::Send { who, estimate } => {
-                    let estimate = Amount::units(estimate);
-                    world.send(who, estimate, estimate);
-                }
-                Op::End(who) => {
-                    let actual = world.nodes[who].out.first().copied().unwrap_or_default();
-                    world.end(who, actual);
-                }
-                Op::Play { who, is_lost } => world.play(who, is_lost),
-                Op::Fence(who) => world.fence(who),
                 Op::Limit(amount) => {
                     // What was given out under a higher amount may still be used.
                     let (used, held) = world.counted();
                     world.limit(&[&format!("{amount} x")]);
                     ceiling = Amount::units(amount).max(ceiling.min(used.plus(held).max(world.really())));
                 }
-                Op::Pass(millis) => world.pass(Duration::from_millis(millis)),
+                other => world.act(other),
             }
             let most = world.terms.metering.limits[0].amount().expect("an amount").0.max(ceiling);
             prop_assert!(world.really() <= most, "{} of {}", world.really(), most);
@@ -255,22 +263,12 @@ proptest! {
         let mut world = World::new(&["200 x/hour"]);
         for (op, is_late) in ops {
             match op {
-                Op::Send { who, estimate } => {
-                    let estimate = Amount::units(estimate);
-                    world.send(who, estimate, estimate);
-                }
-                Op::End(who) => {
-                    let actual = world.nodes[who].out.first().copied().unwrap_or_default();
-                    world.end(who, actual);
-                }
-                Op::Play { who, is_lost } => world.play(who, is_lost),
-                Op::Fence(who) => world.fence(who),
                 // The first moment of the next hour, or somewhere in it.
                 Op::Limit(into) => {
                     let rest = HOUR.as_millis() as u64 - world.terms.now.0.unsigned_abs() % 3_600_000;
                     world.pass(Duration::from_millis(rest + into * u64::from(is_late)));
                 }
-                Op::Pass(millis) => world.pass(Duration::from_millis(millis)),
+                other => world.act(other),
             }
             for used in world.by_hour.values() {
                 prop_assert!(*used <= Amount::units(200), "{:?}", world.by_hour);
