@@ -431,6 +431,24 @@ fn an_allowance_is_used_up_each_hour_and_goes_on_in_the_next() {
 }
 
 #[test]
+fn a_block_in_hand_when_an_hour_begins_counts_in_that_hour() {
+    let mut world = World::new(&["6400 x/hour"]);
+    world.send(0, Amount::ONE, Amount::ONE);
+    world.play(0, false);
+    assert_eq!(world.counted().1, Amount::units(100));
+    world.pass(HOUR);
+    run(&mut world, 120, [0, 50, 50].map(Amount::units));
+    // Its block was given out in the hour before, and it has heard of no round since.
+    while world.send(0, Amount::ONE, Amount::ONE) {}
+    assert!(
+        world.by_hour.values().all(|used| *used <= Amount::units(6400)),
+        "{:?}",
+        world.by_hour
+    );
+    assert!(world.really() > Amount::units(6300), "{}", world.really());
+}
+
+#[test]
 fn a_clock_that_was_ahead_brings_what_was_used_back_to_the_hour_that_is() {
     let mut world = World::new(&["300 x/hour"]);
     world.pass(Duration::from_secs(600));
