@@ -7,6 +7,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::schema::{NewCanary, NumberOrAuto, TaskCanary};
 use crate::settings::{TaskSettings, nullable, number_or_auto};
+use windrow_core::alert::AlertKind;
 use windrow_core::ids::INDEX_MAX;
 use windrow_core::meter::expr::BYTES_MAX;
 use windrow_core::meter::metering::{self, UNITS_MAX};
@@ -119,6 +120,19 @@ pub(crate) fn shared_metering() -> RefOr<Schema> {
     let about = "Limits in units that all users share, and what calls cost in them: paces and totals. Set as a whole.";
     let object = ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::Object, Type::Null]));
     metering(object.description(Some(about))).into()
+}
+
+/// Returns the schema of the kinds of events that an alert tells.
+pub(crate) fn alert_kinds() -> RefOr<Schema> {
+    let kind = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(AlertKind::ALL.map(AlertKind::as_str)));
+    let list = ArrayBuilder::new()
+        .items(kind)
+        .min_items(Some(1))
+        .max_items(Some(AlertKind::ALL.len()))
+        .description(Some("Kinds of events to tell."));
+    list.into()
 }
 
 /// Adds the lists of limits in units and of costs, with their bounds.

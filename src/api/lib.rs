@@ -4,6 +4,7 @@
 //! node; `windrow_core` has the enums, with `parse`. Times are RFC 3339 in UTC. This crate knows nothing of HTTP and
 //! makes no decisions.
 
+mod alerts;
 mod attributes;
 mod body;
 mod businesses;
@@ -23,6 +24,7 @@ mod statistics;
 mod task;
 mod tokens;
 
+pub use self::alerts::*;
 pub use self::attributes::TaskAttributes;
 pub use self::body::*;
 pub use self::businesses::*;

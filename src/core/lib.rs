@@ -1,6 +1,6 @@
 //! Pure core: no I/O, clock, async, randomness or logging. It decides; the crates above act.
 //!
-//! Vocabulary: `ids`, `invariants`, `settings`, `task`, `business`, `shards`, `dataset`, `zone`, and from `items` the runs,
+//! Vocabulary: `alert`, `ids`, `invariants`, `settings`, `task`, `business`, `shards`, `dataset`, `zone`, and from `items` the runs,
 //! verdicts and counts. Mechanisms, each standalone and property-tested against a naive implementation: `items`
 //! (window, waits, retries, error budget), `pace`, `pilot`, `capacity`, `limit`, `meter`, `checkpoint`,
 //! `template`. `execution` composes them into a run, `life` covers a task over all of its runs. For observers: `stats`,
@@ -8,6 +8,7 @@
 
 #![warn(missing_docs)]
 
+pub mod alert;
 pub mod business;
 pub mod capacity;
 pub mod checkpoint;

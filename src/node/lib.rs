@@ -3,6 +3,7 @@
 //! The only place where adapters and actors meet. `windrow run` and `windrow serve` are thin layers on top of it.
 
 pub mod agreement;
+mod alerts;
 mod bootstrap;
 pub mod database;
 pub mod dev;

@@ -11,6 +11,7 @@ mod message;
 mod template;
 
 pub mod advice;
+pub mod alert;
 pub mod business;
 pub mod capacity;
 pub mod cause;
@@ -37,6 +38,7 @@ pub use message::{Form, Message};
 pub fn catalog() -> impl Iterator<Item = &'static Form> {
     let areas = [
         advice::FORMS,
+        alert::FORMS,
         business::FORMS,
         capacity::FORMS,
         cause::FORMS,

@@ -13,6 +13,7 @@ messages! { "store";
     folder_unusable(setting: Text, folder: Text, why: Text) "{setting} {folder} can't be used: {why}" "{setting} {folder} 不可用：{why}";
     folder_unusable_now(setting: Text, folder: Text, why: Text) "{setting} {folder} can't be used now: {why}" "{setting} {folder} 暂不可用：{why}";
     not_packed(why: Text) "results can't be packed: {why}" "结果无法打包：{why}";
+    no_hook_task() "its task is being deleted, or a newer program left it" "其任务正在被删除，或由更新的程序留下";
     line_without_index() "a line has no index" "有一行没有序号";
 
     redis(whom: Text, what: Message) "Redis at {whom} {what}" "位于 {whom} 的 Redis {what}";

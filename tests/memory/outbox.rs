@@ -7,7 +7,7 @@ use super::{Call, MemoryStore};
 use windrow_core::business::HookKind;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::handling::outbox::{Delivery, OutboxStore, Settlement};
+use windrow_engine::ports::handling::outbox::{Delivery, HookTarget, OutboxStore, Settlement, Target};
 
 #[async_trait]
 impl OutboxStore for MemoryStore {
@@ -41,10 +41,12 @@ fn take(state: &mut State, now: WallMs, until: WallMs, limit: u32) -> Vec<Delive
         };
         taken.push(Delivery {
             id: call.id,
-            task: call.task,
-            start_no: call.start_no,
-            business: task.new.business.clone(),
-            kind: call.kind,
+            target: Target::Hook(HookTarget {
+                task: call.task,
+                start_no: call.start_no,
+                business: task.new.business.clone(),
+                kind: call.kind,
+            }),
             delivery_id: call.delivery.clone(),
             body: call.body.to_string(),
             attempts: call.attempts,

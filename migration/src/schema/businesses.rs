@@ -7,7 +7,7 @@ use crate::columns::{
 use crate::table::{Table, table};
 
 pub(super) fn tables() -> Vec<Table> {
-    vec![business(), token(), sign_in(), idempotency(), outbox()]
+    vec![business(), token(), sign_in(), idempotency(), outbox(), alert()]
 }
 
 /// Businesses: registered consumers of items.
@@ -88,11 +88,15 @@ fn idempotency() -> Table {
 fn outbox() -> Table {
     let columns = [
         sequence_key("id"),
-        number("task_id"),
+        // Of a hook; null for a notice.
+        number_null("task_id"),
         small("start_no"),
         chars("kind", 32),
-        // Id that the business sees.
-        chars_null("delivery_id", 96),
+        // Name of the alert, and of the event; null for a hook.
+        chars_null("alert", SLUG),
+        chars_null("about", 190),
+        // Id that the receiver sees.
+        chars_null("delivery_id", 255),
         text("payload"),
         chars("state", 12),
         number("due_at"),
@@ -104,4 +108,18 @@ fn outbox() -> Table {
     table("outbox", columns)
         .index("due", &["state", "due_at"])
         .index("task", &["task_id", "id"])
+        .index("alert", &["alert", "id"])
+}
+
+/// Alerts, by the names that people gave them.
+fn alert() -> Table {
+    let columns = [
+        chars("name", SLUG),
+        text("spec"),
+        bytes("secrets").null().take(),
+        number("revision"),
+        number("created_at"),
+        number("updated_at"),
+    ];
+    table("alert", columns).key(&["name"])
 }

@@ -21,6 +21,7 @@ use crate::deadline::Deadline;
 use crate::rust::InProcess;
 use crate::wire::quote;
 use windrow_config::{CommandHandler, HttpHandler};
+use windrow_core::alert::{AlertSecrets, Wording};
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{HandlerSpec, HookKind};
 use windrow_core::dataset::SUMMARY_BYTES_MAX;
@@ -33,6 +34,9 @@ use windrow_engine::ports::handling::hook::{HookCall, HookCaller, HookReply};
 
 /// Maximum size of a hook's reply, in bytes.
 const REPLY_BYTES_MAX: usize = 64 * 1024;
+
+/// Subject of sentences about answers to hooks.
+const BUSINESS: &str = "the business";
 
 /// Client for hooks, and for checks of handlers.
 pub struct HookClient {
@@ -82,6 +86,32 @@ impl HookClient {
         Ok(self.caller(options, checked, lease))
     }
 
+    /// Sends a notice to the URL of an alert, signed with its key.
+    pub async fn tell(
+        &self,
+        secrets: &AlertSecrets,
+        id: &str,
+        wording: &Wording,
+        timeout: Duration,
+    ) -> HookReply {
+        let options = HttpOptions {
+            secrets: vec![secrets.signing.clone()],
+            node: self.node.clone(),
+            reply_bytes_max: REPLY_BYTES_MAX,
+            ..HttpOptions::of(&self.http, &secrets.url)
+        };
+        match self.client(&options) {
+            Err(why) => HookReply::Failed(why.to_string()),
+            Ok(caller) => {
+                let caller = Caller {
+                    media: wording.media,
+                    ..caller
+                };
+                caller.ask("the receiver", id, &wording.body, timeout).await
+            }
+        }
+    }
+
     pub(super) fn caller(&self, options: &HttpOptions, checked: Checked, lease: Lease) -> Caller {
         Caller {
             client: CallbackClient::new(
@@ -91,6 +121,7 @@ impl HookClient {
                 checked.scrubber.clone(),
             ),
             checked,
+            media: "application/json",
             node: self.node.clone(),
             clock: self.clock.clone(),
         }
@@ -101,6 +132,8 @@ impl HookClient {
 pub(super) struct Caller {
     pub(super) client: CallbackClient,
     pub(super) checked: Checked,
+    /// Media type of the bodies.
+    media: &'static str,
     node: String,
     clock: Arc<dyn Clock>,
 }
@@ -111,6 +144,14 @@ impl Caller {
         let timestamp = self.clock.wall().0.div_euclid(1000);
         let signature = self.checked.signer.signature(id, timestamp, body.as_bytes());
         self.post_signed(id, body, timestamp, signature, timeout).await
+    }
+
+    /// Sends a body and judges the response of `whom`.
+    async fn ask(&self, whom: &str, id: &str, body: &str, timeout: Duration) -> HookReply {
+        match self.post(id, body, timeout).await {
+            Err(fault) => HookReply::Failed(sentence(fault)),
+            Ok(answer) => reply(whom, &answer, &self.checked),
+        }
     }
 
     pub(super) async fn post_signed(
@@ -142,7 +183,7 @@ impl Caller {
         *headers = self.checked.headers.clone();
         let agent = format!("windrow/{} (+{})", env!("CARGO_PKG_VERSION"), self.node);
         headers.entry(USER_AGENT).or_insert_with(|| lossy(&agent));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media));
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert("windrow-protocol", HeaderValue::from_static("1"));
         headers.insert("webhook-id", lossy(id));
@@ -187,10 +228,7 @@ impl HookCaller for HookClient {
         });
         match caller {
             Err(why) => HookReply::Failed(why),
-            Ok(caller) => match caller.post(&call.id, &call.body, call.timeout).await {
-                Err(fault) => HookReply::Failed(sentence(fault)),
-                Ok(answer) => reply(&answer, &caller.checked),
-            },
+            Ok(caller) => caller.ask(BUSINESS, &call.id, &call.body, call.timeout).await,
         }
     }
 }
@@ -210,7 +248,8 @@ pub(super) fn sentence(fault: Fault) -> String {
     }
 }
 
-fn reply(answer: &Answer, checked: &Checked) -> HookReply {
+fn reply(whom: &str, answer: &Answer, checked: &Checked) -> HookReply {
+    let described = |answer| described_of(whom, answer);
     let found = || checked.pointer.find(&answer.body).ok();
     let body = || found().and_then(|part| serde_json::from_slice::<Value>(part).ok());
     match answer.status.as_u16() {
@@ -235,13 +274,17 @@ fn words(body: Option<&Value>) -> Option<String> {
         .map(|text| cut(text, MESSAGE_BYTES_MAX))
 }
 
-/// Formats the status and the beginning of the body.
+/// Formats the status and the beginning of a business's answer.
 pub(super) fn described(answer: &Answer) -> String {
+    described_of(BUSINESS, answer)
+}
+
+fn described_of(whom: &str, answer: &Answer) -> String {
     let reason = answer.status.canonical_reason().unwrap_or_default();
     let said = if answer.body.is_empty() {
         String::new()
     } else {
         format!(" {}", quote(&answer.body))
     };
-    format!("the business answered {} {reason}{said}", answer.status.as_str())
+    format!("{whom} answered {} {reason}{said}", answer.status.as_str())
 }

@@ -7,6 +7,7 @@ use tokio::net::TcpListener;
 
 use super::{ServeError, ServeOptions, capacity, name, url};
 use crate::min_level::{MinLevel, Sieve};
+use crate::alerts::Sender;
 use crate::provider::{HookClient, KeyVault, Leftovers, Records, ServiceProvider, Transports};
 use crate::publish::{Publisher, sink};
 use crate::sources::{Fetcher, Guard, Resolver, stored_sources};
@@ -156,7 +157,16 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), Serv
         clock: from.clock.clone(),
         url: config.http.public_url.clone().unwrap_or_else(|| from.url.clone()),
     };
-    let node = start(&from, provider.clone(), calls.clone(), publisher).await?;
+    let sender = Arc::new(Sender {
+        client: calls.clone(),
+        config: provider.config.clone(),
+        environment: from.options.environment.clone(),
+        leftovers: provider.workers.clone(),
+        vault: vault.clone(),
+        url: publisher.url.clone(),
+    });
+    let beside = beside(&from, (calls.clone(), sender), publisher);
+    let node = start(&from, provider.clone(), beside).await?;
     let store = from.store.clone();
     let parts = Parts {
         data_log: from.data_log(),
@@ -247,8 +257,7 @@ fn provider(from: &Base<'_>, vault: &Arc<dyn Vault>, transports: &Arc<Transports
 async fn start(
     from: &Base<'_>,
     provider: Arc<dyn Provider>,
-    caller: Arc<dyn HookCaller>,
-    publisher: Publisher,
+    mut beside: Beside,
 ) -> Result<Node, ServeError> {
     let config = &from.options.config;
     let options = NodeOptions {
@@ -262,7 +271,6 @@ async fn start(
         exclusive: !config.store.url.is_server(),
         only: None,
     };
-    let mut beside = beside(from, caller, publisher);
     let id = from.store.store_id().await?;
     beside.sinks = sink::parts(
         &config.datasets,
@@ -273,7 +281,11 @@ async fn start(
     Ok(Node::start_with(options, beside).await?)
 }
 
-fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>, publisher: Publisher) -> Beside {
+fn beside(
+    from: &Base<'_>,
+    (caller, sender): (Arc<dyn HookCaller>, Arc<Sender>),
+    publisher: Publisher,
+) -> Beside {
     let (config, store) = (&from.options.config, from.store.clone());
     let shown = config.log.actor_tree;
     Beside {
@@ -286,6 +298,8 @@ fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>, publisher: Publisher) ->
             outbox: store.clone(),
             businesses: store.clone(),
             caller,
+            alerts: store.clone(),
+            sender,
         }),
         uploads: Some(store.clone()),
         schedules: Some(ScheduleParts {

@@ -4,6 +4,7 @@
 //! description, from which [`guard::access`] reads the allowed callers: a route that doesn't state them can't be
 //! called by anybody.
 
+mod alerts;
 pub mod answer;
 mod audit;
 mod businesses;
@@ -56,6 +57,7 @@ use crate::service::ServiceError;
         (name = "tasks", description = "A task calls the handler of a business once for each of its items"),
         (name = "businesses", description = "Businesses and their handlers"),
         (name = "schedules", description = "Schedules that create recurring tasks"),
+        (name = "alerts", description = "Notices of events that may need a person"),
         (name = "limits", description = "Limits shared by several businesses and tasks"),
         (name = "datasets", description = "Published results of finished tasks, for readers"),
         (name = "statistics", description = "Daily totals, kept for years"),
@@ -145,6 +147,10 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(schedules::fires::skip),
         routes!(schedules::fires::fires),
         routes!(schedules::fires::next),
+        routes!(alerts::create, alerts::list),
+        routes!(alerts::read, alerts::edit, alerts::delete),
+        routes!(alerts::test),
+        routes!(alerts::deliveries),
         routes!(limits::create, limits::list),
         routes!(limits::read, limits::edit, limits::delete),
         routes!(tokens::create, tokens::list),

@@ -11,6 +11,7 @@ use windrow_core::text::{QUOTE_CHARS_MAX, cut, quoted};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::BusinessError;
 use windrow_engine::ports::access::named_limit_store::{LimitUsers, NamedLimitError};
+use windrow_engine::ports::handling::alerts::AlertError;
 use windrow_engine::ports::ownership::peers::Unreachable;
 use windrow_engine::ports::schedules::store::ScheduleError;
 use windrow_engine::ports::tasks::store::{CommandError, CommandRefusal, CreateError, MoveRefusal};
@@ -312,6 +313,19 @@ impl From<BusinessError> for ServiceError {
             BusinessError::Changed { .. } => ServiceError::EtagMismatch(text),
             BusinessError::NoLimit(_) => ServiceError::unprocessable("/limits/named", text),
             BusinessError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<AlertError> for ServiceError {
+    fn from(error: AlertError) -> ServiceError {
+        let text = error.to_string();
+        match error {
+            AlertError::NotFound(name) => ServiceError::not_found("alert", name),
+            AlertError::Taken(_) => ServiceError::NameTaken(text),
+            AlertError::TooMany(_) => ServiceError::conflict(text, "delete one that is no longer needed"),
+            AlertError::Changed { .. } => ServiceError::EtagMismatch(text),
+            AlertError::Store(error) => error.into(),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! fail because the store can't be reached, which isn't documented again.
 
 pub mod access;
+pub mod alerts;
 mod answering;
 pub mod businesses;
 pub mod cluster;
@@ -33,6 +34,7 @@ pub use field_fault::FieldFault;
 pub use job::{Job, JobError, JobStart, begin, start_if_stopped};
 
 use access::Access;
+use alerts::Alerts;
 use businesses::Businesses;
 use businesses::tries::Tries;
 use cluster::Cluster;
@@ -65,6 +67,7 @@ use windrow_engine::ports::access::token_store::TokenStore;
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::datasets::store::DatasetStore;
+use windrow_engine::ports::handling::alerts::AlertStore;
 use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::hook::{HandlerChecker, HookCaller};
 use windrow_engine::ports::handling::meters::Meters;
@@ -88,6 +91,7 @@ pub trait Stores:
     + ReportStore
     + BusinessStore
     + NamedLimitStore
+    + AlertStore
     + ScheduleStore
     + TokenStore
     + SignInStore
@@ -105,7 +109,7 @@ impl<S> Stores for S
 where
     S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore + ScheduleStore,
     S: TokenStore + IdempotencyStore + UploadStore + AppendStore + NodeAudit + ResultStore + DatasetStore,
-    S: StatisticsStore + SignInStore,
+    S: StatisticsStore + SignInStore + AlertStore,
 {
 }
 
@@ -171,6 +175,8 @@ pub struct Service {
     pub businesses: Arc<Businesses>,
     /// Service for named limits.
     pub limits: Arc<Limits>,
+    /// Service for alerts.
+    pub alerts: Alerts,
     /// Service for recurring tasks.
     pub schedules: Schedules,
     /// Service for item sources and uploads.
@@ -196,6 +202,13 @@ impl Service {
         let stats = Arc::new(Stats::new(node.clone(), cluster.clone()));
         let limits = Arc::new(Limits::new(node.clone(), store.clone(), store.clone()));
         let (vault, handlers) = (parts.vault, parts.handlers);
+        let alerts = Alerts {
+            node: node.clone(),
+            store: store.clone(),
+            businesses: store.clone(),
+            vault: vault.clone(),
+            handlers: handlers.clone(),
+        };
         let businesses = Businesses::new(node.clone(), store.clone(), limits.clone(), vault, handlers);
         let businesses = Arc::new(businesses);
         let (to, of) = (cluster.clone(), stats.clone());
@@ -234,6 +247,7 @@ impl Service {
             failures,
             stats,
             businesses,
+            alerts,
             limits,
             sources,
             cluster,

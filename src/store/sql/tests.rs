@@ -11,7 +11,7 @@ use windrow_core::ids::{ItemIndex, RunNo, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::handling::data_log::{DataLog, LogQuery, LogRetention};
-use windrow_engine::ports::handling::outbox::{Delivery, OutboxStore, Settlement};
+use windrow_engine::ports::handling::outbox::{Delivery, HookTarget, OutboxStore, Settlement, Target};
 use windrow_engine::ports::ownership::run_store::{CandidateQuery, RunStore};
 use windrow_engine::ports::ownership::session_store::SessionStore;
 use windrow_engine::ports::sources::uploads::UploadStore;
@@ -98,10 +98,12 @@ async fn what_is_asked_each_second_scans_no_table() {
     store.take_due(NOW, NOW, 16).await.unwrap();
     let delivery = Delivery {
         id: 1,
-        task: TASK,
-        start_no: 1,
-        business: "b".to_owned(),
-        kind: HookKind::Prepare,
+        target: Target::Hook(HookTarget {
+            task: TASK,
+            start_no: 1,
+            business: "b".to_owned(),
+            kind: HookKind::Prepare,
+        }),
         delivery_id: "d".to_owned(),
         body: "{}".to_owned(),
         attempts: 1,

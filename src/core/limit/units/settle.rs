@@ -9,7 +9,7 @@ use super::turn::{turn, whole};
 use super::{Dealt, Held, Key, Kind, Ledger, Report, Use};
 use crate::limit::allocate::shared;
 use crate::limit::demand::Wishes;
-use crate::limit::round::{Row, Terms};
+use crate::limit::round::{Played, Row, Terms};
 use crate::meter::amount::Amount;
 use crate::meter::limit::Limit;
 use crate::meter::metering::Metering;
@@ -124,6 +124,23 @@ pub fn uses_of(terms: &Terms, rows: &[Row], gone: &[Row]) -> Vec<Use> {
         }
     };
     totals(&terms.metering).map(of).collect()
+}
+
+/// Returns the totals that a round brought to the share from which people are warned.
+pub fn newly_used((terms, rows, gone): (&Terms, &[Row], &[Row]), played: &Played) -> Vec<Use> {
+    if totals(&terms.metering).next().is_none() {
+        return Vec::new();
+    }
+    let before = uses_of(terms, rows, gone);
+    let after = Terms {
+        ledger: played.ledger.clone(),
+        ..terms.clone()
+    };
+    let others = rows.iter().filter(|row| row.session != played.row.session);
+    let rows: Vec<Row> = others.chain([&played.row]).cloned().collect();
+    let was = |limit: &str| before.iter().any(|used| used.limit == limit && used.is_nearly_used);
+    let after = uses_of(&after, &rows, &[]).into_iter();
+    after.filter(|used| used.is_nearly_used && !was(&used.limit)).collect()
 }
 
 /// Returns the ledger with all that is left of totals, and of allowances in their period, counted as used: a restored

@@ -17,6 +17,7 @@ pub use crate::actors::upkeep::sink_follower::SinkParts;
 use crate::ports::access::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::datasets::publication::{Preparer, PublicationStore};
+use crate::ports::handling::alerts::{AlertSender, AlertStore};
 use crate::ports::handling::data_log::DataLog;
 use crate::ports::handling::hook::HookCaller;
 use crate::ports::handling::meters::Meters;
@@ -296,6 +297,10 @@ pub struct HookParts {
     pub businesses: Arc<dyn BusinessStore>,
     /// Client that makes the calls.
     pub caller: Arc<dyn HookCaller>,
+    /// Store of alerts.
+    pub alerts: Arc<dyn AlertStore>,
+    /// Sender of their notices.
+    pub sender: Arc<dyn AlertSender>,
 }
 
 /// Retention times of stored data.

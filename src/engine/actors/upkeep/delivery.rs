@@ -1,9 +1,9 @@
-//! One hook call: the request to the business, and the consequences of its answer.
+//! One call of a hook or notice of an alert: the request, and the consequences of its answer.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-use windrow_words::engine as say;
+use windrow_words::{alert, engine as say};
 
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -16,11 +16,10 @@ use crate::actors::runtime::context::{HookParts, NodeContext};
 use crate::actors::upkeep::outbox_dispatcher::LEASE;
 use crate::ports::ErrorClass;
 use crate::ports::StoreError;
-use crate::ports::access::business_store::Business;
 use crate::ports::handling::data_log::{DataLogLine, LogOrigin};
 use crate::ports::handling::handler::{LogLevel, LogLine};
 use crate::ports::handling::hook::{HookCall, HookReply};
-use crate::ports::handling::outbox::{Delivery, Settlement};
+use crate::ports::handling::outbox::{Delivery, HookTarget, Settlement, Target};
 use crate::ports::tasks::store::{Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit, Write};
 use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
 use windrow_core::ids::{ItemCount, ItemIndex, ShardId};
@@ -70,27 +69,50 @@ impl Delivering {
     }
 
     async fn attempt(&self, delivery: &Delivery) -> Result<Settlement, StoreError> {
-        if delivery.kind == HookKind::Prepare && self.is_start_over(delivery).await? {
+        match &delivery.target {
+            Target::Hook(hook) => self.attempt_hook(delivery, hook).await,
+            Target::Alert(name) => self.attempt_notice(delivery, name).await,
+        }
+    }
+
+    async fn attempt_hook(&self, delivery: &Delivery, hook: &HookTarget) -> Result<Settlement, StoreError> {
+        if hook.kind == HookKind::Prepare && self.is_start_over(hook).await? {
             return Ok(Settlement::Done);
         }
-        let Some(business) = self.hooks.businesses.business(&delivery.business).await? else {
+        let Some(business) = self.hooks.businesses.business(&hook.business).await? else {
             return Ok(Settlement::Done);
         };
-        let Some(hook) = business.spec.hooks.get(delivery.kind) else {
+        let Some(wanted) = business.spec.hooks.get(hook.kind) else {
             // The business has no such hook any more, and no one else would report the task ready.
-            return self.on_reply(delivery, HookReply::Done(None)).await;
+            return self.on_reply((delivery, hook), HookReply::Done(None)).await;
         };
-        let timeout = match delivery.kind {
+        let timeout = match hook.kind {
             HookKind::Prepare => HOOK_TIMEOUT_DEFAULT,
             HookKind::Validate | HookKind::Stopped | HookKind::Finished | HookKind::Reduce => {
-                hook.timeout.unwrap_or(HOOK_TIMEOUT_DEFAULT)
+                wanted.timeout.unwrap_or(HOOK_TIMEOUT_DEFAULT)
             }
         };
         if !self.keep(delivery, timeout + MARGIN).await? {
             return Ok(Settlement::Done);
         }
-        let reply = self.call(&business, delivery, timeout).await;
-        self.on_reply(delivery, reply).await
+        let call = HookCall {
+            kind: hook.kind,
+            id: delivery.delivery_id.clone(),
+            body: delivery.body.clone(),
+            timeout,
+        };
+        let reply = bounded(timeout, self.hooks.caller.call(&business, &call)).await;
+        self.on_reply((delivery, hook), reply).await
+    }
+
+    async fn attempt_notice(&self, delivery: &Delivery, name: &str) -> Result<Settlement, StoreError> {
+        let Some(alert) = self.hooks.alerts.alert(name).await? else {
+            let error = alert::gone().to_string();
+            return Ok(Settlement::Dead { error });
+        };
+        let (id, timeout) = (&delivery.delivery_id, HOOK_TIMEOUT_DEFAULT);
+        let sending = self.hooks.sender.send(&alert, id, &delivery.body, timeout);
+        Ok(self.by_reply(delivery, bounded(timeout, sending).await))
     }
 
     /// Makes sure that no other node takes the call while it is out. Returns false if one has.
@@ -105,34 +127,24 @@ impl Delivering {
             .await
     }
 
-    async fn is_start_over(&self, delivery: &Delivery) -> Result<bool, StoreError> {
-        let task = self.node.tasks.get(delivery.task).await?;
-        Ok(task
-            .is_none_or(|task| task.start_no != delivery.start_no || task.status != Status::AwaitingBusiness))
+    async fn is_start_over(&self, hook: &HookTarget) -> Result<bool, StoreError> {
+        let task = self.node.tasks.get(hook.task).await?;
+        Ok(task.is_none_or(|task| task.start_no != hook.start_no || task.status != Status::AwaitingBusiness))
     }
 
-    async fn call(&self, business: &Business, delivery: &Delivery, timeout: Duration) -> HookReply {
-        let call = HookCall {
-            kind: delivery.kind,
-            id: delivery.delivery_id.clone(),
-            body: delivery.body.clone(),
-            timeout,
-        };
-        let calling = AssertUnwindSafe(self.hooks.caller.call(business, &call)).catch_unwind();
-        match tokio::time::timeout(timeout + MARGIN, calling).await {
-            Ok(Ok(reply)) => reply,
-            Ok(Err(_)) => HookReply::Failed(say::hook_panicked().to_string()),
-            Err(_) => HookReply::Failed(say::hook_late(timeout).to_string()),
+    async fn on_reply(&self, of: (&Delivery, &HookTarget), reply: HookReply) -> Result<Settlement, StoreError> {
+        match (of.1.kind, reply) {
+            (HookKind::Prepare, HookReply::Done(body)) => self.ready(of, body).await,
+            (HookKind::Prepare, HookReply::Refused(text)) => self.not_ready(of, text).await,
+            (_, reply) => Ok(self.by_reply(of.0, reply)),
         }
     }
 
-    async fn on_reply(&self, delivery: &Delivery, reply: HookReply) -> Result<Settlement, StoreError> {
-        match (delivery.kind, reply) {
-            (HookKind::Prepare, HookReply::Done(body)) => self.ready(delivery, body).await,
-            (HookKind::Prepare, HookReply::Refused(text)) => self.not_ready(delivery, text).await,
-            (_, HookReply::Done(_) | HookReply::Later) => Ok(Settlement::Done),
-            (_, HookReply::Refused(text)) => Ok(Settlement::Dead { error: text }),
-            (_, HookReply::Failed(text)) => Ok(self.again(delivery, text)),
+    fn by_reply(&self, delivery: &Delivery, reply: HookReply) -> Settlement {
+        match reply {
+            HookReply::Done(_) | HookReply::Later => Settlement::Done,
+            HookReply::Refused(error) => Settlement::Dead { error },
+            HookReply::Failed(text) => self.again(delivery, text),
         }
     }
 
@@ -148,16 +160,16 @@ impl Delivering {
         }
     }
 
-    async fn ready(&self, delivery: &Delivery, body: Option<Value>) -> Result<Settlement, StoreError> {
+    async fn ready(&self, of: (&Delivery, &HookTarget), body: Option<Value>) -> Result<Settlement, StoreError> {
         let edit = match edit_of(body) {
             Ok(edit) => Box::new(edit),
-            Err(text) => return self.not_ready(delivery, text).await,
+            Err(text) => return self.not_ready(of, text).await,
         };
         let command = TaskCommand::Ready {
-            start_no: delivery.start_no,
+            start_no: of.1.start_no,
             edit,
         };
-        match self.command(delivery, &command).await {
+        match self.command(of, &command).await {
             Ok(()) => {
                 self.restorer.tell(restorer::Msg::Wake);
                 Ok(Settlement::Done)
@@ -165,49 +177,58 @@ impl Delivering {
             Err(CommandError::Store(error)) if error.class() == ErrorClass::Transient => Err(error),
             Err(error) if is_over(&error) => Ok(Settlement::Done),
             Err(error) => {
-                self.not_ready(delivery, say::hook_unusable(error.to_string()).to_string())
+                self.not_ready(of, say::hook_unusable(error.to_string()).to_string())
                     .await
             }
         }
     }
 
-    async fn not_ready(&self, delivery: &Delivery, text: String) -> Result<Settlement, StoreError> {
+    async fn not_ready(&self, of: (&Delivery, &HookTarget), text: String) -> Result<Settlement, StoreError> {
         let command = TaskCommand::NotReady {
-            start_no: delivery.start_no,
+            start_no: of.1.start_no,
             text,
         };
-        match self.command(delivery, &command).await {
+        match self.command(of, &command).await {
             Ok(()) => Ok(Settlement::Done),
             Err(CommandError::Store(error)) => Err(error),
             Err(error) => {
-                tracing::debug!(task = %delivery.task, %error, "start already over");
+                tracing::debug!(task = %of.1.task, %error, "start already over");
                 Ok(Settlement::Done)
             }
         }
     }
 
-    async fn command(&self, delivery: &Delivery, command: &TaskCommand) -> Result<(), CommandError> {
+    async fn command(
+        &self,
+        (delivery, hook): (&Delivery, &HookTarget),
+        command: &TaskCommand,
+    ) -> Result<(), CommandError> {
         let actor = system(Some(delivery.delivery_id.clone()));
         self.node
             .tasks
-            .command(delivery.task, command, &actor, self.node.clock.wall())
+            .command(hook.task, command, &actor, self.node.clock.wall())
             .await
             .map(|_| ())
     }
 
-    /// Logs a call that failed for good, also in the task's log.
+    /// Logs a call that failed for good; that of a hook also in the task's log.
     fn tell_death(&self, delivery: &Delivery, settlement: &Settlement) {
         let Settlement::Dead { error } = settlement else {
             return;
         };
-        let (kind, attempts) = (delivery.kind.as_str(), delivery.attempts);
-        tracing::warn!(task = %delivery.task, kind, attempts, error, "hook call failed; no attempts left");
+        let attempts = delivery.attempts;
+        let hook = match &delivery.target {
+            Target::Hook(hook) => hook,
+            Target::Alert(alert) => {
+                tracing::warn!(alert, attempts, error, "notice not delivered; no attempts left");
+                return;
+            }
+        };
+        let (kind, task) = (hook.kind.as_str(), hook.task);
+        tracing::warn!(%task, kind, attempts, error, "hook call failed; no attempts left");
         let message = say::hook_given_up(kind, attempts, error).to_string();
         (self.logs)(DataLogLine {
-            shard: ShardId {
-                task: delivery.task,
-                no: 0,
-            },
+            shard: ShardId { task, no: 0 },
             at: self.node.clock.wall(),
             origin: LogOrigin::System,
             code: Some("HOOK_GIVEN_UP".to_owned()),
@@ -218,6 +239,16 @@ impl Delivering {
                 extra: None,
             },
         });
+    }
+}
+
+/// Awaits a call for its timeout and a margin; a panic is a failure of the call.
+async fn bounded(timeout: Duration, calling: impl Future<Output = HookReply>) -> HookReply {
+    let calling = AssertUnwindSafe(calling).catch_unwind();
+    match tokio::time::timeout(timeout + MARGIN, calling).await {
+        Ok(Ok(reply)) => reply,
+        Ok(Err(_)) => HookReply::Failed(say::hook_panicked().to_string()),
+        Err(_) => HookReply::Failed(say::hook_late(timeout).to_string()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Delivery of hook calls from the outbox: takes calls that are due, a few at a time, and polls again when woken and
+//! Delivery of hook calls and notices from the outbox: takes calls that are due, a few at a time, and polls again when woken and
 //! each second.
 //!
 //! It decides nothing and holds nothing: a call in flight when it dies is due again half a minute later.

@@ -12,6 +12,7 @@ use crate::ports::handling::data_log::{EXPIRE_MAX, LogRetention};
 use crate::ports::ownership::session_store::SessionView;
 use crate::ports::tasks::store::{CommandError, TaskCommand, WaitNote};
 use crate::ports::tasks::upkeep::{SWEEP_MAX, Sweep};
+use windrow_core::alert::Notice;
 use windrow_core::handler::elsewhere::Elsewhere;
 use windrow_core::ids::{ShardId, TaskId, WallMs};
 use windrow_core::pilot::KEPT_FOR;
@@ -140,6 +141,12 @@ async fn one_sided(node: &NodeContext, done: &mut Done) -> Result<(), StoreError
     let mut down: BTreeMap<String, Vec<ShardId>> = BTreeMap::new();
     for (shard, business) in node.directory.down_for(DOWN_FOR) {
         down.entry(business).or_default().push(shard);
+    }
+    if let Some(hooks) = &node.hooks {
+        for business in down.keys() {
+            let notice = Notice::handler_down(business, &node.node);
+            hooks.alerts.raise(&notice, node.clock.wall()).await?;
+        }
     }
     done.elsewhere.retain(|business| down.contains_key(business));
     let Some(me) = node.heartbeats.me() else {

@@ -16,6 +16,8 @@ windrow_core::slugs! {
         Schedule = "schedule",
         /// A limit, by its name.
         Limit = "limit",
+        /// An alert, by its name.
+        Alert = "alert",
         /// A token, by its number, since one holder may have several.
         Token = "token",
         /// The sign-in of a browser, by its number.

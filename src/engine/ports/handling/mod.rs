@@ -1,5 +1,6 @@
 //! Handling of items, and the records made of it.
 
+pub mod alerts;
 pub mod data_log;
 pub mod dropped_lines;
 pub mod handler;

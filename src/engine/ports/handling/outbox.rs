@@ -1,4 +1,5 @@
-//! Hook calls that changes left to be delivered: at least once each, by whichever node takes them.
+//! Calls of hooks and notices of alerts that changes left to be delivered: at least once each, by whichever node takes
+//! them.
 
 use async_trait::async_trait;
 
@@ -6,12 +7,10 @@ use crate::ports::StoreError;
 use windrow_core::business::HookKind;
 use windrow_core::ids::{TaskId, WallMs};
 
-/// Hook call that was taken for delivery.
+/// Hook of a task's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
-    /// Id of its row.
-    pub id: i64,
-    /// Task that it is about.
+pub struct HookTarget {
+    /// Task that the call is about.
     pub task: TaskId,
     /// Start of the task that it is about.
     pub start_no: u32,
@@ -19,7 +18,25 @@ pub struct Delivery {
     pub business: String,
     /// Kind of the hook.
     pub kind: HookKind,
-    /// Stable id that the business sees.
+}
+
+/// Receiver of a delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Hook of a business.
+    Hook(HookTarget),
+    /// Alert of this name.
+    Alert(String),
+}
+
+/// Call that was taken for delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Id of its row.
+    pub id: i64,
+    /// Receiver of the call.
+    pub target: Target,
+    /// Stable id that the receiver sees.
     pub delivery_id: String,
     /// Body as JSON text.
     pub body: String,
@@ -48,7 +65,7 @@ pub enum Settlement {
     },
 }
 
-/// Store of hook calls to be delivered.
+/// Store of calls to be delivered.
 #[async_trait]
 pub trait OutboxStore: Send + Sync {
     /// Takes calls that are due, the longest waiting first. Each counts an attempt and becomes due again at `until`,

@@ -113,7 +113,7 @@ pub(super) fn signing(
 }
 
 /// Generates a signing secret: `whsec_` and 32 random bytes.
-pub(super) fn signing_secret() -> Result<String, ServiceError> {
+pub(crate) fn signing_secret() -> Result<String, ServiceError> {
     Ok(format!(
         "whsec_{}",
         STANDARD.encode(crate::service::access::tokens::random()?)

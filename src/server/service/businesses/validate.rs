@@ -72,7 +72,7 @@ fn check_handler(
         }
         (_, None, None) => check_no_request(body, faults),
         (None, Some(command), None) => {
-            check_command(command, config, handlers, faults);
+            faults.extend(command_fault(command, config, handlers));
             check_no_http(body, "command", faults);
             check_no_request(body, faults);
         }
@@ -104,19 +104,19 @@ fn check_no_request(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
     }
 }
 
-fn check_command(
+/// Returns the fault of a command that this node can't run.
+pub(crate) fn command_fault(
     command: &str,
     config: &Config,
     handlers: &dyn HandlerChecker,
-    faults: &mut Vec<FieldFault>,
-) {
+) -> Option<FieldFault> {
     let commands = &config.command_handler;
     let mut names = handlers.in_process();
     if commands.enabled {
         names.extend(commands.commands.keys().cloned());
     }
     if names.iter().any(|name| name == command) {
-        return;
+        return None;
     }
     let unknown = "no command with this name on this node";
     let (what, advice) = match names.as_slice() {
@@ -130,7 +130,7 @@ fn check_command(
         ),
         names => (unknown, format!("one of {}", names.join(", "))),
     };
-    faults.push(FieldFault::new("/command", what).advise(advice));
+    Some(FieldFault::new("/command", what).advise(advice))
 }
 
 /// Rejects URL settings for a command or request; a request may still have the connection settings.

@@ -1,4 +1,4 @@
-//! Hook calls that are due: taken by compare-and-set, settled under the attempt that took them.
+//! Hook calls and notices that are due: taken by compare-and-set, settled under the attempt that took them.
 
 use std::collections::{BTreeSet, HashMap};
 use windrow_words::store as say;
@@ -6,7 +6,7 @@ use windrow_words::store as say;
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::sea_query::{Expr, ExprTrait as _};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use serde_json::Value;
 
 use crate::sql::entity::{business, meta, outbox, task};
@@ -15,7 +15,7 @@ use windrow_core::business::HookKind;
 use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::life::HookCall;
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::handling::outbox::{Delivery, OutboxStore, Settlement};
+use windrow_engine::ports::handling::outbox::{Delivery, HookTarget, OutboxStore, Settlement, Target};
 use windrow_host::start_token;
 
 pub(crate) const DUE: &str = "due";
@@ -29,16 +29,15 @@ pub(crate) async fn leave(
     call: &HookCall,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let store = meta::Entity::find_by_id("store_id".to_owned())
-        .row(transaction)
-        .await?;
-    let store = StoreId(store.map(|fact| fact.val).unwrap_or_default());
+    let store = store_id(transaction).await?;
     // At most one call of a kind per start: every delivery attempt has the same id.
     let delivery = format!("{}-{task}-s{}-{}", store.0, call.start_no, call.kind.as_str());
     let call = outbox::ActiveModel {
         id: NotSet,
-        task_id: Set(task.0),
+        task_id: Set(Some(task.0)),
         start_no: Set(call.start_no.cast_signed()),
+        alert: Set(None),
+        about: Set(None),
         kind: Set(call.kind.as_str().to_owned()),
         payload: Set(call.body.to_string()),
         state: Set(DUE.to_owned()),
@@ -51,6 +50,11 @@ pub(crate) async fn leave(
     };
     outbox::Entity::insert(call).run(transaction).await?;
     Ok(())
+}
+
+pub(super) async fn store_id(db: &impl ConnectionTrait) -> Result<StoreId, StoreError> {
+    let store = meta::Entity::find_by_id("store_id".to_owned()).row(db).await?;
+    Ok(StoreId(store.map(|fact| fact.val).unwrap_or_default()))
 }
 
 /// Slug of the business, by task.
@@ -118,7 +122,8 @@ impl OutboxStore for Store {
                 .col_expr(C::LastError, Expr::value(error.as_str())),
         };
         let over = !matches!(settlement, Settlement::Again { .. });
-        let update = if over && delivery.kind == HookKind::Prepare {
+        let has_token = matches!(&delivery.target, Target::Hook(hook) if hook.kind == HookKind::Prepare);
+        let update = if over && has_token {
             // The payload is the only place that holds the start token, sealed: erase it.
             update.col_expr(C::Payload, Expr::value("{}"))
         } else {
@@ -129,7 +134,10 @@ impl OutboxStore for Store {
 }
 
 async fn owners(store: &Store, rows: &[outbox::Model]) -> Result<Owners, StoreError> {
-    let tasks: BTreeSet<i64> = rows.iter().map(|row| row.task_id).collect();
+    let tasks: BTreeSet<i64> = rows.iter().filter_map(|row| row.task_id).collect();
+    if tasks.is_empty() {
+        return Ok(Owners::new());
+    }
     let tasks: Vec<(i64, i64)> = task::Entity::find()
         .filter(task::Column::Id.is_in(tasks))
         .pluck([task::Column::Id, task::Column::BusinessId], &store.readers)
@@ -149,34 +157,43 @@ async fn owners(store: &Store, rows: &[outbox::Model]) -> Result<Owners, StoreEr
 /// Builds a delivery. Returns `None` for a task that is being deleted, for a kind that only a newer program knows, or
 /// for a token sealed with another key: a node that can deliver it may take it later.
 fn delivery(store: &Store, row: outbox::Model, owners: &Owners) -> Option<Delivery> {
-    let Some((kind, business)) = HookKind::parse(&row.kind).zip(owners.get(&row.task_id)) else {
-        tracing::warn!(
-            delivery = row.id,
-            kind = row.kind,
-            "hook call can't be delivered by this node"
-        );
-        return None;
-    };
-    let task = TaskId(row.task_id);
-    let body = match kind {
-        HookKind::Prepare => opened(store, task, &row.payload)
-            .inspect_err(|why| tracing::error!(%task, %why, "hook call can't be delivered by this node"))
-            .ok()?,
-        _ => row.payload,
+    let (target, body) = match row.alert {
+        Some(alert) => (Target::Alert(alert), row.payload),
+        None => {
+            let found = hook(store, &row, owners).inspect_err(
+                |why| tracing::error!(delivery = row.id, kind = row.kind, %why, "hook call can't be delivered by this node"),
+            );
+            let (hook, body) = found.ok()?;
+            (Target::Hook(hook), body)
+        }
     };
     Some(Delivery {
         id: row.id,
-        task,
-        start_no: row.start_no.cast_unsigned(),
-        business: business.clone(),
-        kind,
-        delivery_id: row
-            .delivery_id
-            .unwrap_or_else(|| format!("{task}-s{}-{}", row.start_no, row.kind)),
+        target,
+        delivery_id: row.delivery_id.unwrap_or_else(|| format!("{}-{}", row.kind, row.id)),
         body,
         attempts: row.attempts.cast_unsigned() + 1,
         expires_at: WallMs(row.expires_at.unwrap_or(i64::MAX)),
     })
+}
+
+/// Returns the hook that a row is about, and the body to send.
+fn hook(store: &Store, row: &outbox::Model, owners: &Owners) -> Result<(HookTarget, String), String> {
+    let owned = row.task_id.and_then(|task| Some((task, owners.get(&task)?)));
+    let found = HookKind::parse(&row.kind).zip(owned);
+    let (kind, (task, business)) = found.ok_or_else(|| say::no_hook_task().to_string())?;
+    let task = TaskId(task);
+    let body = match kind {
+        HookKind::Prepare => opened(store, task, &row.payload)?,
+        _ => row.payload.clone(),
+    };
+    let target = HookTarget {
+        task,
+        start_no: row.start_no.cast_unsigned(),
+        business: business.clone(),
+        kind,
+    };
+    Ok((target, body))
 }
 
 /// Returns the body with the start token opened, as the business is to see it.

@@ -7,9 +7,13 @@ use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
 
 use super::{lock, save};
 use crate::sql::entity::{business, dataset, generation};
+use crate::sql::business::alerts;
+use crate::sql::task::life::Held;
 use crate::sql::{Run, Transaction, damaged, error};
+use windrow_core::alert::{AlertKind, Notice};
 use windrow_core::dataset::{DATASETS_MAX, GenerationNo, GenerationState, KEEP_DEFAULT, Publish, Publishing};
 use windrow_core::ids::{TaskId, WallMs};
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::CreateError;
 
@@ -100,15 +104,32 @@ pub(crate) async fn register(
     Ok(())
 }
 
-/// Marks the generation of a task as withheld, with the reason it will never be published.
-pub(crate) async fn withhold(transaction: &Transaction, task: TaskId, why: &str) -> Result<(), StoreError> {
+/// Marks the generation of a task as withheld, with the reason it will never be published. People are told, unless one
+/// of them cancelled the task.
+pub(crate) async fn withhold(
+    transaction: &Transaction,
+    task: TaskId,
+    why: &str,
+    now: WallMs,
+) -> Result<(), StoreError> {
     use generation::Column as C;
-    generation::Entity::update_many()
+    let withheld = generation::Entity::update_many()
         .col_expr(C::State, GenerationState::Withheld.as_str().into())
         .col_expr(C::Why, why.into())
         .filter(C::TaskId.eq(task.0))
         .filter(C::State.eq(GenerationState::Pending.as_str()))
         .run(transaction)
         .await?;
-    Ok(())
+    if withheld == 0 || !alerts::is_any(transaction, AlertKind::Withheld).await? {
+        return Ok(());
+    }
+    let held = Held::find(transaction, task).await?;
+    let business = held.listener(transaction).await?.business;
+    match &held.life.publishing {
+        Some(publishing) if held.life.status != Status::Cancelled => {
+            let notice = Notice::withheld(&held.life, (&business, publishing), why);
+            alerts::raise(transaction, &notice, now).await
+        }
+        _ => Ok(()),
+    }
 }

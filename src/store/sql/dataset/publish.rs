@@ -105,11 +105,11 @@ async fn make_known(
 ) -> Result<(), StoreError> {
     let (task, no) = (own.shard.task, publishing.generation);
     let Some(before) = lock(transaction, &publishing.publish.dataset).await? else {
-        return begin::withhold(transaction, task, say::dataset_deleted().english()).await;
+        return begin::withhold(transaction, task, say::dataset_deleted().english(), now).await;
     };
     let after = match pointer(&before).publish(no) {
         Ok(after) => after,
-        Err(superseded) => return begin::withhold(transaction, task, &superseded.to_string()).await,
+        Err(superseded) => return begin::withhold(transaction, task, &superseded.to_string(), now).await,
     };
     let row = moved(before.clone(), after, now);
     if !keep_generation(transaction, (own, publishing, &row), prepared, now).await? {

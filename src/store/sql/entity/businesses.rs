@@ -56,9 +56,11 @@ entity! {
 entity! {
     outbox "outbox"
     sequence id
-    task_id: i64,
+    task_id: Option<i64>,
     start_no: i32,
     kind: String,
+    alert: Option<String>,
+    about: Option<String>,
     delivery_id: Option<String>,
     payload: String,
     state: String,
@@ -67,4 +69,14 @@ entity! {
     last_error: Option<String>,
     expires_at: Option<i64>,
     created_at: i64,
+}
+
+entity! {
+    alert "alert"
+    key (name: String)
+    spec: String,
+    secrets: Option<Vec<u8>>,
+    revision: i64,
+    created_at: i64,
+    updated_at: i64,
 }

@@ -47,7 +47,7 @@ mod shards;
 mod sources;
 mod tasks;
 
-pub use self::businesses::{business, idempotency, outbox, sign_in, token};
+pub use self::businesses::{alert, business, idempotency, outbox, sign_in, token};
 pub use self::datasets::{dataset, dataset_sink, generation, generation_key};
 pub use self::items::{appended, failure_group, item, result_segment};
 pub use self::limits::{found, limit_part, named_limit, shared_limit};

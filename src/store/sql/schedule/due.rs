@@ -9,7 +9,7 @@ use sea_orm::{
 };
 use windrow_words::store as say;
 
-use super::{change, in_the_way, lock, rows, standing, view};
+use super::{change, in_the_way, lock, rows, standing, told, view};
 use crate::sql::entity::{fire, schedule, task};
 use crate::sql::{Fetch, Pluck, Run, Store, Transaction, dialect, error, words};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
@@ -73,6 +73,9 @@ pub(super) async fn fire(store: &Store, due: Due) -> Result<Fired, StoreError> {
     let plan = plan(&spec, &standing, now);
     let late = newest_late(&spec, due.id, &plan, now);
     let fires = write(&transaction, (due.id, &spec), &plan, now).await?;
+    for fire in &fires {
+        told::tell(&transaction, fire, now).await?;
+    }
     arm(&transaction, due.id, &spec, plan.next, now).await?;
     transaction.commit().await?;
     let fires: Result<Vec<_>, _> = fires.into_iter().map(rows::fire_view).collect();

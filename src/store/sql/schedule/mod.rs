@@ -8,6 +8,7 @@ mod order;
 mod rows;
 mod settle;
 mod skip;
+mod told;
 mod tries;
 
 use std::collections::BTreeMap;

@@ -8,7 +8,7 @@ use sea_orm::{
 };
 
 use super::tries;
-use super::{OUT_OF_THE_WAY, in_the_way, lock, rows, standing, view, with};
+use super::{OUT_OF_THE_WAY, in_the_way, lock, rows, standing, told, view, with};
 use crate::sql::entity::{fire, schedule, task};
 use crate::sql::{Fetch, Pluck, Run, Store, dialect, settled};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
@@ -262,7 +262,8 @@ pub(super) async fn fail(
     again: Option<Duration>,
 ) -> Result<(), StoreError> {
     use fire::Column as C;
-    let now = dialect::time(&store.writer).await?;
+    let transaction = store.write().await?;
+    let now = dialect::time(&transaction).await?;
     let text: String = text.chars().take(FIRE_TEXT_MAX).collect();
     let mut failed = fire::Entity::update_many().col_expr(C::Note, Expr::value(text));
     failed = match again {
@@ -275,8 +276,12 @@ pub(super) async fn fail(
         .filter(C::ScheduleId.eq(id.0))
         .filter(C::FireTime.eq(time.0))
         .filter(C::Outcome.eq(PENDING));
-    failed.run(&store.writer).await?;
-    Ok(())
+    if failed.run(&transaction).await? == 1
+        && let Some(row) = fire::Entity::find_by_id((id.0, time.0)).row(&transaction).await?
+    {
+        told::tell(&transaction, &row, now).await?;
+    }
+    transaction.commit().await
 }
 
 /// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::expire_fires`]: first old fires, then those

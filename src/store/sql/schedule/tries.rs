@@ -4,7 +4,7 @@ use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::open::PENDING;
-use super::rows;
+use super::{rows, told};
 use crate::sql::entity::fire;
 use crate::sql::{Run, Store, dialect};
 use windrow_core::ids::{ScheduleId, WallMs};
@@ -14,7 +14,8 @@ use windrow_engine::ports::schedules::store::{FIRE_TEXT_MAX, Fire, FireOutcome, 
 /// Marks a fire as failed. Returns `None` if another node was first.
 pub(super) async fn give_up(store: &Store, row: fire::Model) -> Result<Option<Fire>, StoreError> {
     use fire::Column as C;
-    let now = dialect::time(&store.writer).await?;
+    let transaction = store.write().await?;
+    let now = dialect::time(&transaction).await?;
     let note = given_up(row.attempts.cast_unsigned(), row.note.as_deref());
     let note: String = note.chars().take(FIRE_TEXT_MAX).collect();
     let failed = fire::Model {
@@ -31,12 +32,14 @@ pub(super) async fn give_up(store: &Store, row: fire::Model) -> Result<Option<Fi
         .filter(C::FireTime.eq(failed.fire_time))
         .filter(C::Outcome.eq(PENDING))
         .filter(C::LeaseUntil.eq(failed.lease_until))
-        .run(&store.writer)
+        .run(&transaction)
         .await?;
-    match given_up {
-        1 => rows::fire_view(failed).map(Some),
-        _ => Ok(None),
+    if given_up != 1 {
+        return Ok(None);
     }
+    told::tell(&transaction, &failed, now).await?;
+    transaction.commit().await?;
+    rows::fire_view(failed).map(Some)
 }
 
 /// Implements [`windrow_engine::ports::schedules::store::ScheduleStore::put_back_fire`]: the last attempt no longer

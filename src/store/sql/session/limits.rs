@@ -8,15 +8,17 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _, OnConflict};
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
 
+use crate::sql::business::alerts;
 use crate::sql::dialect;
 use crate::sql::entity::{business, limit_part, named_limit, session, shared_limit};
 use crate::sql::session::named_limits;
 use crate::sql::{Fetch, Pluck, Run, Store, Transaction, damaged, error, settled, words};
+use windrow_core::alert::Notice;
 use windrow_core::business::BusinessLimits;
 use windrow_core::ids::SessionId;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::limit::round::{Round, Row, Terms, play as play_round};
-use windrow_core::limit::units::settle::{self, uses_of};
+use windrow_core::limit::units::settle::{self, newly_used, uses_of};
 use windrow_core::limit::units::{Ledger, Use};
 use windrow_core::limit::{Amount, Bounds, Part};
 use windrow_engine::ports::StoreError;
@@ -182,12 +184,24 @@ async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<Ro
     if played.ledger != terms.ledger || !gone.is_empty() {
         bury(transaction, name, &gone, &played.ledger).await?;
     }
+    for used in newly_used((&terms, &rows, &gone), &played) {
+        tell(transaction, name, &used).await?;
+    }
     Ok(RoundOutcome::Allocated {
         bounds: terms.bounds,
         allocated: played.allocated,
         units: (Box::new(terms.metering), played.dealt),
         round_no,
     })
+}
+
+/// Tells people that most of a total is used, by the database's clock.
+async fn tell(transaction: &Transaction, name: &str, used: &Use) -> Result<(), StoreError> {
+    if let LimitKey::Named(name) = LimitKey::parse(name) {
+        let now = dialect::time(transaction).await?;
+        alerts::raise(transaction, &Notice::limit_used(name, used), now).await?;
+    }
+    Ok(())
 }
 
 /// Deletes the rows of sessions that are gone, with what they used now in the ledger.

@@ -4,7 +4,7 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, Iterable, QueryFilter};
 use windrow_words::store as say;
 
-use crate::sql::business::outbox;
+use crate::sql::business::{alerts, outbox};
 use crate::sql::dataset::begin;
 use crate::sql::entity::{business, failure_group, item, shard, shard_head, start_token, task};
 use crate::sql::run::{items, results};
@@ -12,6 +12,7 @@ use crate::sql::source::upload_use;
 use crate::sql::task::record::{self, Change};
 use crate::sql::task::spec;
 use crate::sql::{Fetch, Pluck, Run, Transaction, damaged, words};
+use windrow_core::alert::Notice;
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
 use windrow_core::life::{Deeds, Evidence, Life, Listener, ShardLife};
 use windrow_core::task::lifecycle::Note;
@@ -178,12 +179,15 @@ impl Held {
             outbox::leave(transaction, self.life.id, call, now).await?;
         }
         if let Some(why) = &deeds.withholds {
-            begin::withhold(transaction, self.life.id, why).await?;
+            begin::withhold(transaction, self.life.id, why, now).await?;
         }
         if deeds.ends_start {
             let listener = self.listener(transaction).await?;
             if let Some(call) = self.life.announcement(&listener, now) {
                 outbox::leave(transaction, self.life.id, &call, now).await?;
+            }
+            for notice in Notice::of_end(&self.life, &listener.business) {
+                alerts::raise(transaction, &notice, now).await?;
             }
         }
         Ok(())
