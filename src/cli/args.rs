@@ -6,7 +6,7 @@ use console::Term;
 
 use super::local::{db, doctor, serve, trial, version};
 use super::remote::{
-    api, audit, biz, cluster, ctx, dataset, limit, node, openapi, schedule, statistics, token,
+    alert, api, audit, biz, cluster, ctx, dataset, limit, node, openapi, schedule, statistics, token,
 };
 use super::run::args::RunArgs;
 use super::task::log;
@@ -60,6 +60,8 @@ pub enum Command {
     Schedule(Box<schedule::args::ScheduleArgs>),
     /// Manage limits shared by businesses and tasks; lists them by default
     Limit(Box<limit::LimitArgs>),
+    /// Manage alerts, which tell people of events; lists them by default
+    Alert(Box<alert::AlertArgs>),
     /// Manage datasets published by finished tasks, in generations; lists them by default
     #[command(after_help = dataset::args::EXAMPLES)]
     Dataset(Box<dataset::args::DatasetArgs>),

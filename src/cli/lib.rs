@@ -154,6 +154,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Schedule(args) => on_client(remote::schedule::schedule(&args, shell)),
         Command::Stats(args) => on_client(remote::statistics::statistics(&args, shell)),
         Command::Limit(args) => on_client(remote::limit::limit(&args, shell)),
+        Command::Alert(args) => on_client(remote::alert::alert(&args, shell)),
         Command::Dataset(args) => on_client(remote::dataset::dataset(&args, shell)),
         Command::Node(args) => on_client(remote::node::node(&args, shell)),
         Command::Cluster(args) => on_client(remote::cluster::cluster(&args, shell)),

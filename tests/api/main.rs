@@ -8,6 +8,7 @@
 )]
 
 mod access;
+mod alerts;
 mod business;
 mod businesses;
 mod callbacks;

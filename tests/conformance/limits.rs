@@ -330,6 +330,14 @@ pub async fn an_allowance_is_counted_in_the_period_of_the_stores_clock(harness: 
     assert!(used.unsure > units::Amount::units(59), "{used:?}");
 }
 
+/// A round of a session that spent so many calls of a total.
+pub fn spending(session: SessionId, seq: u64, spent: u64) -> Round {
+    Round {
+        units: vec![report(spent, spent)],
+        ..round(session, seq, Part::UNBOUNDED)
+    }
+}
+
 pub async fn blocks_of_a_total_are_counted_whoever_ends(harness: Harness) {
     harness.meter_limit("openai", &["6400 calls"]).await;
     let key = LimitKey::Named("openai").text();

@@ -4,7 +4,7 @@
 //! `tasks`, `life`, `claims`, `checkpoints`, `sessions`, `records`, `history`, `statistics`: facts; `twins`: random sequences of calls, to which all
 //! adapters must give the same answers; `crossing`: many writers at once; `cut`: connections and servers that end; `given_up`:
 //! statements that nobody waits for any more; `sign_ins`: sessions of browsers;
-//! `lists`, `inspected`, `administration`: what all databases keep and memory doesn't; `sqlite`: what holds for files only; `faults`: the hooks of the memory adapter.
+//! `lists`, `inspected`, `alerts`, `administration`: what all databases keep and memory doesn't; `sqlite`: what holds for files only; `faults`: the hooks of the memory adapter.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,6 +14,7 @@
 #![allow(unreachable_pub, reason = "facts are public to the list of facts below")]
 
 mod administration;
+mod alerts;
 mod archive;
 mod checkpoints;
 mod claims;
@@ -110,6 +111,11 @@ mod of_databases {
             a_whole_database_has_no_faults_and_each_broken_rule_is_found,
             what_is_looked_at_beside_the_rules_is_answered,
             a_restore_leaves_open_what_tasks_with_limits_in_units_used,
+        }
+        alerts {
+            alerts_are_kept_changed_and_deleted,
+            an_event_is_told_once_and_a_handler_that_is_down_once_an_hour,
+            fires_without_a_task_and_used_totals_are_told,
         }
         administration {
             tokens_are_kept_found_and_revoked,

@@ -56,13 +56,13 @@ async fn hourly(harness: &Harness, overlap: Overlap, missed: Missed) -> Schedule
 }
 
 /// The same, of which so many fires are due.
-async fn due(harness: &Harness, overlap: Overlap, missed: Missed, fires: i64) -> Schedule {
+pub async fn due(harness: &Harness, overlap: Overlap, missed: Missed, fires: i64) -> Schedule {
     let made = hourly(harness, overlap, missed).await;
     harness.rewind_schedule(made.id, fires * HOUR_MS).await;
     harness.store.schedule(made.id).await.unwrap().unwrap()
 }
 
-async fn fire(harness: &Harness, schedule: &Schedule) -> Vec<Fire> {
+pub async fn fire(harness: &Harness, schedule: &Schedule) -> Vec<Fire> {
     let due = Due {
         id: schedule.id,
         next_fire: schedule.next_fire.unwrap(),

@@ -9,7 +9,7 @@ use windrow_core::ids::{Epoch, SessionId, TaskId, WallMs};
 use windrow_core::items::verdict::Outage;
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_core::task::spec::TaskSpec;
-use windrow_engine::ports::handling::outbox::{Delivery, Settlement};
+use windrow_engine::ports::handling::outbox::{Delivery, HookTarget, Settlement, Target};
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, ClaimedShard, RunClose, ShardCheckpoint};
 use windrow_engine::ports::ownership::session_store::SessionFace;
 use windrow_engine::ports::tasks::failure_list::FailurePage;
@@ -47,11 +47,13 @@ pub async fn a_hook_call_is_taken_by_one_dispatcher_until_its_time_is_up(harness
     listening(&harness).await;
     let shard = harness.queued(10).await;
     let first = take(&harness, NOW).await.remove(0);
-    assert_eq!(
-        (first.task, first.start_no, first.kind),
-        (shard.task, 1, HookKind::Prepare)
-    );
-    assert_eq!((first.business.as_str(), first.attempts), (BUSINESS, 1));
+    let hook = HookTarget {
+        task: shard.task,
+        start_no: 1,
+        business: BUSINESS.to_owned(),
+        kind: HookKind::Prepare,
+    };
+    assert_eq!((&first.target, first.attempts), (&Target::Hook(hook), 1));
     assert!(first.body.contains("start_token") && first.delivery_id.ends_with("-s1-task.prepare"));
     assert!(take(&harness, NOW).await.is_empty(), "it is out");
     let second = take(&harness, lease(NOW)).await.remove(0);

@@ -34,6 +34,8 @@ const PAGES = [
   ['/nodes/:node', 'node', 'Node'],
   ['/limits', 'limits', 'Limits'],
   ['/limits/:limit', 'limits', 'Limit'],
+  ['/alerts', 'alerts', 'Alerts'],
+  ['/alerts/:alert', 'alerts', 'Alert'],
   ['/statistics', 'statistics', 'Statistics'],
   ['/log', 'log', 'DataLog'],
   ['/audit', 'audit', 'Audit'],

@@ -1,5 +1,6 @@
 //! Commands that talk to a node, except those for tasks.
 
+pub mod alert;
 pub mod api;
 pub mod audit;
 pub mod biz;

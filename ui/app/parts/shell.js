@@ -25,6 +25,7 @@ const PLACES = [
   [
     ['/nodes', 'server', 'Nodes', ['viewer', 'operator', 'admin']],
     ['/limits', 'gauge', 'Limits', ['viewer', 'operator', 'admin', 'business']],
+    ['/alerts', 'warn', 'Alerts', ['viewer', 'operator', 'admin']],
     ['/statistics', 'chart', 'Statistics', ['viewer', 'operator', 'admin', 'business']],
   ],
   [

@@ -161,6 +161,11 @@ export default {
   // Limits.
   Limit: '限额', 'New limit': '新建限额', 'A limit is shared by all tasks that name it, across all nodes.': '限额由引用它的所有任务在所有节点上共享。', '{name} created': '已创建 {name}', 'Change limit {name}': '更改限额 {name}', 'Running tasks follow it within seconds.': '运行中的任务会在几秒内生效。', '{name} changed': '{name} 已更改',
   'No limits yet. A limit is shared by all tasks that name it, across all nodes.': '还没有限额。限额由引用它的所有任务在所有节点上共享。', Shares: '份额', 'No running task uses it.': '没有运行中的任务使用它。', 'Shares by node': '各节点的份额', 'Tasks that use it': '使用它的任务',
+  // Alerts.
+  Alert: '提醒', Alerts: '提醒', alert: '提醒', 'New alert': '新建提醒', Events: '事件', 'URL (stored sealed)': 'URL（加密存储）', 'Command of the configuration, instead of a URL': '配置中的命令（代替 URL）', Form: '格式', 'Business (optional)': '业务（可选）',
+  'Send a test notice to {name}?': '向 {name} 发送测试通知？', 'Send test': '发送测试', 'test sent; its delivery is listed below': '已发送测试；结果见下方列表', 'Undelivered notices are dropped.': '未送达的通知会丢弃。', Target: '目标',
+  'Signing secret of {name}, shown only once:': '{name} 的签名密钥，仅显示这一次：', 'No alerts yet. An alert tells people of events, by a URL or a command.': '还没有提醒。提醒通过 URL 或命令把事件告知相关人员。',
+  Notice: '通知', Notices: '通知', At: '时间', delivered: '已送达', 'delivered ones of the last day, failed ones of 30 days': '最近一天送达的和 30 天内失败的',
   // Statistics, audit, settings.
   'Day (UTC)': '日期 (UTC)', today: '今天', 'since {time}': '自 {time} 起', 'Tasks created': '新建任务', 'in the rows shown': '所列各行合计', 'by day': '按天', 'by business': '按业务', 'by task': '按任务', '{n} days': '最近 {n} 天', 'No activity in this period.': '该时段没有数据。',
   'action, e.g. task.start': '操作，如 task.start', 'object, e.g. task:t12': '对象，如 task:t12', Object: '对象', since: '自', until: '至', 'Show only changes to {name}': '只看 {name} 的更改', 'No matching changes.': '没有符合条件的更改。', revoked: '已吊销', expired: '已过期', valid: '有效', Role: '角色', Expires: '到期', Revoke: '吊销', Tokens: '令牌', 'New token': '新建令牌', Holder: '持有者',

@@ -36,6 +36,7 @@ enum Kind {
         archived: bool,
     },
     Limit,
+    Alert,
     Dataset,
     Schedule,
     /// Node in a state that begins with this text.
@@ -121,6 +122,8 @@ fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
             })
         }
         (Some("task" | "biz" | "schedule"), "limits") | (Some("limit"), "name") => Some(Kind::Limit),
+        (Some("alert"), "name") if verb != "create" => Some(Kind::Alert),
+        (Some("alert"), "business") => Some(Kind::Business { archived: false }),
         (Some("task" | "schedule"), "publish") | (Some("dataset"), "name") => Some(Kind::Dataset),
         (Some("task" | "node"), "node") | (Some("node"), "name") => Some(Kind::Node(match verb {
             "drain" => "serving",

@@ -55,6 +55,7 @@ pub(super) fn find(kind: Kind, word: &str, line: &Line, shell: &Shell) -> Vec<Su
             .query("archived", archived)
             .query("limit", OFFERED_MAX),
         Kind::Limit => Request::get("/v1/limits").query("limit", OFFERED_MAX),
+        Kind::Alert => Request::get("/v1/alerts").query("limit", OFFERED_MAX),
         Kind::Dataset => Request::get("/v1/datasets").query("limit", OFFERED_MAX),
         Kind::Schedule => Request::get("/v1/schedules")
             .query_option("business", business)
@@ -133,7 +134,7 @@ fn ask(reach: Reach, proxies: EnvironmentProxies, request: Request) -> Option<St
 fn read(kind: Kind, body: &str) -> Option<Vec<Suggestion>> {
     Some(match kind {
         Kind::Task(_) => items(body)?.iter().flat_map(task).collect(),
-        Kind::Business { .. } | Kind::Limit | Kind::Dataset => {
+        Kind::Business { .. } | Kind::Limit | Kind::Dataset | Kind::Alert => {
             let names = items::<ThingNames>(body)?
                 .into_iter()
                 .filter_map(|item| item.name);
