@@ -111,7 +111,7 @@ pub struct AlertDelivery {
     pub notice: Value,
     /// State: `pending`, `delivered` or `failed`.
     pub state: String,
-    /// Number of attempts.
+    /// Attempts that were made, failed ones included.
     pub attempts: u32,
     /// Error of the last failed attempt.
     pub error: Option<String>,

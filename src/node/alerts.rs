@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::provider::HookClient;
+use crate::provider::{HookClient, ServiceProvider};
 use windrow_config::Config;
 use windrow_core::alert::{AlertSecrets, AlertTarget, Wording};
 use windrow_engine::ports::access::vault::Vault;
@@ -21,18 +21,13 @@ const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
 /// Sender of notices on a node.
 pub(crate) struct Sender {
-    /// Client for URLs.
-    pub(crate) client: Arc<HookClient>,
-    /// Configuration with the commands.
-    pub(crate) config: Arc<Config>,
-    /// Environment that commands inherit.
-    pub(crate) environment: Vec<(OsString, OsString)>,
-    /// Record of live processes.
-    pub(crate) leftovers: Arc<Leftovers>,
-    /// Vault that opens the secrets of alerts.
-    pub(crate) vault: Arc<dyn Vault>,
+    client: Arc<HookClient>,
+    config: Arc<Config>,
+    environment: Vec<(OsString, OsString)>,
+    leftovers: Arc<Leftovers>,
+    vault: Arc<dyn Vault>,
     /// External base URL of the API server.
-    pub(crate) url: String,
+    url: String,
 }
 
 #[async_trait]
@@ -53,6 +48,18 @@ impl AlertSender for Sender {
 }
 
 impl Sender {
+    /// Creates a sender that calls URLs as hooks are called, and runs commands as handlers are run.
+    pub(crate) fn new((own, client): (&ServiceProvider, Arc<HookClient>), url: String) -> Sender {
+        Sender {
+            client,
+            config: own.config.clone(),
+            environment: own.environment.clone(),
+            leftovers: own.workers.clone(),
+            vault: own.vault.clone(),
+            url,
+        }
+    }
+
     fn wording(&self, alert: &Alert, id: &str, notice: &str) -> Result<Wording, String> {
         let mut notice: Value = serde_json::from_str(notice).map_err(|why| why.to_string())?;
         let path = notice["path"].as_str().unwrap_or_default();

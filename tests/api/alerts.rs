@@ -27,7 +27,10 @@ async fn alert(node: &Node, body: Value) -> Value {
 async fn a_task_that_stops_and_one_that_finishes_tell_the_alerts_that_want_it() {
     let receiver = Business::start(|_| Act::ok()).await;
     let handler = Business::start(|seen| match seen.items().as_slice() {
-        [(3, _)] => Act::json(200, json!({"result": "fail", "code": "NO_USER", "message": "gone"})),
+        [(3, _)] => Act::json(
+            200,
+            json!({"result": "fail", "code": "NO_USER", "message": "gone"}),
+        ),
         _ => Act::ok(),
     })
     .await;
@@ -35,7 +38,11 @@ async fn a_task_that_stops_and_one_that_finishes_tell_the_alerts_that_want_it() 
     node.business("push", &handler.url(), json!({})).await;
     node.business("mail", &handler.url(), json!({})).await;
     let on = json!(["stopped", "failed", "finished"]);
-    let made = alert(&node, json!({"name": "ops", "url": receiver.url(), "on": on, "business": "push"})).await;
+    let made = alert(
+        &node,
+        json!({"name": "ops", "url": receiver.url(), "on": on, "business": "push"}),
+    )
+    .await;
     let secret = made["secret"].as_str().expect("a signing secret");
     assert!(secret.starts_with("whsec_"), "{made:#}");
     assert!(
@@ -45,19 +52,29 @@ async fn a_task_that_stops_and_one_that_finishes_tell_the_alerts_that_want_it() 
     let other = node.task("mail", 5, json!({"start": true})).await;
     node.status(&other, "finished").await;
     let task = node
-        .task("push", 5, json!({"start": true, "name": "spring", "error_budget": "none"}))
+        .task(
+            "push",
+            5,
+            json!({"start": true, "name": "spring", "error_budget": "none"}),
+        )
         .await;
     node.status(&task, "finished").await;
     let seen = notice(&receiver, "alert.failed").await;
     assert_eq!(seen.body["task"], json!(task), "{:#}", seen.body);
-    assert_eq!((&seen.body["failed"], &seen.body["business"]), (&json!(1), &json!("push")));
+    assert_eq!(
+        (&seen.body["failed"], &seen.body["business"]),
+        (&json!(1), &json!("push"))
+    );
     assert_eq!(
         seen.body["title"],
         format!("{task} spring finished with failed items: 1")
     );
     let link = seen.body["url"].as_str().expect("a link");
     assert_eq!(link, format!("{}/tasks/{task}", node.url));
-    assert!(seen.header("webhook-signature").starts_with("v1,"), "calls are signed");
+    assert!(
+        seen.header("webhook-signature").starts_with("v1,"),
+        "calls are signed"
+    );
     notice(&receiver, "alert.finished").await;
     let budget = json!({"start": true, "error_budget": "0"});
     let stopped = node.task("push", 5, budget).await;
@@ -75,8 +92,16 @@ async fn a_task_that_stops_and_one_that_finishes_tell_the_alerts_that_want_it() 
 async fn a_notice_is_repeated_under_one_id_until_it_is_taken() {
     let receiver = Business::start(|_| Act::status(503)).await;
     let node = Node::start().await;
-    alert(&node, json!({"name": "ops", "url": receiver.url(), "on": ["stopped"]})).await;
-    let sent = node.admin.post("/v1/alerts/ops/test", json!({})).await.expect(202);
+    alert(
+        &node,
+        json!({"name": "ops", "url": receiver.url(), "on": ["stopped"]}),
+    )
+    .await;
+    let sent = node
+        .admin
+        .post("/v1/alerts/ops/test", json!({}))
+        .await
+        .expect(202);
     assert_eq!(sent["state"], "pending", "{sent:#}");
     notice(&receiver, "alert.test").await;
     receiver.becomes(|_| Act::ok());
@@ -89,7 +114,10 @@ async fn a_notice_is_repeated_under_one_id_until_it_is_taken() {
         assert!(begun.elapsed() < PATIENCE, "{history:#}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
-    assert!(done["attempts"].as_u64().is_some_and(|many| many >= 2), "{done:#}");
+    assert!(
+        done["attempts"].as_u64().is_some_and(|many| many >= 2),
+        "{done:#}"
+    );
     let ids: Vec<String> = receiver
         .seen()
         .iter()
@@ -112,9 +140,21 @@ async fn slack_and_templates_get_their_forms_and_a_command_reads_its_input() {
     let receiver = Business::start(|_| Act::ok()).await;
     let on = json!(["limit_80"]);
     let url = receiver.url();
-    alert(&node, json!({"name": "slack", "url": url, "on": on, "form": "slack"})).await;
-    alert(&node, json!({"name": "own", "url": url, "on": on, "template": "{\"msg\": {title}}"})).await;
-    alert(&node, json!({"name": "pager", "command": "page", "on": on, "form": "text"})).await;
+    alert(
+        &node,
+        json!({"name": "slack", "url": url, "on": on, "form": "slack"}),
+    )
+    .await;
+    alert(
+        &node,
+        json!({"name": "own", "url": url, "on": on, "template": "{\"msg\": {title}}"}),
+    )
+    .await;
+    alert(
+        &node,
+        json!({"name": "pager", "command": "page", "on": on, "form": "text"}),
+    )
+    .await;
     for name in ["slack", "own", "pager"] {
         let path = format!("/v1/alerts/{name}/test");
         node.admin.post(&path, json!({})).await.expect(202);
@@ -156,16 +196,25 @@ async fn what_cannot_be_told_is_refused_with_its_place() {
         assert!(answer.text().contains(place), "{member}: {}", answer.text());
     }
     alert(&node, fine.clone()).await;
-    node.admin.post("/v1/alerts", fine).await.problem(409, "name-taken");
+    node.admin
+        .post("/v1/alerts", fine)
+        .await
+        .problem(409, "name-taken");
     let viewer = node.client("viewer", None).await;
     viewer.get("/v1/alerts/ops").await.expect(200);
-    viewer.post("/v1/alerts/ops/test", json!({})).await.problem(403, "forbidden");
+    viewer
+        .post("/v1/alerts/ops/test", json!({}))
+        .await
+        .problem(403, "forbidden");
     let edited = node
         .admin
         .patch("/v1/alerts/ops", json!({"on": ["finished"], "business": null}))
         .await
         .expect(200);
-    assert_eq!((&edited["on"], &edited["revision"]), (&json!(["finished"]), &json!(2)));
+    assert_eq!(
+        (&edited["on"], &edited["revision"]),
+        (&json!(["finished"]), &json!(2))
+    );
     assert_eq!(edited["secret"], Value::Null, "the key stays");
     node.admin.delete("/v1/alerts/ops").await.expect(204);
     node.admin.get("/v1/alerts/ops").await.problem(404, "not-found");

@@ -60,7 +60,10 @@ pub async fn alerts_are_kept_changed_and_deleted(harness: Harness) {
     assert_eq!((changed.revision, &changed.spec), (2, &wanted.spec));
     assert_eq!(
         store.change_alert(&wanted, &write(), LATER).await,
-        Err(AlertError::Changed { expected: 1, found: 2 })
+        Err(AlertError::Changed {
+            expected: 1,
+            found: 2
+        })
     );
     assert_eq!(store.alert("ops").await.unwrap().as_ref(), Some(&changed));
     let names = |alerts: Vec<Alert>| alerts.into_iter().map(|alert| alert.name).collect::<Vec<_>>();
@@ -72,7 +75,10 @@ pub async fn alerts_are_kept_changed_and_deleted(harness: Harness) {
         store.delete_alert("ops", &write(), LATER).await,
         Err(AlertError::NotFound("ops".to_owned()))
     );
-    assert!(store.take_due(LATER, LATER, 9).await.unwrap().is_empty(), "nobody is told");
+    assert!(
+        store.take_due(LATER, LATER, 9).await.unwrap().is_empty(),
+        "nobody is told"
+    );
 }
 
 pub async fn an_event_is_told_once_and_a_handler_that_is_down_once_an_hour(harness: Harness) {
@@ -98,7 +104,13 @@ pub async fn an_event_is_told_once_and_a_handler_that_is_down_once_an_hour(harne
     };
     assert!(store.settle(&taken[0], &dead).await.unwrap());
     let told = store.alert_deliveries("all", None, 9).await.unwrap();
-    let of = |at: usize| (told[at].state.as_str(), told[at].last_error.as_deref(), told[at].attempts);
+    let of = |at: usize| {
+        (
+            told[at].state.as_str(),
+            told[at].last_error.as_deref(),
+            told[at].attempts,
+        )
+    };
     assert_eq!((of(0), of(1)), (("due", None, 0), ("dead", Some("404"), 1)));
     assert_ne!(told[0].delivery_id, told[1].delivery_id);
     let older = store.alert_deliveries("all", Some(told[0].id), 9).await.unwrap();
@@ -108,16 +120,31 @@ pub async fn an_event_is_told_once_and_a_handler_that_is_down_once_an_hour(harne
 pub async fn fires_without_a_task_and_used_totals_are_told(harness: Harness) {
     let store = harness.sql();
     let on = [AlertKind::ScheduleMissed, AlertKind::Limit80];
-    store.create_alert(&alert("ops", &on, None), &write(), NOW).await.unwrap();
+    store
+        .create_alert(&alert("ops", &on, None), &write(), NOW)
+        .await
+        .unwrap();
     let schedule = schedules::due(&harness, Overlap::Skip, Missed::Latest, 5).await;
     let fires = schedules::fire(&harness, &schedule).await;
     let name = format!("{}/{}", schedule.business, schedule.name);
-    assert_eq!(titles(&harness, "ops").await, [format!("{name}: missed fires: 4")]);
-    let open = fires.iter().find(|fire| fire.outcome == FireOutcome::Pending).unwrap();
+    assert_eq!(
+        titles(&harness, "ops").await,
+        [format!("{name}: missed fires: 4")]
+    );
+    let open = fires
+        .iter()
+        .find(|fire| fire.outcome == FireOutcome::Pending)
+        .unwrap();
     for _ in 0..2 {
-        store.fail_fire(schedule.id, open.time, "no file", None).await.unwrap();
+        store
+            .fail_fire(schedule.id, open.time, "no file", None)
+            .await
+            .unwrap();
     }
-    assert_eq!(titles(&harness, "ops").await[0], format!("{name}: no task created"));
+    assert_eq!(
+        titles(&harness, "ops").await[0],
+        format!("{name}: no task created")
+    );
     harness.meter_limit("openai", &["6400 calls"]).await;
     let session = harness.session().await;
     for (seq, spent) in [(1, 0), (2, 5_000), (3, 5_119), (4, 5_120), (5, 5_200)] {

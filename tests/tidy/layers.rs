@@ -52,7 +52,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// The modules of `core` that put its mechanisms together: a run, and a task's life over its runs.
-const COMPOSERS: &[&str] = &["execution", "life"];
+const COMPOSERS: &[&str] = &["execution", "life", "alert"];
 
 /// Rooms of `core` whose modules stand each for themselves; any other module is one with all that is below it.
 const SHARED_ROOMS: &[&str] = &["items", "stats", "handler"];
@@ -198,8 +198,9 @@ fn mechanism_fault(from: &[String], to: &[String]) -> Option<String> {
         || VOCABULARY.contains(&&*target);
     // A type or function that `core/lib.rs` re-exports is no module.
     let is_module = target.chars().all(|c| c.is_ascii_lowercase() || "_:".contains(c));
-    (!is_free && is_module)
-        .then(|| format!("inside core only execution and life compose; {module} may not name {target}"))
+    (!is_free && is_module).then(|| {
+        format!("inside core only execution, life and alert compose; {module} may not name {target}")
+    })
 }
 
 /// What a path in `core` belongs to.

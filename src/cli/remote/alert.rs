@@ -1,6 +1,8 @@
 //! Implementation of `windrow alert`, for notices of events that may need a person.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use api::{Alert, AlertDelivery, Page};
 use clap::builder::PossibleValuesParser;
@@ -51,12 +53,12 @@ pub struct AlertArgs {
 pub enum Verb {
     /// List alerts with their events and targets
     List(Pages),
-    /// Show an alert
+    /// Show an alert with its events, its target and its form
     Show(Named),
     /// Create an alert and print the key that signs its calls
     #[command(after_help = CREATE_EXAMPLES)]
     Create(CreateArgs),
-    /// Change an alert
+    /// Change the events, the target or the form of an alert
     Edit(EditArgs),
     /// Send a test notice and wait for its delivery
     Test(Named),
@@ -95,7 +97,7 @@ pub struct CreateArgs {
     /// Events to tell, separated by commas
     #[arg(long, required = true, value_delimiter = ',', value_parser = kinds())]
     pub on: Vec<String>,
-    /// Members of the alert.
+    /// Flags for the target and the form.
     #[command(flatten)]
     pub members: Members,
     /// Flags for the reason and the dry run.
@@ -113,7 +115,7 @@ pub struct EditArgs {
     /// Events to tell from now on, separated by commas
     #[arg(long, value_delimiter = ',', value_parser = kinds())]
     pub on: Vec<String>,
-    /// Members to set.
+    /// Flags for the target and the form.
     #[command(flatten)]
     pub members: Members,
     /// Tell the events of all businesses
@@ -135,7 +137,7 @@ pub struct HistoryArgs {
     /// Flags of the list.
     #[command(flatten)]
     pub paging: Paging,
-    /// Node to ask.
+    /// Flags for the connection.
     #[command(flatten)]
     pub remote: Remote,
 }
@@ -164,7 +166,9 @@ const DELIVERIES: Listing<AlertDelivery> = Listing {
         Column::time("AT", Keep::Always, |one: &AlertDelivery| Some(&one.at)),
         Column::text("STATE", Keep::Always, 9, |one| &one.state),
         Column::plain("NOTICE", Keep::Always, 20, |one| Some(title(one))),
-        Column::plain("ATTEMPTS", Keep::Rank(20), 3, |one| Some(one.attempts.to_string())),
+        Column::plain("ATTEMPTS", Keep::Rank(20), 3, |one| {
+            Some(one.attempts.to_string())
+        }),
         Column::maybe("ERROR", Keep::Rank(50), 12, |one| one.error.as_deref()),
     ],
     name: |one| one.delivery_id.clone(),
@@ -239,7 +243,11 @@ fn given(flag: &str, text: &str) -> Result<String, Fault> {
         return Ok(text.to_owned());
     };
     let read = std::fs::read_to_string(file).map_err(|error| {
-        Fault::new(Exit::Rejected, format!("invalid {flag}"), format!("can't read {file}: {error}"))
+        Fault::new(
+            Exit::Rejected,
+            format!("invalid {flag}"),
+            format!("can't read {file}: {error}"),
+        )
     })?;
     Ok(read.trim().to_owned())
 }
@@ -273,7 +281,10 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     body.insert("on".to_owned(), json!(args.on));
     args.members.fill(&mut body)?;
     let link = Link::open(&args.write.remote, shell)?;
-    let Some(answer) = link.change(&args.write, Request::post("/v1/alerts"), body).await? else {
+    let Some(answer) = link
+        .change(&args.write, Request::post("/v1/alerts"), body)
+        .await?
+    else {
         return Ok(Exit::Ok);
     };
     let made: Alert = answer.read()?;
@@ -315,7 +326,10 @@ async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> {
     };
     let (before, after): (Option<Alert>, Alert) = (serde_json::from_value(before).ok(), answer.read()?);
     tell_secret(&link, &after)?;
-    let after = Alert { secret: None, ..after };
+    let after = Alert {
+        secret: None,
+        ..after
+    };
     let changed: Vec<String> = differences(&json!(before), &json!(after))
         .iter()
         .map(|one| one.line())
@@ -330,13 +344,22 @@ async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> {
 /// Sends a test and waits until it is delivered or an attempt has failed.
 async fn test(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let answer = link.send(Request::post(&format!("{}/test", path(&args.name)))).await?;
+    let answer = link
+        .send(Request::post(&format!("{}/test", path(&args.name))))
+        .await?;
     let sent: AlertDelivery = answer.read()?;
-    let (begun, request) = (Instant::now(), format!("{}/deliveries?limit=50", path(&args.name)));
+    let (begun, request) = (
+        Instant::now(),
+        format!("{}/deliveries?limit=50", path(&args.name)),
+    );
     loop {
         let answer = link.get(&request).await?;
         let page: Page<AlertDelivery> = answer.read()?;
-        let now = page.items.into_iter().find(|one| one.id == sent.id).unwrap_or_default();
+        let now = page
+            .items
+            .into_iter()
+            .find(|one| one.id == sent.id)
+            .unwrap_or_default();
         if now.state == "delivered" {
             let done = format!("delivered the test of {}", args.name);
             return match link.look.form.is_for_people() {
@@ -346,8 +369,15 @@ async fn test(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
         }
         if now.state == "failed" || now.error.is_some() || begun.elapsed() > TEST_PATIENCE {
             let why = now.error.unwrap_or_else(|| "no node has sent it yet".to_owned());
-            let fault = Fault::new(Exit::Failed, format!("the test of {} wasn't delivered", args.name), why);
-            return Err(fault.hint(format!("windrow alert history {}; windrow alert edit {} --url …", args.name, args.name)));
+            let fault = Fault::new(
+                Exit::Failed,
+                format!("the test of {} wasn't delivered", args.name),
+                why,
+            );
+            return Err(fault.hint(format!(
+                "windrow alert history {}; windrow alert edit {} --url …",
+                args.name, args.name
+            )));
         }
         tokio::time::sleep(TEST_LOOK_EVERY).await;
     }
@@ -365,7 +395,10 @@ async fn delete(args: &NamedWrite, shell: &Shell) -> Result<Exit, Fault> {
     if !args.write.dry_run {
         link.confirm(Danger::Final, &format!("Delete the alert {}?", args.name))?;
     }
-    match link.change(&args.write, Request::delete(&path(&args.name)), Map::new()).await? {
+    match link
+        .change(&args.write, Request::delete(&path(&args.name)), Map::new())
+        .await?
+    {
         Some(_) => link.show_gone(&args.name, &format!("deleted the alert {}", args.name)),
         None => Ok(Exit::Ok),
     }

@@ -23,9 +23,9 @@ crate::slugs! {
 /// Body of a notice with its media type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wording {
-    /// Value of `content-type`.
+    /// Media type, for `content-type`.
     pub media: &'static str,
-    /// Body as text.
+    /// Text that is sent as the body.
     pub body: String,
 }
 
@@ -49,7 +49,7 @@ impl Form {
                 }
             }
             Form::Text => Wording {
-                media: "text/plain; charset=utf-8",
+                media: "text/plain;charset=utf-8",
                 body: format!("{title}\n{text}\n{url}\n"),
             },
         }
@@ -58,7 +58,9 @@ impl Form {
 
 /// Escapes the three characters that Slack's messages give a meaning.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 /// Checks a template of a notice.

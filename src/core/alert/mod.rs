@@ -64,7 +64,7 @@ impl AlertSpec {
     }
 }
 
-/// Receiver of notices.
+/// Place that notices are sent to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertTarget {

@@ -26,13 +26,13 @@ pub struct Notice {
     pub quiet: Option<Duration>,
     /// Slug of the business, if it concerns one.
     pub business: Option<String>,
-    /// Headline.
+    /// Event in a few words.
     pub title: String,
     /// Cause or figures, as a sentence.
     pub text: String,
     /// Path of the dashboard's page about it.
     pub path: String,
-    /// Further members.
+    /// Members that only events of this kind have.
     pub more: Map<String, Value>,
 }
 
@@ -126,7 +126,12 @@ impl Notice {
             quiet: Some(DOWN_QUIET),
             business: Some(business.to_owned()),
             text: say::down_since(node).to_string(),
-            ..Notice::new(AlertKind::HandlerDown, about, title, format!("/businesses/{business}"))
+            ..Notice::new(
+                AlertKind::HandlerDown,
+                about,
+                title,
+                format!("/businesses/{business}"),
+            )
         }
     }
 
@@ -153,7 +158,12 @@ impl Notice {
     /// Returns the notice that most of a limit's total is used.
     pub fn limit_used(name: &str, used: &Use) -> Notice {
         let period = used.next.map(|next| next.to_rfc3339());
-        let about = format!("{}-{name}-{}-{}", AlertKind::Limit80, used.limit, period.as_deref().unwrap_or_default());
+        let about = format!(
+            "{}-{name}-{}-{}",
+            AlertKind::Limit80,
+            used.limit,
+            period.as_deref().unwrap_or_default()
+        );
         let spent = used.spent.plus(used.unsure).decimal();
         let mut more = Map::new();
         more.insert("limit".to_owned(), json!(name));
@@ -161,7 +171,12 @@ impl Notice {
         Notice {
             text: say::used_of(spent, &*used.limit).to_string(),
             more,
-            ..Notice::new(AlertKind::Limit80, about, say::limit_used(name), format!("/limits/{name}"))
+            ..Notice::new(
+                AlertKind::Limit80,
+                about,
+                say::limit_used(name),
+                format!("/limits/{name}"),
+            )
         }
     }
 }
@@ -174,7 +189,12 @@ fn of_schedule((id, business): (ScheduleId, &str), at: WallMs, title: Message) -
     let about = format!("{}-{id}-{}", AlertKind::ScheduleMissed, at.0);
     Notice {
         business: Some(business.to_owned()),
-        ..Notice::new(AlertKind::ScheduleMissed, about, title, format!("/schedules/{id}"))
+        ..Notice::new(
+            AlertKind::ScheduleMissed,
+            about,
+            title,
+            format!("/schedules/{id}"),
+        )
     }
 }
 

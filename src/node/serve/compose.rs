@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 use super::{ServeError, ServeOptions, capacity, name, url};
-use crate::min_level::{MinLevel, Sieve};
 use crate::alerts::Sender;
+use crate::min_level::{MinLevel, Sieve};
 use crate::provider::{HookClient, KeyVault, Leftovers, Records, ServiceProvider, Transports};
 use crate::publish::{Publisher, sink};
 use crate::sources::{Fetcher, Guard, Resolver, stored_sources};
@@ -157,15 +157,8 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), Serv
         clock: from.clock.clone(),
         url: config.http.public_url.clone().unwrap_or_else(|| from.url.clone()),
     };
-    let sender = Arc::new(Sender {
-        client: calls.clone(),
-        config: provider.config.clone(),
-        environment: from.options.environment.clone(),
-        leftovers: provider.workers.clone(),
-        vault: vault.clone(),
-        url: publisher.url.clone(),
-    });
-    let beside = beside(&from, (calls.clone(), sender), publisher);
+    let sender = Sender::new((&provider, calls.clone()), publisher.url.clone());
+    let beside = beside(&from, (calls.clone(), Arc::new(sender)), publisher);
     let node = start(&from, provider.clone(), beside).await?;
     let store = from.store.clone();
     let parts = Parts {
@@ -254,11 +247,7 @@ fn provider(from: &Base<'_>, vault: &Arc<dyn Vault>, transports: &Arc<Transports
     }
 }
 
-async fn start(
-    from: &Base<'_>,
-    provider: Arc<dyn Provider>,
-    mut beside: Beside,
-) -> Result<Node, ServeError> {
+async fn start(from: &Base<'_>, provider: Arc<dyn Provider>, mut beside: Beside) -> Result<Node, ServeError> {
     let config = &from.options.config;
     let options = NodeOptions {
         name: from.name.clone(),

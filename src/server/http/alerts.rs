@@ -23,7 +23,14 @@ impl Of<&Alert> for api::Alert {
         };
         api::Alert {
             name: alert.name.clone(),
-            on: alert.spec.on.iter().copied().map(AlertKind::as_str).map(str::to_owned).collect(),
+            on: alert
+                .spec
+                .on
+                .iter()
+                .copied()
+                .map(AlertKind::as_str)
+                .map(str::to_owned)
+                .collect(),
             business: alert.spec.business.clone(),
             url,
             command,
@@ -98,12 +105,16 @@ pub(crate) async fn create(call: Call, Body(body): Body<api::CreateAlert>) -> Ht
     security(("bearer" = ["viewer"])), responses((status = 200, body = api::Page<api::Alert>))
 )]
 pub(crate) async fn list(State(app): State<App>, paging: Paging<String>) -> HttpResult {
-    let found = app.service.alerts.list(paging.after.as_deref(), paging.to_read()).await?;
+    let found = app
+        .service
+        .alerts
+        .list(paging.after.as_deref(), paging.to_read())
+        .await?;
     let page = paging.page(found, |alert| alert.name.clone());
     Ok(paging.answer(page.map(|alert| api::Alert::of(&alert))))
 }
 
-/// Get an alert.
+/// Get an alert: its events, its target and its form.
 #[utoipa::path(
     get, path = "/v1/alerts/{alert}", operation_id = "show_alert", tag = "alerts",
     security(("bearer" = ["viewer"])),
@@ -137,7 +148,11 @@ pub(crate) async fn edit(
         template: body.template,
     };
     let (expected, write) = (headers::expected(&headers), call.write(body.reason));
-    let kept = call.service.alerts.change(&name, change, expected, &write).await?;
+    let kept = call
+        .service
+        .alerts
+        .change(&name, change, expected, &write)
+        .await?;
     let tag = headers::tag(kept.alert.revision);
     Ok(call.changed(api::Alert::of(kept), |alert| ([tag], alert))?)
 }

@@ -50,16 +50,31 @@ pub struct Kept {
     pub secret: Option<String>,
 }
 
-/// Service for alerts.
+/// Service that keeps alerts and tries them.
 pub struct Alerts {
-    pub(super) node: Arc<ThisNode>,
-    pub(super) store: Arc<dyn AlertStore>,
-    pub(super) businesses: Arc<dyn BusinessStore>,
-    pub(super) vault: Arc<dyn Vault>,
-    pub(super) handlers: Arc<dyn HandlerChecker>,
+    node: Arc<ThisNode>,
+    store: Arc<dyn AlertStore>,
+    businesses: Arc<dyn BusinessStore>,
+    vault: Arc<dyn Vault>,
+    handlers: Arc<dyn HandlerChecker>,
 }
 
 impl Alerts {
+    pub(super) fn new<S: AlertStore + BusinessStore + 'static>(
+        node: Arc<ThisNode>,
+        store: &Arc<S>,
+        vault: Arc<dyn Vault>,
+        handlers: Arc<dyn HandlerChecker>,
+    ) -> Alerts {
+        Alerts {
+            node,
+            store: store.clone(),
+            businesses: store.clone(),
+            vault,
+            handlers,
+        }
+    }
+
     /// Creates an alert.
     ///
     /// # Errors

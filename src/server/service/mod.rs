@@ -175,7 +175,7 @@ pub struct Service {
     pub businesses: Arc<Businesses>,
     /// Service for named limits.
     pub limits: Arc<Limits>,
-    /// Service for alerts.
+    /// Service that keeps alerts and tries them.
     pub alerts: Alerts,
     /// Service for recurring tasks.
     pub schedules: Schedules,
@@ -202,13 +202,7 @@ impl Service {
         let stats = Arc::new(Stats::new(node.clone(), cluster.clone()));
         let limits = Arc::new(Limits::new(node.clone(), store.clone(), store.clone()));
         let (vault, handlers) = (parts.vault, parts.handlers);
-        let alerts = Alerts {
-            node: node.clone(),
-            store: store.clone(),
-            businesses: store.clone(),
-            vault: vault.clone(),
-            handlers: handlers.clone(),
-        };
+        let alerts = Alerts::new(node.clone(), &store, vault.clone(), handlers.clone());
         let businesses = Businesses::new(node.clone(), store.clone(), limits.clone(), vault, handlers);
         let businesses = Arc::new(businesses);
         let (to, of) = (cluster.clone(), stats.clone());

@@ -138,9 +138,15 @@ pub fn newly_used((terms, rows, gone): (&Terms, &[Row], &[Row]), played: &Played
     };
     let others = rows.iter().filter(|row| row.session != played.row.session);
     let rows: Vec<Row> = others.chain([&played.row]).cloned().collect();
-    let was = |limit: &str| before.iter().any(|used| used.limit == limit && used.is_nearly_used);
+    let was = |limit: &str| {
+        before
+            .iter()
+            .any(|used| used.limit == limit && used.is_nearly_used)
+    };
     let after = uses_of(&after, &rows, &[]).into_iter();
-    after.filter(|used| used.is_nearly_used && !was(&used.limit)).collect()
+    after
+        .filter(|used| used.is_nearly_used && !was(&used.limit))
+        .collect()
 }
 
 /// Returns the ledger with all that is left of totals, and of allowances in their period, counted as used: a restored

@@ -297,7 +297,7 @@ pub struct HookParts {
     pub businesses: Arc<dyn BusinessStore>,
     /// Client that makes the calls.
     pub caller: Arc<dyn HookCaller>,
-    /// Store of alerts.
+    /// Store of the alerts that get notices.
     pub alerts: Arc<dyn AlertStore>,
     /// Sender of their notices.
     pub sender: Arc<dyn AlertSender>,

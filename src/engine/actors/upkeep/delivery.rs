@@ -132,7 +132,11 @@ impl Delivering {
         Ok(task.is_none_or(|task| task.start_no != hook.start_no || task.status != Status::AwaitingBusiness))
     }
 
-    async fn on_reply(&self, of: (&Delivery, &HookTarget), reply: HookReply) -> Result<Settlement, StoreError> {
+    async fn on_reply(
+        &self,
+        of: (&Delivery, &HookTarget),
+        reply: HookReply,
+    ) -> Result<Settlement, StoreError> {
         match (of.1.kind, reply) {
             (HookKind::Prepare, HookReply::Done(body)) => self.ready(of, body).await,
             (HookKind::Prepare, HookReply::Refused(text)) => self.not_ready(of, text).await,
@@ -160,7 +164,11 @@ impl Delivering {
         }
     }
 
-    async fn ready(&self, of: (&Delivery, &HookTarget), body: Option<Value>) -> Result<Settlement, StoreError> {
+    async fn ready(
+        &self,
+        of: (&Delivery, &HookTarget),
+        body: Option<Value>,
+    ) -> Result<Settlement, StoreError> {
         let edit = match edit_of(body) {
             Ok(edit) => Box::new(edit),
             Err(text) => return self.not_ready(of, text).await,

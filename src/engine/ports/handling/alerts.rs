@@ -39,7 +39,7 @@ pub struct AlertDelivery {
     pub notice: String,
     /// State: `due`, `done` or `dead`.
     pub state: String,
-    /// Number of attempts.
+    /// Attempts that were made, failed ones included.
     pub attempts: u32,
     /// Error of the last attempt that failed.
     pub last_error: Option<String>,
@@ -123,7 +123,7 @@ pub trait AlertStore: Send + Sync {
     ) -> Result<Vec<AlertDelivery>, StoreError>;
 }
 
-/// Sender of notices.
+/// Client that sends notices to URLs and commands.
 #[async_trait]
 pub trait AlertSender: Send + Sync {
     /// Sends a notice (JSON text) in the form of the alert. The id is the same for each attempt.

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use self::revisions::{Difference, Revision};
-use self::secrets::{given, signing};
 pub(super) use self::secrets::signing_secret;
+use self::secrets::{given, signing};
 pub(super) use self::validate::command_fault;
 pub use self::validate::{DISPLAY_NAME_MAX, HOOK_TIMEOUT_MAX};
 pub use self::written::{BusinessBody, MASK, report_body};

@@ -94,7 +94,14 @@ impl AlertStore for Store {
         let mut changed = row(&after)?;
         changed.name = Unchanged(after.name.clone());
         changed.update(&transaction).await.map_err(error)?;
-        note(&transaction, "alert.edit", (Some(&before), Some(&after)), write, now).await?;
+        note(
+            &transaction,
+            "alert.edit",
+            (Some(&before), Some(&after)),
+            write,
+            now,
+        )
+        .await?;
         keep(transaction, write).await?;
         Ok(after)
     }
@@ -139,7 +146,10 @@ impl AlertStore for Store {
 
 /// Returns true if any alert is about events of this kind.
 pub(crate) async fn is_any(transaction: &Transaction, kind: AlertKind) -> Result<bool, StoreError> {
-    Ok(all(transaction).await?.iter().any(|alert| alert.spec.on.contains(&kind)))
+    Ok(all(transaction)
+        .await?
+        .iter()
+        .any(|alert| alert.spec.on.contains(&kind)))
 }
 
 /// Enqueues a notice for each alert that wants it, in the transaction of the change that causes it.
@@ -155,7 +165,10 @@ pub(crate) async fn raise(transaction: &Transaction, notice: &Notice, now: WallM
 }
 
 async fn all(db: &impl ConnectionTrait) -> Result<Vec<Alert>, StoreError> {
-    let rows = alert::Entity::find().limit(u64::from(ALERTS_MAX)).rows(db).await?;
+    let rows = alert::Entity::find()
+        .limit(u64::from(ALERTS_MAX))
+        .rows(db)
+        .await?;
     rows.into_iter().map(view).collect()
 }
 
@@ -281,7 +294,10 @@ async fn note(
     write: &Write,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let name = before.or(after).map(|alert| alert.name.clone()).unwrap_or_default();
+    let name = before
+        .or(after)
+        .map(|alert| alert.name.clone())
+        .unwrap_or_default();
     let shown = |alert: &Alert| {
         serde_json::json!({"alert": alert.name, "revision": alert.revision, "spec": alert.spec}).to_string()
     };

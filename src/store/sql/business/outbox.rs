@@ -170,7 +170,9 @@ fn delivery(store: &Store, row: outbox::Model, owners: &Owners) -> Option<Delive
     Some(Delivery {
         id: row.id,
         target,
-        delivery_id: row.delivery_id.unwrap_or_else(|| format!("{}-{}", row.kind, row.id)),
+        delivery_id: row
+            .delivery_id
+            .unwrap_or_else(|| format!("{}-{}", row.kind, row.id)),
         body,
         attempts: row.attempts.cast_unsigned() + 1,
         expires_at: WallMs(row.expires_at.unwrap_or(i64::MAX)),

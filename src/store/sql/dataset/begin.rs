@@ -6,8 +6,8 @@ use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
 
 use super::{lock, save};
-use crate::sql::entity::{business, dataset, generation};
 use crate::sql::business::alerts;
+use crate::sql::entity::{business, dataset, generation};
 use crate::sql::task::life::Held;
 use crate::sql::{Run, Transaction, damaged, error};
 use windrow_core::alert::{AlertKind, Notice};
