@@ -77,7 +77,7 @@ async fn a_task_that_stops_and_one_that_finishes_tell_the_alerts_that_want_it() 
     );
     notice(&receiver, "alert.finished").await;
     let budget = json!({"start": true, "error_budget": "0"});
-    let stopped = node.task("push", 5, budget).await;
+    let stopped = node.task("push", 1000, budget).await;
     node.status(&stopped, "stopped").await;
     let seen = notice(&receiver, "alert.stopped").await;
     assert_eq!(seen.body["task"], json!(stopped), "{:#}", seen.body);

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Danger, Form, Link, Named, NamedWrite, Pages, Paging, Remote, Write};
+use crate::output::body::joined;
 use crate::output::difference::differences;
 use crate::output::screen;
 use crate::output::table::times::Times;
@@ -254,13 +255,11 @@ fn given(flag: &str, text: &str) -> Result<String, Fault> {
 
 impl Members {
     fn fill(&self, body: &mut Map<String, Value>) -> Result<(), Fault> {
-        for (flag, name, text) in [
-            ("--url", "url", &self.url),
-            ("--template", "template", &self.template),
-        ] {
-            if let Some(text) = text {
-                body.insert(name.to_owned(), json!(given(flag, text)?));
-            }
+        if let Some(url) = &self.url {
+            body.insert("url".to_owned(), json!(given("--url", url)?));
+        }
+        if let Some(template) = &self.template {
+            body.insert("template".to_owned(), json!(given("--template", template)?));
         }
         for (name, text) in [
             ("command", &self.command),
@@ -334,10 +333,7 @@ async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> {
         .iter()
         .map(|one| one.line())
         .collect();
-    let what = match changed.is_empty() {
-        true => "unchanged".to_owned(),
-        false => changed.join("  "),
-    };
+    let what = joined(&changed, "  ").unwrap_or_else(|| "unchanged".to_owned());
     link.show_done(&ALERTS, &answer, &format!("{}  {what}", args.name))
 }
 

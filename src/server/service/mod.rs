@@ -201,14 +201,13 @@ impl Service {
         let cluster = Arc::new(Cluster::new(node.clone(), parts.cluster, &store));
         let stats = Arc::new(Stats::new(node.clone(), cluster.clone()));
         let limits = Arc::new(Limits::new(node.clone(), store.clone(), store.clone()));
-        let (vault, handlers) = (parts.vault, parts.handlers);
-        let alerts = Alerts::new(node.clone(), &store, vault.clone(), handlers.clone());
+        let (vault, handlers) = (parts.vault.clone(), parts.handlers.clone());
         let businesses = Businesses::new(node.clone(), store.clone(), limits.clone(), vault, handlers);
         let businesses = Arc::new(businesses);
-        let (to, of) = (cluster.clone(), stats.clone());
         let sources = Arc::new(Sources::new(node.clone(), parts.resolver, store.clone()));
         let failures = Arc::new(Failures::new(&store, &sources, parts.items, stats.clone()));
         Service {
+            alerts: Alerts::new(node.clone(), &store, parts.vault, parts.handlers),
             results: Results::new(store.clone()),
             datasets: Datasets::new(node.clone(), &store),
             statistics: Statistics::new(node.clone(), store.clone()),
@@ -217,7 +216,13 @@ impl Service {
             tries: Tries::new(businesses.clone(), parts.tries, store.clone()),
             reports: Reports::new(node.clone(), store.clone(), failures.clone()),
             windows: Windows::new(node.clone(), cluster.clone(), failures.clone()),
-            explain: Explain::new(node.clone(), store.clone(), to, of, limits.clone()),
+            explain: Explain::new(
+                node.clone(),
+                store.clone(),
+                cluster.clone(),
+                stats.clone(),
+                limits.clone(),
+            ),
             logs: Logs::new(node.clone(), parts.data_log),
             access: Access::new(node.clone(), &store, parts.everybody),
             health: Health::new(node.clone(), store.clone(), parts.meters),
@@ -241,7 +246,6 @@ impl Service {
             failures,
             stats,
             businesses,
-            alerts,
             limits,
             sources,
             cluster,
