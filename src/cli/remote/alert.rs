@@ -33,7 +33,7 @@ Calls are signed as Standard Webhooks are, sent at least once, and retried for a
 
 Placeholders of a template: {type} {title} {text} {url} {business} {at}, and members by type (task, failed, limit …).";
 
-/// Time that a test waits for its delivery, beyond the longest call.
+/// Time that a test waits for its delivery, beyond the longest call; below, the interval of its checks.
 const TEST_PATIENCE: Duration = Duration::from_secs(20);
 const TEST_LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -325,14 +325,12 @@ async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> {
     };
     let (before, after): (Option<Alert>, Alert) = (serde_json::from_value(before).ok(), answer.read()?);
     tell_secret(&link, &after)?;
-    let after = Alert {
+    let after = json!(Alert {
         secret: None,
         ..after
-    };
-    let changed: Vec<String> = differences(&json!(before), &json!(after))
-        .iter()
-        .map(|one| one.line())
-        .collect();
+    });
+    let changed = differences(&json!(before), &after);
+    let changed: Vec<String> = changed.iter().map(|one| one.line()).collect();
     let what = joined(&changed, "  ").unwrap_or_else(|| "unchanged".to_owned());
     link.show_done(&ALERTS, &answer, &format!("{}  {what}", args.name))
 }

@@ -203,7 +203,7 @@ impl Service {
         let limits = Arc::new(Limits::new(node.clone(), store.clone(), store.clone()));
         let (vault, handlers) = (parts.vault.clone(), parts.handlers.clone());
         let businesses = Businesses::new(node.clone(), store.clone(), limits.clone(), vault, handlers);
-        let businesses = Arc::new(businesses);
+        let (to, of) = (cluster.clone(), stats.clone());
         let sources = Arc::new(Sources::new(node.clone(), parts.resolver, store.clone()));
         let failures = Arc::new(Failures::new(&store, &sources, parts.items, stats.clone()));
         Service {
@@ -216,13 +216,7 @@ impl Service {
             tries: Tries::new(businesses.clone(), parts.tries, store.clone()),
             reports: Reports::new(node.clone(), store.clone(), failures.clone()),
             windows: Windows::new(node.clone(), cluster.clone(), failures.clone()),
-            explain: Explain::new(
-                node.clone(),
-                store.clone(),
-                cluster.clone(),
-                stats.clone(),
-                limits.clone(),
-            ),
+            explain: Explain::new(node.clone(), store.clone(), to, of, limits.clone()),
             logs: Logs::new(node.clone(), parts.data_log),
             access: Access::new(node.clone(), &store, parts.everybody),
             health: Health::new(node.clone(), store.clone(), parts.meters),

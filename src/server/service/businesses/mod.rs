@@ -64,14 +64,14 @@ impl Businesses {
         limits: Arc<Limits>,
         vault: Arc<dyn Vault>,
         handlers: Arc<dyn HandlerChecker>,
-    ) -> Businesses {
-        Businesses {
+    ) -> Arc<Businesses> {
+        Arc::new(Businesses {
             node,
             store,
             limits,
             vault,
             handlers,
-        }
+        })
     }
 
     /// Registers a business. Pings its handler first, except with `skip_check` or in a dry run.
