@@ -40,6 +40,8 @@ export async function furnish(node, url, token) {
   const created = await make({ name: 'created', source: { type: 'inline', items: [{ user: 'u_1' }, { user: 'u_2' }] }, start: false });
   await make({ business: LONGEST, name: LONG, source: range(5), publish: LONGEST, publish_if: 'any', labels: { [LONGEST.slice(0, 30)]: LONG.slice(0, 60) } });
   await post('/v1/schedules', { business: LONGEST, name: LONGEST, every: '20m', task: { source: range(5) } });
+  await post('/v1/alerts', { name: 'ops', url, on: ['stopped', 'failed', 'handler_down'], form: 'slack' });
+  await post('/v1/alerts/ops/test', {});
   const schedule = await post('/v1/schedules', { business: 'push', name: 'nightly', every: '20m', task: { source: range(50), rate: '50/s' } });
   await until('the first task is finished', async () => (await node.call('GET', `/v1/tasks/${finished.id}`, undefined, token)).status === 'finished', 120_000);
   await until('the canary is done', async () => (await node.call('GET', `/v1/tasks/${canary.id}`, undefined, token)).status === 'stopped', 120_000);
@@ -56,7 +58,7 @@ export function pages(things, nodeName) {
     failures: `/tasks/${finished}/failures`, results: `/tasks/${finished}/results`, 'task-log': `/tasks/${finished}/log`, runs: `/tasks/${finished}/runs`, 'task-settings': `/tasks/${running}/settings`,
     item: `/tasks/${finished}/items/3?from=failures`, 'task-missing': '/tasks/t999999',
     businesses: '/businesses', business: '/businesses/push', 'business-long': `/businesses/${LONGEST}`, register: '/businesses/new', schedules: '/schedules', schedule: `/schedules/${schedule}`,
-    datasets: '/datasets', dataset: '/datasets/board', nodes: '/nodes', node: `/nodes/${nodeName}`, limits: '/limits', limit: '/limits/smtp',
+    datasets: '/datasets', dataset: '/datasets/board', nodes: '/nodes', node: `/nodes/${nodeName}`, limits: '/limits', limit: '/limits/smtp', alerts: '/alerts', alert: '/alerts/ops',
     statistics: '/statistics', 'statistics-tasks': '/statistics?by=task', log: '/log', audit: '/audit', settings: '/settings', missing: '/nowhere',
   };
 }

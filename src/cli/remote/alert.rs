@@ -16,7 +16,7 @@ use crate::output::body::joined;
 use crate::output::difference::differences;
 use crate::output::screen;
 use crate::output::table::times::Times;
-use crate::output::table::{Card, Column, Keep, Listing, Tone};
+use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
 use windrow_client::{Request, segment};
 use windrow_core::alert::{AlertKind, Form as NoticeForm};
@@ -54,12 +54,12 @@ pub struct AlertArgs {
 pub enum Verb {
     /// List alerts with their events and targets
     List(Pages),
-    /// Show an alert with its events, its target and its form
+    /// Show the events and the target of an alert
     Show(Named),
     /// Create an alert and print the key that signs its calls
     #[command(after_help = CREATE_EXAMPLES)]
     Create(CreateArgs),
-    /// Change the events, the target or the form of an alert
+    /// Change the events or the target of an alert
     Edit(EditArgs),
     /// Send a test notice and wait for its delivery
     Test(Named),
@@ -151,8 +151,12 @@ fn kinds() -> PossibleValuesParser {
 const ALERTS: Listing<Alert> = Listing {
     columns: &[
         Column::text("NAME", Keep::Always, 8, |alert: &Alert| &alert.name).tone(Tone::Strong),
-        Column::plain("ON", Keep::Always, 12, |alert| Some(alert.on.join(","))),
-        Column::plain("TARGET", Keep::Rank(60), 12, target),
+        Column::new("ON", Side::Left, Keep::Always, 12, |alert, _| {
+            Cell::new(alert.on.join(","))
+        }),
+        Column::new("TARGET", Side::Left, Keep::Rank(60), 12, |alert, _| {
+            Cell::new(target(alert))
+        }),
         Column::maybe("BUSINESS", Keep::Rank(50), 8, |alert| alert.business.as_deref()),
         Column::text("FORM", Keep::Rank(20), 5, form),
         Column::time("UPDATED", Keep::Rank(30), |alert| Some(&alert.updated_at)),
@@ -166,7 +170,7 @@ const DELIVERIES: Listing<AlertDelivery> = Listing {
     columns: &[
         Column::time("AT", Keep::Always, |one: &AlertDelivery| Some(&one.at)),
         Column::text("STATE", Keep::Always, 9, |one| &one.state),
-        Column::plain("NOTICE", Keep::Always, 20, |one| Some(title(one))),
+        Column::text("NOTICE", Keep::Always, 20, title),
         Column::plain("ATTEMPTS", Keep::Rank(20), 3, |one| {
             Some(one.attempts.to_string())
         }),
@@ -176,9 +180,9 @@ const DELIVERIES: Listing<AlertDelivery> = Listing {
     none: "no notices yet",
 };
 
-fn target(alert: &Alert) -> Option<String> {
-    let command = alert.command.as_ref().map(|name| format!("command {name}"));
-    alert.url.clone().or(command)
+fn target(alert: &Alert) -> String {
+    let command = || format!("command {}", alert.command.as_deref().unwrap_or_default());
+    alert.url.clone().unwrap_or_else(command)
 }
 
 fn form(alert: &Alert) -> &str {
@@ -188,8 +192,8 @@ fn form(alert: &Alert) -> &str {
     }
 }
 
-fn title(delivery: &AlertDelivery) -> String {
-    delivery.notice["title"].as_str().unwrap_or_default().to_owned()
+fn title(delivery: &AlertDelivery) -> &str {
+    delivery.notice["title"].as_str().unwrap_or_default()
 }
 
 /// Executes the verb; lists the alerts without one.
@@ -230,7 +234,7 @@ fn card(alert: &Alert, times: &Times) -> Card {
     Card::new()
         .title(&alert.name, Tone::Strong)
         .line("on", alert.on.join(", "))
-        .maybe("target", target(alert))
+        .line("target", target(alert))
         .maybe("business", alert.business.as_deref())
         .line("form", form(alert).to_owned())
         .maybe("template", alert.template.as_deref())
@@ -288,23 +292,16 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     };
     let made: Alert = answer.read()?;
     link.hint(&format!("try it: windrow alert test {}", args.name));
-    tell_secret(&link, &made)?;
+    tell_secret(&link, &made);
     link.show_done(&ALERTS, &answer, &format!("created {}", args.name))
 }
 
-/// Prints the key that signs the calls, if it was made now; JSON holds it anyway.
-fn tell_secret(link: &Link<'_>, made: &Alert) -> Result<(), Fault> {
-    let Some(secret) = &made.secret else {
-        return Ok(());
-    };
-    let said = format!("signing secret, shown only once: {secret}");
-    match link.look.form {
-        Form::Table | Form::Wide => screen::put(&said),
-        Form::Json | Form::Ndjson => Ok(()),
-        Form::Name | Form::Csv => {
-            link.must_say(&said);
-            Ok(())
-        }
+/// Prints the key that signs the calls, if it was made now, on standard error; JSON holds it anyway.
+fn tell_secret(link: &Link<'_>, made: &Alert) {
+    if let Some(secret) = &made.secret
+        && !matches!(link.look.form, Form::Json | Form::Ndjson)
+    {
+        link.must_say(&format!("signing secret, shown only once: {secret}"));
     }
 }
 
@@ -324,7 +321,7 @@ async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> {
         return Ok(Exit::Ok);
     };
     let (before, after): (Option<Alert>, Alert) = (serde_json::from_value(before).ok(), answer.read()?);
-    tell_secret(&link, &after)?;
+    tell_secret(&link, &after);
     let after = json!(Alert {
         secret: None,
         ..after
