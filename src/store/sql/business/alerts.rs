@@ -23,8 +23,8 @@ use windrow_engine::ports::tasks::store::Write;
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Kind of a notice's row in the outbox.
 const NOTICE: &str = "alert";
-/// Longest name of an event, in bytes: the width of its column.
-const ABOUT_BYTES_MAX: usize = 190;
+/// Longest name of an event, in bytes: with it, the id of a delivery fits its column.
+const ABOUT_BYTES_MAX: usize = 150;
 
 #[async_trait]
 impl AlertStore for Store {
