@@ -62,6 +62,7 @@ have npm || install_package npm
 have chromium || have google-chrome || install_package chromium
 if have fc-list; then
     [ -n "$(fc-list ':lang=zh' file)" ] || install_package fonts-wqy-microhei
+    [ -n "$(fc-list Inter file)" ] || install_package fonts-inter
 fi
 [ -d tests/browser/node_modules/axe-core ] || npm ci --prefix tests/browser --no-audit --no-fund --silent
 
