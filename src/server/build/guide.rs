@@ -51,7 +51,11 @@ type Places = BTreeMap<String, (String, Anchors)>;
 /// Returns the guide's files, with names below `guide/`.
 pub(crate) fn files() -> Result<Files, String> {
     let mut chapters = chapters(&read(SITE)?)?;
-    let places: Places = chapters.iter().flat_map(|(_, entries)| entries).flat_map(places).collect();
+    let places: Places = chapters
+        .iter()
+        .flat_map(|(_, entries)| entries)
+        .flat_map(places)
+        .collect();
     let (mut files, mut lists) = (Files::new(), Vec::new());
     let (mut english, mut chinese) = (Vec::new(), Vec::new());
     let mut count = 0;
@@ -70,7 +74,10 @@ pub(crate) fn files() -> Result<Files, String> {
         lists.push(format!("[{},[{}]]", json::quoted(chapter), list.join(",")));
     }
     for (name, rows) in [("list", lists), ("index", english), ("index.zh-CN", chinese)] {
-        files.insert(format!("guide/{name}.json"), format!("[{}]", rows.join(",")).into());
+        files.insert(
+            format!("guide/{name}.json"),
+            format!("[{}]", rows.join(",")).into(),
+        );
     }
     Ok(files)
 }
@@ -86,14 +93,22 @@ fn listed(entry: &Entry) -> String {
 
 /// Returns the addresses of a page's files.
 fn places(entry: &Entry) -> impl Iterator<Item = (String, (String, Anchors))> {
-    entry.pages().map(|page| (page.file.clone(), (format!("/guide/{}", entry.name), page.anchors.clone())))
+    entry.pages().map(|page| {
+        (
+            page.file.clone(),
+            (format!("/guide/{}", entry.name), page.anchors.clone()),
+        )
+    })
 }
 
 /// Reads the navigation's sections with their pages. Pages that this version doesn't have are left out, as on the site.
 fn chapters(site: &str) -> Result<Vec<(String, Vec<Entry>)>, String> {
     let mut chapters: Vec<(String, Vec<Entry>)> = Vec::new();
     for line in site.lines().skip_while(|line| *line != "nav:").skip(1) {
-        let item = line.trim_start().strip_prefix("- ").ok_or_else(|| format!("{SITE}: {line}"))?;
+        let item = line
+            .trim_start()
+            .strip_prefix("- ")
+            .ok_or_else(|| format!("{SITE}: {line}"))?;
         if let Some(title) = item.strip_suffix(':') {
             chapters.push((title.to_owned(), Vec::new()));
         } else if let Some((_, entries)) = chapters.last_mut().filter(|(title, _)| title != LEFT_OUT) {
@@ -145,7 +160,10 @@ impl Entry {
 impl Page {
     fn read(file: String) -> Result<Page, String> {
         let mut content = markdown::parsed(&read(&file)?).map_err(|error| format!("{file}: {error}"))?;
-        let at = content.inner.iter().position(|node| matches!(node, Node::Element(one) if one.tag == "h1"));
+        let at = content
+            .inner
+            .iter()
+            .position(|node| matches!(node, Node::Element(one) if one.tag == "h1"));
         let Some(Node::Element(heading)) = at.map(|at| content.inner.remove(at)) else {
             return Err(format!("{file}: no title"));
         };
@@ -175,7 +193,11 @@ impl Page {
 
     /// Returns the page as JSON: its title, then its content.
     fn json(&self) -> String {
-        format!("[{},{}]", json::quoted(&self.title), json::nodes(&self.content.inner))
+        format!(
+            "[{},{}]",
+            json::quoted(&self.title),
+            json::nodes(&self.content.inner)
+        )
     }
 
     /// Turns links by path into links of the guide. Files that the guide doesn't have lose their links.
@@ -188,11 +210,16 @@ impl Page {
             }
             let (address, anchors) = match path {
                 "" => ("", anchors),
-                path => places.get(&joined_path(file, path)).map(|(address, anchors)| (&**address, anchors))?,
+                path => places
+                    .get(&joined_path(file, path))
+                    .map(|(address, anchors)| (&**address, anchors))?,
             };
             match anchor {
                 "" => Some(address.to_owned()),
-                anchor => anchors.iter().find(|(own, _)| own == anchor).map(|(_, id)| format!("{address}#{id}")),
+                anchor => anchors
+                    .iter()
+                    .find(|(own, _)| own == anchor)
+                    .map(|(_, id)| format!("{address}#{id}")),
             }
         });
     }

@@ -110,6 +110,7 @@ impl Element {
 /// Parses a page into an element that holds all of it. Headings get their anchors as `id`, links keep their addresses.
 pub(crate) fn parsed(text: &str) -> Result<Element, String> {
     let (mut open, mut is_head) = (vec![Element::new("div")], false);
+    let mut taken = BTreeMap::new();
     for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
         let node = match event {
             Event::Start(tag) => {
@@ -120,7 +121,8 @@ pub(crate) fn parsed(text: &str) -> Result<Element, String> {
             Event::End(_) => {
                 let mut closed = open.pop().ok_or("a tag that was never opened")?;
                 if closed.is_heading() {
-                    closed.attributes.insert("id", slug(&closed));
+                    let id = anchor(&closed.line(), &mut taken);
+                    closed.attributes.insert("id", id);
                 }
                 Node::Element(closed)
             }
@@ -173,10 +175,17 @@ fn heading(level: HeadingLevel) -> Result<&'static str, String> {
     }
 }
 
-/// Returns the anchor of a heading, as hosts of Markdown derive it.
-fn slug(heading: &Element) -> String {
-    let text = heading.line().to_lowercase().replace(' ', "-");
-    text.chars()
+/// Returns the anchor of a heading, as hosts of Markdown derive it: a repeated one has a number.
+fn anchor(heading: &str, taken: &mut BTreeMap<String, usize>) -> String {
+    let text = heading.to_lowercase().replace(' ', "-");
+    let anchor: String = text
+        .chars()
         .filter(|c| c.is_alphanumeric() || "-_".contains(*c))
-        .collect()
+        .collect();
+    let count = taken.entry(anchor.clone()).or_default();
+    *count += 1;
+    match *count {
+        1 => anchor,
+        count => format!("{anchor}-{}", count - 1),
+    }
 }

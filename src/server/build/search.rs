@@ -45,7 +45,11 @@ fn sections(title: &str, page: &Element) -> Vec<Section> {
             });
         } else if let Some(section) = sections.last_mut() {
             let is_code = element.tag == "pre";
-            element.text(if is_code { &mut section.code } else { &mut section.prose });
+            element.text(if is_code {
+                &mut section.code
+            } else {
+                &mut section.prose
+            });
         }
     }
     sections

@@ -44,8 +44,13 @@ async fn files() -> Vec<(String, String)> {
     let pages = listed().await;
     let files = pages.iter().flat_map(|page| {
         let name = page[0].as_str().expect("a name");
-        let ends: &[&str] = if page[3].is_string() { &["", ".zh-CN"] } else { &[""] };
-        ends.iter().map(|end| (name.to_owned(), format!("{name}{end}")))
+        let ends: &[&str] = if page[3].is_string() {
+            &["", ".zh-CN"]
+        } else {
+            &[""]
+        };
+        ends.iter()
+            .map(move |end| (name.to_owned(), format!("{name}{end}")))
     });
     files.collect()
 }
@@ -53,12 +58,17 @@ async fn files() -> Vec<(String, String)> {
 /// Collects the values of an attribute below a node.
 fn attribute(name: &str, node: &Value, found: &mut Vec<String>) {
     found.extend(node[1][name].as_str().map(str::to_owned));
-    rows(node).iter().skip(2).for_each(|inner| attribute(name, inner, found));
+    rows(node)
+        .iter()
+        .skip(2)
+        .for_each(|inner| attribute(name, inner, found));
 }
 
 fn attributes(name: &str, page: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    rows(page).iter().for_each(|node| attribute(name, node, &mut found));
+    rows(page)
+        .iter()
+        .for_each(|node| attribute(name, node, &mut found));
     found
 }
 
@@ -69,8 +79,15 @@ async fn anchors() -> BTreeMap<String, BTreeSet<String>> {
         let ids = attributes("id", &json(&file).await);
         let kept = anchors.entry(format!("/guide/{name}"));
         let kept = kept.or_insert_with(|| ids.iter().cloned().collect::<BTreeSet<String>>());
-        assert!(ids.iter().all(|id| kept.contains(id)), "{file} has its own anchors: {ids:?}");
-        assert_eq!(ids.len(), kept.len(), "{file} has an anchor twice, or lacks one: {ids:?}");
+        assert!(
+            ids.iter().all(|id| kept.contains(id)),
+            "{file} has its own anchors: {ids:?}"
+        );
+        assert_eq!(
+            ids.len(),
+            kept.len(),
+            "{file} has an anchor twice, or lacks one: {ids:?}"
+        );
     }
     anchors
 }
@@ -84,9 +101,12 @@ fn resolves(link: &str, here: &str, anchors: &BTreeMap<String, BTreeSet<String>>
 #[tokio::test]
 async fn the_guide_has_the_pages_that_the_site_names_for_users() {
     let users = SITE.split("- Develop:").next().unwrap_or_default();
-    let named = users.lines().filter_map(|line| line.trim().strip_prefix("- ")?.strip_suffix(".md"));
+    let named = users
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- ")?.strip_suffix(".md"));
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
-    let is_there = |name: &&str| *name == "examples" || std::fs::exists(format!("{docs}/{name}.md")).expect("readable");
+    let is_there =
+        |name: &&str| *name == "examples" || std::fs::exists(format!("{docs}/{name}.md")).expect("readable");
     let named: Vec<&str> = named.filter(is_there).collect();
     let pages = listed().await;
     let listed: Vec<&str> = pages.iter().filter_map(|page| page[0].as_str()).collect();
@@ -108,8 +128,14 @@ async fn every_link_of_the_guide_and_into_it_leads_somewhere() {
     let script = Pages::default().file("app/main.js", &Method::GET, &HeaderMap::new());
     let script = axum::body::to_bytes(script.expect("there").into_body(), 1 << 20).await;
     let script = String::from_utf8(script.expect("read").to_vec()).expect("text");
-    let links = script.split("'/guide/").skip(1).filter_map(|rest| rest.split('\'').next());
-    let links: Vec<String> = links.filter(|link| !link.contains(':')).map(|link| format!("/guide/{link}")).collect();
+    let links = script
+        .split("'/guide/")
+        .skip(1)
+        .filter_map(|rest| rest.split('\'').next());
+    let links: Vec<String> = links
+        .filter(|link| !link.contains(':'))
+        .map(|link| format!("/guide/{link}"))
+        .collect();
     assert!(links.len() > 5, "{links:?}");
     for link in links {
         assert!(resolves(&link, "", &anchors), "{link}");
@@ -133,15 +159,25 @@ async fn the_search_knows_every_heading_and_is_small() {
         let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for section in rows(&index) {
             let at = section[0].as_u64().expect("a number") as usize;
-            let (page, id) = (pages[at][0].as_str().expect("a name"), section[1].as_str().expect("an anchor"));
-            known.entry(format!("/guide/{page}")).or_default().insert(id.to_owned());
+            let (page, id) = (
+                pages[at][0].as_str().expect("a name"),
+                section[1].as_str().expect("an anchor"),
+            );
+            known
+                .entry(format!("/guide/{page}"))
+                .or_default()
+                .insert(id.to_owned());
         }
         for (address, ids) in &anchors {
             let Some(known) = known.get(address) else {
                 assert!(!has_page, "{name} lacks {address}");
                 continue;
             };
-            let found: BTreeSet<&str> = known.iter().map(String::as_str).filter(|id| !id.is_empty()).collect();
+            let found: BTreeSet<&str> = known
+                .iter()
+                .map(String::as_str)
+                .filter(|id| !id.is_empty())
+                .collect();
             let wanted: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
             assert_eq!(found, wanted, "{name}: {address}");
         }

@@ -9,7 +9,6 @@ use std::sync::LazyLock;
 
 use axum::http::{HeaderMap, Method};
 use axum::response::Response;
-use bytes::Bytes;
 
 use super::file::{File, Keep, hash, unpacked};
 
