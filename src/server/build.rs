@@ -1,14 +1,27 @@
 //! Build script that embeds `ui/` for `http/dashboard`: every file found there (a new one needs no change in Rust),
-//! modules joined into one script, styles into one sheet, all compressed at the highest level.
+//! modules joined into one script, styles into one sheet, and the guide made of `docs/`. Files are embedded only in their
+//! compressed forms, at the highest level.
 
+#[path = "build/guide.rs"]
+mod guide;
 #[path = "build/join.rs"]
 mod join;
+#[path = "build/json.rs"]
+mod json;
+#[path = "build/markdown.rs"]
+mod markdown;
+#[path = "build/search.rs"]
+mod search;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write;
+use std::io::Read;
 use std::path::Path;
 use std::{fs, io};
+
+use flate2::Compression;
+use flate2::read::GzEncoder;
 
 /// Dashboard sources, relative to this crate.
 const PAGES: &str = "../../ui";
@@ -35,10 +48,10 @@ fn main() -> io::Result<()> {
     let place = Path::new(&place);
     let mut list = "&[\n".to_owned();
     for (at, (name, bytes)) in carried()?.iter().enumerate() {
-        fs::write(place.join(format!("page{at}")), bytes)?;
+        fs::write(place.join(format!("page{at}.gz")), gzipped(bytes)?)?;
         fs::write(place.join(format!("page{at}.br")), packed(bytes)?)?;
         let file = |end: &str| format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/page{at}{end}\"))");
-        let line = writeln!(list, "({name:?}, {}, {}),", file(""), file(".br"));
+        let line = writeln!(list, "({name:?}, {}, {}),", file(".gz"), file(".br"));
         line.map_err(io::Error::other)?;
     }
     list.push(']');
@@ -84,12 +97,20 @@ fn carried() -> io::Result<BTreeMap<String, Vec<u8>>> {
     let is_there = |line: &&str| named(line).is_none_or(|name| files.contains_key(name));
     let index: String = index.split_inclusive('\n').filter(is_there).collect();
     files.insert(INDEX.to_owned(), index.into());
+    files.extend(guide::files().map_err(io::Error::other)?);
     Ok(files)
 }
 
 /// Returns the file under `/ui/` that a line of the page refers to.
 fn named(line: &str) -> Option<&str> {
     line.split("=\"/ui/").nth(1)?.split('"').next()
+}
+
+/// Compresses with gzip, which every browser accepts.
+fn gzipped(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut packed = Vec::new();
+    GzEncoder::new(bytes, Compression::best()).read_to_end(&mut packed)?;
+    Ok(packed)
 }
 
 /// Compresses with Brotli, which browsers accept over secure connections.

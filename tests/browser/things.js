@@ -59,6 +59,6 @@ export function pages(things, nodeName) {
     item: `/tasks/${finished}/items/3?from=failures`, 'task-missing': '/tasks/t999999',
     businesses: '/businesses', business: '/businesses/push', 'business-long': `/businesses/${LONGEST}`, register: '/businesses/new', schedules: '/schedules', schedule: `/schedules/${schedule}`,
     datasets: '/datasets', dataset: '/datasets/board', nodes: '/nodes', node: `/nodes/${nodeName}`, limits: '/limits', limit: '/limits/smtp', alerts: '/alerts', alert: '/alerts/ops',
-    statistics: '/statistics', 'statistics-tasks': '/statistics?by=task', log: '/log', audit: '/audit', settings: '/settings', missing: '/nowhere',
+    statistics: '/statistics', 'statistics-tasks': '/statistics?by=task', log: '/log', audit: '/audit', settings: '/settings', guide: '/guide', 'guide-page': '/guide/jobs', 'guide-search': '/guide?q=resume', missing: '/nowhere',
   };
 }

@@ -39,6 +39,8 @@ const PAGES = [
   ['/statistics', 'statistics', 'Statistics'],
   ['/log', 'log', 'DataLog'],
   ['/audit', 'audit', 'Audit'],
+  ['/guide', 'guide', 'Guide'],
+  ['/guide/:page', 'guide', 'Guide'],
   ['/settings', 'settings', 'Settings'],
 ].map(([path, file, name, next]) => ({ match: pattern(path), file, name, next }));
 

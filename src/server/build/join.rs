@@ -128,7 +128,7 @@ fn fetched(name: &str, line: &str, modules: &Modules) -> String {
 }
 
 /// Resolves a relative path against the file that contains it.
-fn joined_path(beside: &str, path: &str) -> String {
+pub(crate) fn joined_path(beside: &str, path: &str) -> String {
     let mut parts: Vec<&str> = beside.split('/').collect();
     parts.pop();
     for part in path.split('/') {

@@ -1,9 +1,9 @@
 /** @file Router: real paths, filters in the query, working Back button. Independent of pages. */
 import { signal } from '../../vendor/preact-htm.js';
 
-const here = () => ({ path: location.pathname, query: new URLSearchParams(location.search) });
+const here = () => ({ path: location.pathname, query: new URLSearchParams(location.search), hash: location.hash.slice(1) });
 
-/** Current path and query. */
+/** Current path, query, and anchor. */
 export const route = signal(here());
 
 /** Paths served by the node that are not pages of the dashboard. */
@@ -11,11 +11,11 @@ const SERVED = /^\/(v1|docs|problems|metrics|healthz|readyz|version|openapi\.jso
 
 /**
  * Navigates to a page.
- * @param {string} to path with query
+ * @param {string} to path with query and anchor
  * @param {{replace?: boolean}} [options] replace: without a history entry
  */
 export function go(to, { replace = false } = {}) {
-  if (to === location.pathname + location.search) return;
+  if (to === location.pathname + location.search + location.hash) return;
   history[replace ? 'replaceState' : 'pushState'](null, '', to);
   const moved = location.pathname !== route.value.path;
   route.value = here();
@@ -67,6 +67,6 @@ export function followLinks() {
     const to = new URL(link.href);
     if (to.origin !== location.origin || SERVED.test(to.pathname) || link.getAttribute('href').startsWith('#')) return;
     event.preventDefault();
-    go(to.pathname + to.search);
+    go(to.pathname + to.search + to.hash);
   });
 }

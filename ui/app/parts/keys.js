@@ -1,9 +1,10 @@
 /** @file Keyboard shortcuts in one table, and the help: terms, keys and references. */
 import { html, signal, useEffect, useRef } from '../../vendor/preact-htm.js';
+import { fitting } from '../lib/guide.js';
 import { t } from '../lib/i18n.js';
 import { singleKeys } from '../lib/kept.js';
 import { pause } from '../lib/live.js';
-import { go } from '../lib/router.js';
+import { go, route } from '../lib/router.js';
 
 const GO = { o: '/', t: '/tasks', b: '/businesses', s: '/schedules', d: '/datasets', n: '/nodes', l: '/log', a: '/audit' };
 const SEQUENCE_MS = 1200;
@@ -107,7 +108,7 @@ export function Help() {
   const close = () => { isHelp.value = false; };
   return html`<dialog ref=${place} onClose=${close} aria-label=${t('Help')}><div class="inside">
     <header class="row"><h2 class="grow">${t('Help')}</h2><button type="button" class="button is-small" onClick=${close} autofocus>${t('Close')}</button></header>
-    <p class="row wrap"><a class="link" href="/docs">${t('API')}</a><a class="link" href="/problems">${t('Error reference')}</a><code>windrow --help</code></p>
+    <p class="row wrap"><a class="link" href=${fitting(route.value.path)} onClick=${close}>${t('Guide to this page')}</a><a class="link" href="/docs">${t('API')}</a><a class="link" href="/problems">${t('Error reference')}</a><code>windrow --help</code></p>
     <h3>${t('Terms')}</h3>${pairs(Object.entries(TERMS).map(([name, text]) => [t(name), text]))}
     <h3>${t('Keyboard')}</h3><${KeysChoice} />
     ${pairs([...Object.entries(PLACES).map(([key, text]) => [html`${kbd('g')} ${kbd(key)}`, text]), ...Object.entries(KEYS).map(([key, [, text]]) => [kbd(key), text]), [kbd('Enter'), 'open row'], [kbd('Esc'), 'close']])}

@@ -2,6 +2,7 @@
 import { html, signal, useEffect } from '../../vendor/preact-htm.js';
 import { now } from '../lib/clock.js';
 import { age, clock } from '../lib/format.js';
+import { fitting } from '../lib/guide.js';
 import { language, t } from '../lib/i18n.js';
 import { theme, zone } from '../lib/kept.js';
 import { heardAt, pause, paused, stream } from '../lib/live.js';
@@ -31,6 +32,7 @@ const PLACES = [
   [
     ['/log', 'lines', 'Data log', ['viewer', 'operator', 'admin', 'business']],
     ['/audit', 'seal', 'Audit', ['viewer', 'operator', 'admin']],
+    ['/guide', 'book', 'Guide', ['viewer', 'operator', 'admin', 'business', 'reader']],
     ['/settings', 'gear', 'Settings', ['viewer', 'operator', 'admin', 'business', 'reader']],
   ],
 ];
@@ -109,7 +111,7 @@ export function Page({ title, up = [], acts, note, children }) {
         <h1 tabindex="-1" title=${title}>${title}</h1>${note}
       </div>
       <div class="acts">${acts}</div>
-      <${Chip} /><button type="button" class="tool" onClick=${help} title=${`${t('Help')} (?)`} aria-label=${t('Help')}>?</button>
+      <${Chip} /><a class="tool" href=${fitting(route.value.path)} title=${t('Guide to this page')} aria-label=${t('Guide to this page')}><${Icon} name="book" /></a><button type="button" class="tool" onClick=${help} title=${`${t('Help')} (?)`} aria-label=${t('Help')}>?</button>
     </header>
     <${Stale} />
     ${children}`;

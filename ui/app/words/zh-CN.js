@@ -3,6 +3,8 @@ export default {
   // Navigation and frame.
   'Single-key shortcuts': '单键快捷键', Help: '帮助', Terms: '术语', Keyboard: '键盘', Disconnected: '连接已断开', Paused: '已暂停', disconnected: '已断开', 'since {time}: the data is {age} old.': '自 {time} 起：数据为 {age} 前的。', 'The page continues by itself.': '恢复连接后页面会自动继续。', 'a handler with its defaults and limits; tasks belong to one': '处理器及其默认设置和限额；任务属于一个业务', 'one pass over the items of a source, at a rate': '以一定速率把数据源的条目处理一遍', 'sent, not answered yet': '已发送，尚无应答', 'failed before, sent again after a wait': '曾失败，等待后重新发送', 'retrying outside the window, so that it holds up nothing': '在窗口之外等待重试，不阻塞其他条目', 'succeeded, skipped or failed for good': '成功、跳过或最终失败', watermark: '水位线', 'every item below it is settled or parked': '其下的条目均已了结或挂起', window: '窗口', 'items that may be in flight, from the watermark on': '自水位线起可在途的条目', canary: '试跑', 'the first items; then the task stops for review': '先处理的少量条目，之后停下等待检查', redrive: '重做', 'a task over the failed items of another': '处理另一任务的失败条目的任务',
   Overview: '概览', Tasks: '任务', Businesses: '业务', Schedules: '定时计划', Datasets: '数据集', Nodes: '节点', Limits: '限额',
+  Guide: '指南', 'Guide to this page': '本页指南', 'Search the guide': '搜索指南', 'On this page': '本页内容', '{n:section|sections} found': '找到 {n} 节', 'No section has all of these words.': '没有哪一节包含所有这些词。',
+  'Get started': '入门', Use: '使用', Operate: '运维', Reference: '参考',
   Statistics: '统计', 'Data log': '数据日志', Audit: '审计', Settings: '设置', Pages: '页面', Menu: '菜单',
   'Skip to content': '跳到正文', live: '实时', paused: '已暂停', 'paused: resume': '已暂停：继续', '{state}: pause': '{state}：暂停',
   'Pause (r)': '暂停 (r)', 'Resume (r)': '继续 (r)', Theme: '主题', Language: '语言',

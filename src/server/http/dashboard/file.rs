@@ -1,7 +1,7 @@
 //! File of the dashboard with its response headers, sent plain or compressed, or as 304 if the browser already has
 //! it.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use axum::body::Body;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -9,6 +9,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
@@ -29,13 +30,30 @@ pub(super) enum Keep {
     AskAgain,
 }
 
+/// Uncompressed content of a file.
+#[derive(Debug)]
+enum Plain {
+    Kept(Bytes),
+    /// Unpacked for the few clients that accept no compression.
+    Gzip(&'static [u8]),
+}
+
+impl Plain {
+    fn bytes(&self) -> Bytes {
+        match self {
+            Plain::Kept(bytes) => bytes.clone(),
+            Plain::Gzip(packed) => unpacked(packed).into(),
+        }
+    }
+}
+
 /// File ready to be sent, with its hash and compressed forms.
 #[derive(Debug)]
 pub(super) struct File {
     kind: &'static str,
     hash: String,
-    plain: Bytes,
-    /// Compressed forms with the name of their encoding, in order of preference. Only those shorter than `plain`.
+    plain: Plain,
+    /// Compressed forms with the name of their encoding, in order of preference.
     packed: Vec<(&'static str, Bytes)>,
 }
 
@@ -45,20 +63,29 @@ impl File {
         File {
             kind: kind_of(name),
             hash: hash(&bytes),
-            plain: bytes,
+            plain: Plain::Kept(bytes),
             packed: Vec::new(),
         }
     }
 
-    /// Creates a file that is sent compressed to clients that accept it. `brotli` is the Brotli-compressed content,
-    /// or empty.
-    pub(super) fn packed(name: &str, bytes: Bytes, brotli: &'static [u8]) -> File {
-        let gzip = packed(&bytes).map(Bytes::from).unwrap_or_default();
-        let forms = [("br", Bytes::from_static(brotli)), ("gzip", gzip)];
-        let is_shorter = |form: &Bytes| !form.is_empty() && form.len() < bytes.len();
+    /// Creates a file that is sent compressed to clients that accept gzip.
+    pub(super) fn packed(name: &str, bytes: Bytes) -> File {
+        let gzip = packed(&bytes).ok().map(|gzip| ("gzip", gzip.into()));
         File {
-            packed: forms.into_iter().filter(|(_, form)| is_shorter(form)).collect(),
+            packed: gzip.into_iter().collect(),
             ..File::plain(name, bytes)
+        }
+    }
+
+    /// Creates a file of which the program has the compressed forms only.
+    pub(super) fn embedded(name: &str, gzip: &'static [u8], brotli: &'static [u8]) -> File {
+        File {
+            kind: kind_of(name),
+            hash: hash(gzip),
+            plain: Plain::Gzip(gzip),
+            packed: [("br", brotli), ("gzip", gzip)]
+                .map(|(coding, form)| (coding, Bytes::from_static(form)))
+                .into(),
         }
     }
 
@@ -76,7 +103,6 @@ impl File {
             None => format!("\"{}\"", self.hash),
         };
         let is_known = has(asked, &tag);
-        let body = packed.map_or(&self.plain, |(_, form)| form).clone();
         let mut response = Response::new(Body::empty());
         let headers = response.headers_mut();
         self.tell(headers, keep);
@@ -88,6 +114,7 @@ impl File {
         if let Some((coding, _)) = packed {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
         }
+        let body = packed.map_or_else(|| self.plain.bytes(), |(_, form)| form.clone());
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         if *method != Method::HEAD {
             *response.body_mut() = Body::from(body);
@@ -152,6 +179,14 @@ fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
     packer.finish()
 }
 
+/// Unpacks a file that the build packed.
+pub(super) fn unpacked(gzip: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let unpacked = GzDecoder::new(gzip).read_to_end(&mut bytes);
+    unpacked.expect("the build script packed it");
+    bytes
+}
+
 /// Returns true if the client accepts an encoding: named, and not excluded with `q=0`.
 fn takes(asked: &HeaderMap, coding: &str) -> bool {
     let codings = text(asked, header::ACCEPT_ENCODING).split(',');
@@ -185,7 +220,8 @@ mod tests {
 
     #[test]
     fn a_file_is_packed_for_who_takes_it_under_a_tag_of_its_own() {
-        let file = File::packed("x.css", Bytes::from("a { } ".repeat(100)), b"shortest");
+        let gzip = packed("a { } ".repeat(100).as_bytes()).expect("packed");
+        let file = File::embedded("x.css", gzip.leak(), b"shortest");
         let plain = answer(&file, Method::GET, &[]);
         assert_eq!(plain.headers()[header::CONTENT_LENGTH], "600");
         assert!(!plain.headers().contains_key(header::CONTENT_ENCODING));

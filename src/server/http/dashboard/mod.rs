@@ -4,6 +4,8 @@
 //! from the URL. Paths of the API are excluded, so that a program with a mistyped path gets a 404.
 
 mod file;
+#[cfg(test)]
+mod guide;
 pub(super) mod pages;
 
 use axum::extract::{Request, State};

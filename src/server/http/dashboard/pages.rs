@@ -9,15 +9,16 @@ use std::sync::LazyLock;
 
 use axum::http::{HeaderMap, Method};
 use axum::response::Response;
-use bytes::Bytes;
 
-use super::file::{File, Keep, hash};
+use super::file::{File, Keep, hash, unpacked};
 
 /// Entry page of the dashboard.
 const INDEX: &str = "index.html";
 /// Prefix of the version in a URL.
 const VERSION: &str = "v-";
-/// Embedded files made by the build script: name, content, Brotli-compressed content.
+/// Folder of the guide. The build script makes its pages, so a folder of the dashboard's sources lacks them.
+const GUIDE: &str = "guide/";
+/// Embedded files made by the build script: name, content packed with gzip, and with Brotli.
 static CARRIED: &[(&str, &[u8], &[u8])] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 /// Embedded files ready to be sent. Built when a browser first asks.
 static READY: LazyLock<Ready> = LazyLock::new(|| Ready::of(CARRIED));
@@ -53,6 +54,7 @@ impl Pages {
         };
         match read(folder, name) {
             Ok(bytes) => Some(File::plain(name, bytes.into()).answer(method, asked, Keep::AskAgain)),
+            Err(_) if name.starts_with(GUIDE) => READY.answer(None, name, method, asked),
             Err(error) => {
                 tracing::debug!(name, %error, "file not found in the dashboard's folder");
                 None
@@ -90,8 +92,8 @@ struct Ready {
 
 impl Ready {
     fn of(carried: &'static [(&'static str, &'static [u8], &'static [u8])]) -> Ready {
-        let file = |(name, bytes, brotli): &(&'static str, &'static [u8], &'static [u8])| {
-            (*name, File::packed(name, Bytes::from_static(bytes), brotli))
+        let file = |(name, gzip, brotli): &(&'static str, &'static [u8], &'static [u8])| {
+            (*name, File::embedded(name, gzip, brotli))
         };
         let mut files: Vec<(&'static str, File)> = carried.iter().map(file).collect();
         let all: String = files
@@ -104,7 +106,7 @@ impl Ready {
                 .iter()
                 .find(|(carried, ..)| carried == name && *carried == INDEX);
             if let Some((_, index, _)) = carried {
-                *file = File::packed(INDEX, versioned(index, &version).into(), &[]);
+                *file = File::packed(INDEX, versioned(&unpacked(index), &version).into());
             }
         }
         Ready { files, version }
@@ -143,14 +145,14 @@ mod tests {
 
     use super::*;
 
-    /// All that a browser may ever fetch, in both languages. Unit: bytes.
+    /// All that a browser may ever fetch but the guide, in both languages. Unit: bytes.
     const ALL_PACKED_MAX: usize = 100 << 10;
     /// The same for a browser that doesn't take Brotli: over plain HTTP from another machine. Unit: bytes.
     const ALL_GZIP_MAX: usize = 122 << 10;
 
-    fn text(name: &str) -> Option<&'static str> {
+    fn text(name: &str) -> Option<String> {
         let found = CARRIED.iter().find(|(carried, ..)| *carried == name);
-        found.and_then(|(_, bytes, _)| std::str::from_utf8(bytes).ok())
+        found.and_then(|(_, gzip, _)| String::from_utf8(unpacked(gzip)).ok())
     }
 
     async fn body(response: Response) -> String {
@@ -166,7 +168,8 @@ mod tests {
             let mut taken = HeaderMap::new();
             taken.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(coding));
             let mut sizes = BTreeMap::new();
-            for (name, file) in READY.files.iter().filter(|(name, _)| !name.ends_with(".md")) {
+            let is_own = |name: &str| !name.ends_with(".md") && !name.starts_with(GUIDE);
+            for (name, file) in READY.files.iter().filter(|(name, _)| is_own(name)) {
                 let answer = file.answer(&Method::GET, &taken, Keep::AskAgain);
                 let length = answer.headers()[header::CONTENT_LENGTH].to_str().expect("text");
                 sizes.insert(*name, length.parse::<usize>().expect("a number"));
@@ -233,8 +236,8 @@ mod tests {
     /// By a path from the root the same module would be there twice: with a version and without.
     #[test]
     fn modules_import_each_other_by_relative_paths() {
-        for (name, bytes, _) in CARRIED.iter().filter(|(name, ..)| name.ends_with(".js")) {
-            let text = String::from_utf8_lossy(bytes);
+        for (name, ..) in CARRIED.iter().filter(|(name, ..)| name.ends_with(".js")) {
+            let text = text(name).expect("text");
             for start in [
                 "from '/",
                 "from \"/",
@@ -254,7 +257,7 @@ mod tests {
             .iter()
             .filter(|(name, ..)| name.starts_with("vendor/") && !name.ends_with(".md"));
         let list = text("vendor/VENDOR.md").unwrap_or_default();
-        for (name, bytes, _) in vendored {
+        for (name, gzip, _) in vendored {
             let file = name.trim_start_matches("vendor/");
             let rows: Vec<Vec<&str>> = list
                 .lines()
@@ -273,7 +276,7 @@ mod tests {
                 cells.len() >= 4 && cells.iter().all(|cell| !cell.is_empty()),
                 "{row:?}"
             );
-            let sum: String = Sha256::digest(bytes)
+            let sum: String = Sha256::digest(unpacked(gzip))
                 .iter()
                 .map(|byte| format!("{byte:02x}"))
                 .collect();
