@@ -95,9 +95,22 @@ pub struct Business {
     /// Time when it was archived: since then it is hidden and accepts no new tasks.
     #[schema(format = DateTime)]
     pub archived_at: Option<String>,
+    /// Worker processes of its running tasks, on all nodes. Present only for a command, when one business is requested
+    /// and workers run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<Workers>,
     /// Secret that signs calls. Present only in the response that created it, and never if calls aren't signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+}
+
+/// Worker processes by what they do now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Workers {
+    /// Workers that hold an item.
+    pub busy: u32,
+    /// Workers that wait for one.
+    pub idle: u32,
 }
 
 /// Result of a contract check.

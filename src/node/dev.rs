@@ -1,4 +1,4 @@
-//! `windrow dev`: a node, a sample business that it calls over HTTP, and a task of that business, in one process.
+//! `windrow dev`: a node, a sample business that it calls over HTTP, and tasks of that business, in one process.
 //!
 //! - No file or variable configures it, so it starts the same everywhere. It listens on loopback only.
 //! - The node takes no task before the new address of the sample business is stored. In a reused directory a task
@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ use windrow_core::ids::ItemCount;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::lifecycle::Status;
+use windrow_core::task::spec::SpecPatch;
+use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::sources::resolver::SourceRequest;
 use windrow_engine::ports::tasks::list::TaskFilter;
 use windrow_engine::ports::tasks::store::{TaskView, Write};
@@ -37,6 +40,10 @@ use windrow_server::service::{Service, ServiceError};
 pub const PORT_DEFAULT: u16 = 7700;
 /// Slug of the sample business.
 pub const BUSINESS: &str = "hello";
+/// Name of the sample task that stops for a review. It never counts as the task that goes on.
+const REVIEW: &str = "winter-sale";
+/// Items of that task, and of its canary.
+const REVIEW_ITEMS: (ItemCount, NonZeroU64) = (ItemCount(200), NonZeroU64::new(20).unwrap());
 /// Path that marks a URL as the sample business's own, as opposed to one set by the user later.
 const BUSINESS_PATH: &str = "/sample-business";
 /// Name of the node; a host name may be invalid.
@@ -97,6 +104,8 @@ pub struct Dev {
     business: SampleBusiness,
     /// Task to watch; `None` if none was requested.
     pub begun: Option<SampleRun>,
+    /// Task that waits, or will wait, for a person's review of its canary.
+    pub review: Option<TaskView>,
     /// True if [`PORT_DEFAULT`] was taken and another port was chosen.
     pub is_port_taken: bool,
 }
@@ -109,10 +118,11 @@ impl Dev {
     pub async fn start(options: DevOptions) -> Result<Dev, DevError> {
         let (serve, is_port_taken) = serve(&options).await?;
         match furnish(&serve, &options).await {
-            Ok((business, begun)) => Ok(Dev {
+            Ok((business, begun, review)) => Ok(Dev {
                 serve,
                 business,
                 begun,
+                review,
                 is_port_taken,
             }),
             Err(error) => {
@@ -171,7 +181,7 @@ async fn serve(options: &DevOptions) -> Result<(Serve, bool), ServeError> {
 async fn furnish(
     serve: &Serve,
     options: &DevOptions,
-) -> Result<(SampleBusiness, Option<SampleRun>), DevError> {
+) -> Result<(SampleBusiness, Option<SampleRun>, Option<TaskView>), DevError> {
     let business = SampleBusiness::start(&options.runtimes).await?;
     let service = serve.service();
     introduce(service, &business.url(), &options.write).await?;
@@ -179,16 +189,17 @@ async fn furnish(
         Some(task) => Some(SampleRun { task, goes_on: true }),
         None => match options.task {
             Some(wanted) => Some(SampleRun {
-                task: make(service, wanted, &options.write).await?,
+                task: make(service, plan(wanted.rate), wanted.items, &options.write).await?,
                 goes_on: false,
             }),
             None => None,
         },
     };
+    let review = review(service, options).await?;
     let mut config = (*service.config()).clone();
     config.node.run_tasks = true;
     serve.reload(&config).map_err(ServiceError::Internal)?;
-    Ok((business, begun))
+    Ok((business, begun, review.filter(|task| !task.status.is_terminal())))
 }
 
 /// Registers the sample business, or updates its address. If the user changed its handler, that is kept.
@@ -219,7 +230,7 @@ async fn introduce(service: &Service, url: &str, write: &Write) -> Result<(), Se
     Ok(())
 }
 
-/// Returns the latest unfinished task of the sample business.
+/// Returns the latest unfinished task of the sample business, other than the one that stops for a review.
 async fn unfinished(service: &Service) -> Result<Option<TaskView>, ServiceError> {
     let filter = TaskFilter {
         business: Some(BUSINESS.to_owned()),
@@ -230,23 +241,51 @@ async fn unfinished(service: &Service) -> Result<Option<TaskView>, ServiceError>
             .collect(),
         ..TaskFilter::default()
     };
-    let page = service.tasks.list(&filter, None, 1).await?;
-    Ok(page.tasks.into_iter().next().map(|picture| picture.task))
+    let page = service.tasks.list(&filter, None, 2).await?;
+    let mut tasks = page.tasks.into_iter().map(|picture| picture.task);
+    Ok(tasks.find(|task| task.spec.name.as_deref() != Some(REVIEW)))
 }
 
-async fn make(service: &Service, wanted: SampleTask, write: &Write) -> Result<TaskView, ServiceError> {
-    let tuning = TuningPatch {
-        rate: Some(wanted.rate),
-        ..TuningPatch::default()
+/// Returns the task that stops for a review; creates it once in a directory.
+async fn review(service: &Service, options: &DevOptions) -> Result<Option<TaskView>, ServiceError> {
+    let known = service.tasks.store.find(BUSINESS, REVIEW).await?;
+    let Some(wanted) = options.task.filter(|_| known.is_none()) else {
+        return Ok(known);
     };
+    let (total, items) = REVIEW_ITEMS;
+    let mut plan = plan(wanted.rate);
+    plan.spec = SpecPatch {
+        name: Some(Some(REVIEW.to_owned())),
+        canary: Some(Some(Canary {
+            items,
+            then: CanaryThen::Stop,
+        })),
+        ..SpecPatch::default()
+    };
+    make(service, plan, total, &options.write).await.map(Some)
+}
+
+fn plan(rate: RateLimit) -> TaskPlan {
+    TaskPlan {
+        tuning: TuningPatch {
+            rate: Some(rate),
+            ..TuningPatch::default()
+        },
+        start: true,
+        ..TaskPlan::default()
+    }
+}
+
+async fn make(
+    service: &Service,
+    plan: TaskPlan,
+    total: ItemCount,
+    write: &Write,
+) -> Result<TaskView, ServiceError> {
     let request = TaskRequest {
         business: BUSINESS.to_owned(),
-        source: SourceRequest::Range { total: wanted.items },
-        plan: TaskPlan {
-            tuning,
-            start: true,
-            ..TaskPlan::default()
-        },
+        source: SourceRequest::Range { total },
+        plan,
     };
     service.tasks.create(request, write).await
 }

@@ -19,7 +19,7 @@ use windrow_core::template::Secrets;
 use windrow_core::template::program::Recipe;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
-    BoxFuture, Call, Handler, HandlerFactory, Mode, OpenError, Reply, RunContext,
+    BoxFuture, Call, Handler, HandlerFactory, Mode, OpenError, Reply, RunContext, Workers,
 };
 use windrow_engine::ports::ownership::gate::Gate;
 pub use windrow_handlers::command::{COMMAND_NOT_STARTED, Sink};
@@ -297,6 +297,10 @@ impl Handler for Placed {
 
     fn request_bytes(&self, call: &Call) -> Option<u64> {
         self.inner.request_bytes(call)
+    }
+
+    fn workers(&self) -> Option<Workers> {
+        self.inner.workers()
     }
 
     fn thread(&self) -> Option<Handle> {

@@ -31,7 +31,7 @@ impl AppendedSource {
         let chunk = joined(&found).filter(|chunk| chunk.first() <= at && at < chunk.end());
         chunk.map(Arc::new).ok_or_else(|| {
             SourceError::Changed(format!(
-                "item {} of {} is no longer kept: finished items are deleted after seven days",
+                "item {} of {} is no longer kept: settled items are deleted after `retention.appended`",
                 at.0, self.task
             ))
         })

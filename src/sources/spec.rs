@@ -195,6 +195,7 @@ mod tests {
             r#"{"kind":"nul","path":"-"}"#,
             r#"{"kind":"redrive","origin":42,"keys_of":40,"groups":[{"code":"BUSY","first":0,"count":3}]}"#,
             r#"{"kind":"redrive","origin":42,"indexes":[[5,1],[9,12]]}"#,
+            r#"{"kind":"redrive","origin":42,"indexes":[[5,1]],"replay":true}"#,
             r#"{"kind":"appended"}"#,
         ] {
             assert_eq!(

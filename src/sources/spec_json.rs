@@ -35,6 +35,8 @@ pub(super) struct RawSpec {
     groups: Option<Vec<RawGroup>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     indexes: Option<Vec<(u64, u64)>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replay: Option<bool>,
 }
 
 /// Range of places in a failure group.
@@ -60,6 +62,7 @@ impl RawSpec {
             ("keys_of", self.keys_of.is_some()),
             ("groups", self.groups.is_some()),
             ("indexes", self.indexes.is_some()),
+            ("replay", self.replay.is_some()),
         ];
         present
             .into_iter()
@@ -75,7 +78,7 @@ impl TryFrom<RawSpec> for SourceSpec {
         let allowed: &[&str] = match raw.kind.as_str() {
             "range" => &["total"],
             "inline" => &["items"],
-            "redrive" => &["origin", "keys_of", "groups", "indexes"],
+            "redrive" => &["origin", "keys_of", "groups", "indexes", "replay"],
             "appended" => &[],
             _ => &["path", "spooled", "upload", "format"],
         };
@@ -134,6 +137,7 @@ fn redrive(raw: RawSpec) -> Result<RedriveSpec, String> {
         origin: TaskId(origin),
         keys_of: raw.keys_of.map(TaskId),
         parts,
+        is_replay: raw.replay.unwrap_or(false),
     })
 }
 
@@ -229,6 +233,7 @@ fn raw_redrive(spec: RedriveSpec, raw: RawSpec) -> RawSpec {
         keys_of: spec.keys_of.map(|id| id.0),
         groups: (!groups.is_empty()).then_some(groups),
         indexes: (!indexes.is_empty()).then_some(indexes),
+        replay: spec.is_replay.then_some(true),
         ..raw
     }
 }

@@ -72,6 +72,10 @@ messages! { "advice";
     node_has_only(free: Rate) "the node has only {free} left" "节点只剩 {free}";
     raise_limit(name: Text)
         "raise the limit {name}, or stop another task that uses it" "提高限额 {name}，或停止另一个使用它的任务";
+    raise_or_wait(name: Text)
+        "raise the limit {name}, or wait for its next period" "提高限额 {name}，或等它的下一个周期";
+    period_begins(next: Text)
+        "tasks under the limit go on by themselves at {next}" "受此限额的任务会在 {next} 自行继续";
     raise_own_limit()
         "raise the limit of the business, or stop another task that uses it"
         "提高业务的限额，或停止另一个使用它的任务";

@@ -110,6 +110,8 @@ messages! { "cause";
     limit_named_of(name: Text, limit: Text) "the limit {name} of {limit}" "限额 {name}（{limit}）";
     limit_shared(limit: Message, runs: Count, nodes: Count)
         "{limit} is shared by {runs#run} on {nodes#node}" "{limit}由 {nodes} 个节点上的 {runs} 个运行共享";
+    limit_spent(limit: Message, used: Text, of: Text, next: Text)
+        "{limit} is used ({used} of {of}); next period at {next}" "{limit}已用完（{used} / {of}）；{next} 起恢复";
     limit_shared_by(limit: Message, users: Text, runs: Count, nodes: Count)
         "{limit}, used by {users}, is shared by {runs#run} on {nodes#node}"
         "{limit}（{users} 使用）由 {nodes} 个节点上的 {runs} 个运行共享";

@@ -1,10 +1,12 @@
 //! Businesses and tokens over the façade.
 
+use std::time::{Duration, Instant};
+
 use hyper::Method;
 use serde_json::{Value, json};
 
 use crate::business::{Act, Business};
-use crate::support::{Client, Node, Recipe};
+use crate::support::{Client, Node, PATIENCE, Recipe};
 
 const PATH: &str = "/v1/businesses/push";
 
@@ -355,6 +357,45 @@ async fn a_command_of_the_configuration_does_the_work_of_a_business() {
         said.contains("hello") && !said.contains("geheim"),
         "the node's environment stays: {said}"
     );
+}
+
+#[tokio::test]
+async fn a_business_says_how_many_of_its_workers_are_idle() {
+    let recipe = Recipe::new();
+    let gate = recipe.path("gate");
+    let ready = r#"{"type":"ready","protocol":1,"concurrency":1}"#;
+    let (gate, wait) = (gate.display(), "sleep 0.02");
+    let worker = format!(
+        "read -r hello; echo '{ready}'; while read -r line; do until [ -e {gate} ]; do {wait}; done; echo ok; done"
+    );
+    let config = format!(
+        "[handler.command]\nenabled = true\n[handler.command.commands.push]\ncmd = [\"sh\", \"-c\", {worker:?}]\n\
+         workers = 3"
+    );
+    let node = recipe.config(&config).start().await;
+    let body = json!({"name": "push", "command": "push"});
+    let made = node.admin.post("/v1/businesses", body).await.expect(201);
+    assert_eq!(made.get("workers"), None, "{made:#}");
+    let task = node.task("push", 1, json!({"start": true})).await;
+    let expected = json!({"busy": 1, "idle": 2});
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let shown = node.admin.get(PATH).await.expect(200);
+        if shown["workers"] == expected {
+            break;
+        }
+        assert!(Instant::now() < until, "{shown:#}\n{}", node.said());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let page = node.admin.get("/metrics").await.text();
+    for (state, count) in [("busy", 1), ("idle", 2)] {
+        let line = format!("windrow_workers{{business=\"push\",state=\"{state}\"}} {count}\n");
+        assert!(page.contains(&line), "{line}: {page}");
+    }
+    std::fs::write(recipe.path("gate"), "").expect("the gate opens");
+    node.status(&task, "finished").await;
+    let shown = node.admin.get(PATH).await.expect(200);
+    assert_eq!(shown.get("workers"), None, "they ended with the task: {shown:#}");
 }
 
 #[tokio::test]

@@ -462,14 +462,16 @@ async fn tasks_wait_for_the_next_period_of_a_shared_allowance_and_go_on_with_a_h
     let scraped = node.admin.get("/metrics").await.text();
     let share = r#"windrow_limit_used_share{limit="vendor",amount="7/month"} 1"#;
     assert!(scraped.contains(share), "{scraped}");
-    let waits = |answer: &Value| answer.to_string().contains("7/month");
-    until(
-        &node,
-        &format!("/v1/tasks/{task}/explain?seconds=5"),
-        "told why",
-        waits,
-    )
-    .await;
+    let why = "the limit vendor is used (7 of 7/month); next period at ";
+    let waits = |answer: &Value| answer.to_string().contains(why);
+    let explain = format!("/v1/tasks/{task}/explain?seconds=5");
+    let explained = until(&node, &explain, "told why", waits).await;
+    let advice = explained["advice"].to_string();
+    assert!(
+        advice.contains("raise the limit vendor, or wait for its next period")
+            && !advice.contains("stop another"),
+        "{explained:#}"
+    );
     let view = node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200);
     assert_eq!(
         (&view["status"], business.seen().len()),

@@ -32,6 +32,7 @@ mod open;
 mod outages;
 mod own_log;
 mod redrives;
+mod replays;
 mod requests;
 mod results;
 mod results_room;

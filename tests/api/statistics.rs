@@ -191,6 +191,13 @@ async fn what_is_not_kept_longer_is_archived_and_forgotten_by_itself() {
         assert!(begun.elapsed() < SWEPT_WITHIN, "{is_gone} {}", preview().await);
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
+    let replay = node
+        .admin
+        .post(&format!("{open}/replays"), json!({"indexes": "1"}))
+        .await;
+    let refused = replay.problem(422, "validation-failed");
+    let why = refused["errors"][0]["detail"].as_str().unwrap_or_default();
+    assert!(why.contains("the data of item 1 can't be read"), "{refused:#}");
     assert_eq!(append().await, 200, "its key is known for a week");
     assert!(folder.join("push").join(format!("{ended}.ndjson.zst")).exists());
     let metrics = node.admin.get("/metrics").await.text();

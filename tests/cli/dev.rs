@@ -207,10 +207,10 @@ fn the_first_item_is_settled_within_seconds_and_nothing_leaves_its_folder_or_thi
     assert!(took <= FIRST_ITEM_MAX, "the first item took {took:?}");
     assert_eq!(
         (view["business"].as_str(), view["total"].as_u64()),
-        (Some("hello"), Some(10_000))
+        (Some("hello"), Some(12_000))
     );
-    assert_eq!(dev.task, "t1: 10,000 items at 500/s is running");
-    assert_adds_up(&dev.until("t1", |view| settled(view) > 200));
+    assert_eq!(dev.task, "t1: 12,000 items at 10/s is running");
+    assert_adds_up(&dev.until("t1", |view| settled(view) > 20));
 
     let temporary = place.path("tmp").canonicalize().unwrap();
     let data = dev.data.canonicalize().unwrap();
@@ -250,7 +250,7 @@ fn the_first_item_is_settled_within_seconds_and_nothing_leaves_its_folder_or_thi
     let (summary, said) = dev.stop();
     assert!(summary.starts_with("stopped: t1 at "), "{summary}");
     assert!(
-        summary.contains("/10,000, drained ") && summary.contains(" in flight in "),
+        summary.contains("/12,000, t2 ") && summary.contains(" in flight in "),
         "{summary}"
     );
     // A greeting and a summary: elsewhere than on a terminal no progress is shown.
@@ -267,7 +267,7 @@ fn a_kept_directory_goes_on_where_it_was_and_its_numbers_can_be_explained() {
     let (summary, _) = dev.stop();
     let at = summary
         .strip_prefix("stopped: t1 at ")
-        .and_then(|rest| rest.split_once("/2,000, drained "));
+        .and_then(|rest| rest.split_once("/2,000, t2 "));
     let at = at.unwrap_or_else(|| panic!("{summary}")).0;
     assert!(place.path("kept/windrow.db").exists());
 
@@ -278,7 +278,7 @@ fn a_kept_directory_goes_on_where_it_was_and_its_numbers_can_be_explained() {
     let line = dev.live.wait_for("t1 finished");
     assert_eq!(
         line,
-        "t1 finished: 2,000 items, 1,980 succeeded, 20 failed; the node keeps running, Ctrl-C stops it"
+        "t1 finished: 2,000 items, 1,940 succeeded, 40 skipped, 20 failed; the node keeps running, Ctrl-C stops it"
     );
     // No call went to the address of before.
     let (_, groups) = dev.ask("GET /v1/tasks/t1/failures/groups", "");
@@ -291,12 +291,24 @@ fn a_kept_directory_goes_on_where_it_was_and_its_numbers_can_be_explained() {
     assert_eq!(codes, ["NO_USER"], "{groups}");
     let item = dev.ask("GET /v1/tasks/t1/items/99", "").1;
     assert!(item.to_string().contains("no user 99"), "{item}");
-    assert_eq!(dev.stop().0, "stopped: t1 finished. bye.");
+    reviewable(&dev);
+    assert_eq!(dev.stop().0, "stopped: t1 finished, t2 stopped at 20/200. bye.");
 
     let dev = Dev::start(&place, "--port 0 --data kept --items 7");
-    assert_eq!(dev.task, "t2: 7 items at 500/s is running");
-    dev.until("t2", |view| view["status"] == "finished");
+    assert_eq!(dev.task, "t3: 7 items at 10/s is running", "one review is enough");
+    dev.until("t3", |view| view["status"] == "finished");
     dev.stop();
+}
+
+/// Waits until the canary of the second sample task is done, and it waits for its review.
+fn reviewable(dev: &Dev) {
+    let view = dev.until("t2", |view| view["status"] == "stopped");
+    assert_eq!(view["stop_reason"], "canary_done", "{view}");
+    let counts = ["succeeded", "skipped", "failed"].map(|term| view["counts"][term].as_u64().unwrap());
+    assert_eq!(
+        (counts.iter().sum::<u64>(), view["name"].as_str()),
+        (20, Some("winter-sale"))
+    );
 }
 
 #[test]
@@ -305,18 +317,20 @@ fn what_people_have_changed_is_told_and_stays_as_they_left_it() {
     let mut dev = Dev::start(&place, "--port 0 --data kept --rate 50/s");
     dev.until("t1", |view| settled(view) > 0);
     assert_eq!(dev.ask("POST /v1/tasks/t1/stop", "{}").0, 202);
-    let line = dev.live.wait_for("t1 stopped: 10,000 items, ");
+    let line = dev.live.wait_for("t1 stopped: 12,000 items, ");
     assert!(line.contains(" pending; the node keeps running"), "{line}");
     let own = r#"{"url":"http://127.0.0.1:9/own"}"#;
     assert_eq!(dev.ask("PATCH /v1/businesses/hello", own).0, 200);
+    reviewable(&dev);
     let (summary, _) = dev.stop();
     assert!(
-        summary.starts_with("stopped: t1 stopped at ") && summary.ends_with("/10,000. bye."),
+        summary.starts_with("stopped: t1 stopped at ")
+            && summary.ends_with("/12,000, t2 stopped at 20/200. bye."),
         "{summary}"
     );
 
     let dev = Dev::start(&place, "--port 0 --data kept");
-    assert_eq!(dev.task, "t1: 10,000 items at 50/s is stopped, unchanged");
+    assert_eq!(dev.task, "t1: 12,000 items at 50/s is stopped, unchanged");
     assert_eq!(
         dev.ask("GET /v1/businesses/hello", "").1["url"],
         "http://127.0.0.1:9/own"
@@ -455,8 +469,8 @@ fn on_a_terminal_the_progress_is_shown_while_it_runs() {
     for text in [
         "/s of 200/s",
         "in flight ",
-        "t1 finished: 300 items, 297 succeeded, 3 failed",
-        "stopped: t1 finished. bye.",
+        "t1 finished: 300 items, 291 succeeded, 6 skipped, 3 failed",
+        "stopped: t1 finished, t2 ",
         "  dev (supervisor) ",
     ] {
         assert!(shown.contains(text), "{text:?} was not shown:\n{shown}");

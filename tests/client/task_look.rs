@@ -264,6 +264,39 @@ async fn a_redrive_that_leaves_out_what_another_rests_on_says_which() {
 }
 
 #[tokio::test]
+async fn an_item_that_succeeded_is_sent_again_by_its_index() {
+    let (business, node) = node_with_failures().await;
+    let person = Person::admin(&node);
+    let tried = person
+        .windrow("task replay t1 --index 4 --dry-run")
+        .await
+        .expect(0);
+    assert!(tried.stdout.contains("0 / 1"), "{tried:?}");
+    let before = business.items().len();
+    let done = person
+        .windrow("task replay t1 --index 4 --reason lost --wait")
+        .await
+        .expect(0)
+        .stdout;
+    assert!(
+        done.starts_with("created  t2 (replay of 1 item of t1, new idempotency keys)"),
+        "{done}"
+    );
+    assert!(done.contains("t2  ✓ finished  1 / 1 in "), "{done}");
+    assert_eq!(business.items()[before..], [(4, 1)], "alone");
+    let same = person
+        .windrow("task replay t1 --index 4 --same-key --wait")
+        .await
+        .expect(0);
+    assert!(same.stdout.contains("same idempotency keys"), "{same:?}");
+    let refused = person.windrow("task replay t1 --index 99").await;
+    refused.refused(7, &["no item 99: t1 has 20 items"]);
+    let audit = person.windrow("audit").await.expect(0).stdout;
+    let row = audit.lines().find(|row| row.contains("task.replay")).unwrap();
+    assert!(row.contains("t1"), "{audit}");
+}
+
+#[tokio::test]
 async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
     let (business, node) = node_with_failures().await;
     let person = Person::admin(&node);

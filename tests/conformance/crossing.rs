@@ -28,6 +28,7 @@ const STARTS: Making<'_> = Making {
     fire: None,
     starts: true,
     beside: None,
+    replay: None,
 };
 
 fn beside(seen: &Family, starts: bool) -> Making<'_> {
@@ -35,6 +36,7 @@ fn beside(seen: &Family, starts: bool) -> Making<'_> {
         fire: None,
         starts,
         beside: Some(seen),
+        replay: None,
     }
 }
 

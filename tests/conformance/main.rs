@@ -136,6 +136,7 @@ facts! {
         a_start_after_a_stop_goes_on_where_it_was,
         stop_waits_for_the_owner_and_cancel_outlasts_it,
         one_audit_entry_per_accepted_command,
+        a_replay_is_in_the_audit_of_the_task_whose_items_it_sends,
         the_same_key_and_request_make_one_task,
         a_name_is_taken_until_it_is_released,
         tuning_raises_the_revision_that_owners_see,

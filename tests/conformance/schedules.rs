@@ -108,6 +108,7 @@ async fn made_of(harness: &Harness, fire: &TakenFire, new: &NewTask) -> Result<T
         starts: true,
         beside: None,
         fire: Some(key),
+        replay: None,
     };
     harness.store.make(new, how, &write(), NOW).await
 }

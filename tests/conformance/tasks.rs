@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use windrow_core::ids::{Epoch, INDEX_MAX, ItemCount, ItemIndex, ShardId, TaskId};
 use windrow_core::items::run::IndexRun;
+use windrow_core::items::stretches::Stretches;
 use windrow_core::task::lifecycle::{CutOff, Desired, Status, StopReason};
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::RunClose;
 use windrow_engine::ports::ownership::session_store::Heartbeat;
 use windrow_engine::ports::tasks::store::{
-    CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView, Write,
+    CommandError, CreateError, Making, NewTask, TaskCommand, TaskStore, TaskView, Write,
 };
 
 use crate::fixture::{BUSINESS, Harness, NOW, at, closing, task, tuning, wait_note, write};
@@ -214,6 +215,36 @@ pub async fn one_audit_entry_per_accepted_command(harness: Harness) {
     assert_eq!(stop.reason.as_deref(), Some("a test"));
     assert_eq!(stop.before.as_deref(), Some(r#"{"status":"queued"}"#));
     assert_eq!(stop.after.as_deref(), Some(r#"{"status":"stopped"}"#));
+}
+
+pub async fn a_replay_is_in_the_audit_of_the_task_whose_items_it_sends(harness: Harness) {
+    let origin = harness.created(&task(10)).await;
+    let new = NewTask {
+        parent: Some(origin.id),
+        ..task(2)
+    };
+    let items = Stretches::parse("3,7").unwrap();
+    let how = Making {
+        replay: Some(&items),
+        ..Making::default()
+    };
+    let tried = Write {
+        dry_run: true,
+        ..write()
+    };
+    harness.store.make(&new, how, &tried, NOW).await.unwrap();
+    let made = harness.store.make(&new, how, &write(), NOW).await.unwrap();
+    let entries = harness.store.audit(origin.id).await.unwrap();
+    let [_, replay] = entries.as_slice() else {
+        panic!("one of its creation, one of the replay: {entries:?}")
+    };
+    assert_eq!(
+        (replay.action.as_str(), replay.actor.as_str()),
+        ("task.replay", "ada")
+    );
+    let after = format!(r#"{{"by":"{}","indexes":"3,7"}}"#, made.id);
+    assert_eq!(replay.after.as_ref(), Some(&after));
+    assert_eq!(harness.store.audit(made.id).await.unwrap().len(), 1);
 }
 
 pub async fn the_same_key_and_request_make_one_task(harness: Harness) {

@@ -18,8 +18,8 @@ use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::Fire;
 use windrow_engine::ports::tasks::store::{
-    AuditEntry, CommandError, CreateError, Family, FireKey, Making, NewTask, TaskCommand, TaskStore,
-    TaskView, TokenStart, WaitNote, Write,
+    AuditEntry, CommandError, CreateError, Family, Making, NewTask, TaskCommand, TaskStore, TaskView,
+    TokenStart, WaitNote, Write,
 };
 use windrow_host::start_token;
 
@@ -58,7 +58,7 @@ impl TaskStore for MemoryStore {
             if let Some(seen) = how.beside {
                 refuse_overtaken(state, new, seen)?;
             }
-            create(state, (new, how.fire), write, now)
+            create(state, (new, how), write, now)
         };
         let made = self.act(Call::Create, |state| on(state, write, make)).await?;
         if !how.starts || made.start_no > 0 {
@@ -211,10 +211,11 @@ pub(super) fn on<T>(state: &mut State, write: &Write, change: impl FnOnce(&mut S
 
 fn create(
     state: &mut State,
-    (new, fire): (&NewTask, Option<FireKey>),
+    (new, how): (&NewTask, Making<'_>),
     write: &Write,
     now: WallMs,
 ) -> Result<TaskView, CreateError> {
+    let fire = how.fire;
     new.check()?;
     if !state.businesses.contains(&new.business) {
         return Err(CreateError::NoBusiness(new.business.clone()));
@@ -269,6 +270,10 @@ fn create(
         "task.create".to_owned(),
         (None, after),
     );
+    if let Some((origin, after)) = how.replayed(new, id) {
+        let change = (None, Some(after));
+        state.record(Some(origin), &write.actor, now, "task.replay".to_owned(), change);
+    }
     Ok(shown::view(id, &state.tasks[&id]))
 }
 

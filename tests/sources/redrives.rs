@@ -100,6 +100,7 @@ fn redrive(parts: Vec<RedrivePart>, failures: Places, origin: Arc<dyn Source>) -
         origin: TaskId(1),
         keys_of: Some(TaskId(1)),
         parts,
+        is_replay: false,
     };
     RedriveSource::new(spec, Arc::new(failures), origin)
 }

@@ -209,3 +209,26 @@ pub struct RedriveTask {
 impl Names for RedriveTask {
     const REQUEST: Request = Request::Redrive;
 }
+
+/// A replay to create: a redrive of named items, whatever their outcome. Omitted members are copied from the other
+/// task, except the name.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayTask {
+    /// Items to send again: numbers and ranges, at most 1,000 items.
+    #[schema(min_length = 1, max_length = 65536, example = "7")]
+    pub indexes: String,
+    /// Keep the keys of the items' first calls. By default they get new ones, so that the business treats them as new
+    /// items.
+    pub same_keys: Option<bool>,
+    /// Start the task at once.
+    pub start: Option<bool>,
+    /// Reason, recorded in the audit log.
+    #[serde(default, deserialize_with = "crate::read::reason")]
+    #[schema(max_length = 1000)]
+    pub reason: Option<String>,
+}
+
+impl Names for ReplayTask {
+    const REQUEST: Request = Request::Redrive;
+}

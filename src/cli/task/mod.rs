@@ -53,6 +53,7 @@ pub(crate) async fn obey(verb: &Verb, shell: &Shell) -> Result<Exit, Fault> {
         Verb::Failures(args) => look::failures::failures(args, shell).await,
         Verb::Item(args) => look::item::item(args, shell).await,
         Verb::Redrive(args) => make::redrive::redrive(args, shell).await,
+        Verb::Replay(args) => make::redrive::replay(args, shell).await,
         Verb::Log(args) => log::show(&args.flags, Some(&args.task), shell).await,
         Verb::Runs(args) => look::history::runs(args, shell).await,
         Verb::Revisions(args) => look::history::revisions(args, shell).await,

@@ -121,6 +121,19 @@ pub struct SharedLimit {
     pub runs: u64,
     /// Number of nodes that have such runs.
     pub nodes: usize,
+    /// Allowance that is used up, if one is and holds the task.
+    pub spent: Option<SpentAllowance>,
+}
+
+/// Allowance of a shared limit that is used up in its period.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpentAllowance {
+    /// Limit as people write it.
+    pub limit: String,
+    /// Amount used, certain or not.
+    pub used: String,
+    /// Beginning of its next period by the clocks of its zone.
+    pub next: String,
 }
 
 /// Run that is slower than its share of the rate allows, because its node has no room for more.

@@ -78,8 +78,11 @@ pub fn usage(held: &HeldBy) -> Message {
     }
 }
 
-/// Describes the users of a limit, and their number.
+/// Describes the users of a limit, and their number; of a used-up allowance, its next period.
 fn shared(limit: &SharedLimit) -> Message {
+    if let Some(spent) = &limit.spent {
+        return say::limit_spent(limit.title.clone(), &spent.used, &spent.limit, &spent.next);
+    }
     match limit.businesses.join(", ") {
         none if none.is_empty() => say::limit_shared(limit.title.clone(), limit.runs, limit.nodes),
         users => say::limit_shared_by(limit.title.clone(), users, limit.runs, limit.nodes),
@@ -94,7 +97,28 @@ pub(super) fn held_by(head: &Head) -> Message {
 
 #[cfg(test)]
 mod tests {
+    use super::super::facts::SpentAllowance;
     use super::*;
+
+    #[test]
+    fn a_used_up_allowance_says_when_its_next_period_begins() {
+        let limit = SharedLimit {
+            title: say::limit_named("vendor"),
+            name: Some("vendor".to_owned()),
+            businesses: vec!["push".to_owned()],
+            runs: 1,
+            nodes: 1,
+            spent: Some(SpentAllowance {
+                limit: "12/day Europe/Berlin".to_owned(),
+                used: "12".to_owned(),
+                next: "Tue 2026-12-01 00:00:00 CET".to_owned(),
+            }),
+        };
+        assert_eq!(
+            shared(&limit).to_string(),
+            "the limit vendor is used (12 of 12/day Europe/Berlin); next period at Tue 2026-12-01 00:00:00 CET"
+        );
+    }
 
     #[test]
     fn one_is_no_plural() {
@@ -106,6 +130,7 @@ mod tests {
                 businesses: Vec::new(),
                 runs,
                 nodes,
+                spent: None,
             })
             .to_string()
         };

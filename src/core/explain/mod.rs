@@ -22,7 +22,9 @@ use windrow_words::Message;
 
 pub use autopilot::held as held_by_autopilot;
 pub use causes::{Cause, CauseKind};
-pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Silent, Spell, Standing, Takeover};
+pub use facts::{
+    Facts, Head, HeldBack, Latency, Live, SharedLimit, Silent, Spell, SpentAllowance, Standing, Takeover,
+};
 pub use hints::usage as held_by_usage;
 pub use past::{Past, Ran, RecordedRun, Stay, Stood, Unheard};
 pub use text::{rate_like, rate_text};

@@ -55,7 +55,7 @@ use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
-    Call, Handler, HandlerFactory, LogLine, OpenError, Reply, RunContext,
+    Call, Handler, HandlerFactory, LogLine, OpenError, Reply, RunContext, Workers,
 };
 
 pub use self::leftovers::Leftovers;
@@ -213,6 +213,10 @@ impl Handler for CommandHandler {
 
     fn slots(&self) -> watch::Receiver<Option<u32>> {
         self.shared.pool.slots()
+    }
+
+    fn workers(&self) -> Option<Workers> {
+        Some(self.shared.pool.workers())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -21,7 +21,7 @@ use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerComma
 use windrow_core::meter::class::End;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLine,
-    OpenError, Reply, RunContext,
+    OpenError, Reply, RunContext, Workers,
 };
 
 /// Code of an item whose index in the first task isn't known: a bug in this program.
@@ -168,6 +168,10 @@ impl Handler for OriginHandler {
     fn request_bytes(&self, call: &Call) -> Option<u64> {
         let mapping = Mapping::of(call)?;
         self.inner.request_bytes(&mapping.call(call.clone()))
+    }
+
+    fn workers(&self) -> Option<Workers> {
+        self.inner.workers()
     }
 
     fn thread(&self) -> Option<Handle> {

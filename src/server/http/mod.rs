@@ -93,6 +93,7 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(tasks::view::window::window),
         routes!(tasks::preview::preview),
         routes!(tasks::failures::redrives::redrive),
+        routes!(tasks::failures::redrives::replay),
         routes!(answer::export::failures),
         routes!(answer::export::log),
         routes!(tasks::results::results),

@@ -202,6 +202,20 @@ export function redrive(task, filter, number) {
   };
 }
 
+/** Sends one settled item again as a separate task. */
+export const replay = (task, index) => ({
+  ...post(task, 'replays'),
+  cli: sh`windrow task replay ${task.id} --index ${index}`,
+  title: t('Send item {index} of {id} again', { index: count(index), id: task.id }),
+  text: t('Creates a separate task for this item. This task keeps its result.'),
+  verb: t('Create and start'),
+  fields: [{ name: 'same_keys', label: t('Same item key (the business may do nothing)'), type: 'checkbox', value: false }],
+  body: (values) => ({ indexes: String(index), start: true, ...(values.same_keys ? { same_keys: true } : {}) }),
+  flags: (values) => [values.same_keys && sh`--same-key`],
+  done: (now) => t('{id} created', { id: now.id }),
+  next: (now) => `/tasks/${now.id}`,
+});
+
 /** Fails the items that are retrying with a code. */
 export const fail = (task, code, number) => ({
   ...post(task, 'fail'),

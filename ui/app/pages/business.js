@@ -47,6 +47,7 @@ const masked = (headers) => Object.entries(headers).map(([name, value]) => html`
 function Facts({ one }) {
   return html`<${Section} title=${t('Call settings')}><${Pairs} of=${[
     [t('Handler'), html`<code>${handler(one)}</code> ${one.url && html`<${Copy} text=${one.url} />`}`],
+    one.workers && [t('Workers'), t('{idle} of {all} idle', { idle: count(one.workers.idle), all: count(one.workers.idle + one.workers.busy) })],
     one.request?.json && [t('Body'), html`<code>${one.request.json}</code>`],
     Object.keys(one.headers).length > 0 && [t('Headers'), masked(one.headers)],
     Object.keys(one.secret_headers).length > 0 && [t('Secret headers'), masked(one.secret_headers)],

@@ -74,6 +74,7 @@ export default {
   Clone: '克隆', 'Name (optional)': '名称（可选）', 'Start immediately': '立即启动', '{id} created': '已创建 {id}', 'Change {task}?': '更改 {task}？', '{id}: {changes}': '{id}：{changes}',
   'Redrive {n:item|items} of {id}': '重做 {id} 的 {n} 个条目',
   'Creates a separate task for these items. Handlers see the same indexes and, by default, the same item keys.': '为这些条目单独创建任务。处理器看到的序号不变，条目键默认也不变。',
+  'Send again': '再次发送', 'Send item {index} of {id} again': '再次发送 {id} 的条目 {index}', 'Creates a separate task for this item. This task keeps its result.': '为该条目单独创建任务，当前任务的结果不变。', 'Same item key (the business may do nothing)': '沿用原条目键（业务可能不再处理）',
   'Create and start': '创建并启动', 'Canary items': '试跑条目数', 'pauses for review after this many items; leave empty for no canary': '处理这么多条目后暂停等待检查；留空则不试跑',
   'New item keys (the business treats them as new items)': '使用新的条目键（业务会视为新条目）', 'Fail the items of {id} that are retrying with {code}?': '将 {id} 中因 {code} 等待重试的条目标记为失败？',
   '{n:item|items} will be marked failed. A redrive can run them again.': '{n} 个条目将标记为失败，之后可以重做。', 'They will be marked failed. A redrive can run them again.': '这些条目将标记为失败，之后可以重做。',
@@ -129,6 +130,7 @@ export default {
   'Calls the handler with a few items in preview mode; nothing is recorded.': '以预览方式用少量条目调用处理器；不记录任何内容。', Indexes: '序号', retryable: '可重试', 'contract violation': '违反契约', 'not called': '未调用', Result: '结果',
   // Businesses.
   'Headers (optional)': '请求头（可选）', 'one per line, name: value': '每行一个，名称: 值', 'Secret headers (optional)': '保密请求头（可选）', 'stored encrypted, shown as ***': '加密保存，显示为 ***', 'Method and URL': '方法和 URL', 'JSON body (optional)': 'JSON 请求体（可选）', 'Secrets (optional)': '密钥（可选）', 'TOKEN=value per line, for {secret.TOKEN}; stored encrypted': '每行一个 TOKEN=值，用于 {secret.TOKEN}；加密保存', 'Output in the response (optional)': '应答中的输出（可选）', 'Handler at a URL': 'URL 上的处理器', 'Request to any API': '对任意 API 的请求', 'Call it when a task': '在任务的这些时刻调用', 'Hook URL': '钩子 URL', 'empty: the URL of the handler': '留空则用处理器的 URL', 'is created': '创建时', begins: '开始时', stops: '停止时', finishes: '完成时', publishes: '发布时',
+  Workers: '工作进程', '{idle} of {all} idle': '{all} 个中 {idle} 个空闲',
   Handler: '处理器', TLS: 'TLS', 'not verified': '未验证', verified: '已验证', Revision: '修订版本', Updated: '更新时间', Register: '注册', Filter: '筛选', active: '启用中', archived: '已归档', 'No archived businesses.': '没有已归档的业务。',
   'No businesses yet. A business handles items, at an HTTP address or with a command.': '还没有业务。业务负责处理条目：通过 HTTP 地址或命令。', 'Unarchive {name}?': '取消归档 {name}？', Unarchive: '取消归档', '{name} unarchived': '{name} 已取消归档',
   'Archive {name}?': '归档 {name}？', 'It accepts no new tasks; existing ones continue.': '不再接受新任务；现有任务继续。', Archive: '归档', '{name} archived': '{name} 已归档', 'Rotate the signing secret of {name}?': '轮换 {name} 的签名密钥？',

@@ -44,12 +44,12 @@ pub struct DevArgs {
     #[arg(long)]
     pub port: Option<u16>,
     /// Number of items in the sample task
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=ITEMS_MAX))]
+    #[arg(long, value_name = "N", default_value_t = 12_000, value_parser = clap::value_parser!(u64).range(1..=ITEMS_MAX))]
     pub items: u64,
     /// Rate of item attempts in the sample task, retries included: 500/s, 30/m, unlimited
-    #[arg(long, default_value = "500/s")]
+    #[arg(long, default_value = "10/s")]
     pub rate: RateLimit,
-    /// Don't create the sample task
+    /// Don't create the sample tasks
     #[arg(long, conflicts_with_all = ["items", "rate"])]
     pub no_task: bool,
     /// Open the dashboard in the browser
@@ -66,8 +66,9 @@ pub(crate) const EXAMPLES: &str = "Examples:
   windrow dev --data ./playground --no-task
 
 Runs in one process: a node without sign-in that only this machine can reach, a sample business \"hello\" called over HTTP
-like any other, and a task of it. As a demonstration, 10 % of its items (4, 14, 24 …) are busy at the first attempt and 1 %
-(99, 199 …) fail. Not for production: use windrow serve.
+like any other, and two tasks of it: one lasts twenty minutes, the other stops after its canary for your review. As a
+demonstration, 10 % of the items (4, 14, 24 …) are busy at the first attempt, 2 % (20, 70 …) are skipped and 1 % (99, 199 …)
+fail. Not for production: use windrow serve.
 
 ./config.toml and WINDROW_… variables are ignored, so it starts the same everywhere. Ctrl-C drains and prints a summary;
 a second Ctrl-C stops at once.";

@@ -53,12 +53,18 @@ pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
     row("metrics", &format!("{url}/metrics"));
     row(
         "business",
-        &format!("{BUSINESS}: 10 % of its items are busy at first, 1 % fail"),
+        &format!("{BUSINESS}: 10 % of its items are busy at first, 2 % are skipped, 1 % fail"),
     );
     row(
         "task",
         &dev.begun.as_ref().map_or_else(|| "none".to_owned(), task_text),
     );
+    if let Some(review) = &dev.review {
+        row(
+            "review",
+            &format!("{}: stops after its canary for your review", review.id),
+        );
+    }
     let server = server_flag(&url);
     if let Some(begun) = dev.begun.as_ref() {
         let id = begun.task.id;

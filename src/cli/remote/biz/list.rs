@@ -1,6 +1,6 @@
 //! Implementation of `windrow biz list`, `show` and `revisions`.
 
-use api::{Business, Revision};
+use api::{Business, Revision, Workers};
 use serde_json::{Value, json};
 
 use super::{ListArgs, RevisionsArgs, path};
@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, Named};
 use crate::output::body::{joined, shown};
+use crate::output::table::human;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
@@ -41,6 +42,12 @@ fn handler(business: &Business) -> String {
         (None, Some(request)) => request.call.clone(),
         (None, None) => business.url.clone().unwrap_or_default(),
     }
+}
+
+/// Formats the workers of a business: `3 of 8 idle`.
+fn workers(Workers { busy, idle }: Workers) -> String {
+    let all = u64::from(busy) + u64::from(idle);
+    format!("{} of {} idle", human::count(idle.into()), human::count(all))
 }
 
 /// Listing of changes to a business.
@@ -111,6 +118,7 @@ pub(super) fn card(business: &Business, times: &Times) -> Card {
         .title(&business.name, Tone::Strong)
         .title(business.display_name.as_deref().unwrap_or_default(), Tone::Plain)
         .line("handler", handler(business))
+        .maybe("workers", business.workers.map(workers))
         .line("pool", &business.pool);
     for (name, table) in [
         ("request", json!(business.request)),

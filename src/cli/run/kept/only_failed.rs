@@ -63,6 +63,7 @@ pub(crate) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Res
         origin: last.id,
         keys_of: Some(keys_of),
         parts: parts.collect(),
+        is_replay: false,
     };
     let total = ItemCount(spec.parts.iter().map(RedrivePart::count).sum());
     let source = SourceSpec::Redrive(spec);

@@ -11,7 +11,7 @@ use self::look::{
     ExportArgs, FailuresArgs, ItemArgs, LogArgs, PagesArgs, PreviewArgs, ReportArgs, ResultsArgs,
 };
 use self::make::{AppendArgs, ApplyArgs, CloneArgs, CreateArgs};
-use self::redrive::RedriveArgs;
+use self::redrive::{RedriveArgs, ReplayArgs};
 use self::steer::{FailArgs, FinishArgs, MoveArgs, PlainArgs, SetArgs, SkipArgs, StartArgs, StopArgs};
 use super::{wait, watch};
 use crate::link::{Paging, Remote};
@@ -99,6 +99,9 @@ pub enum Verb {
     /// Redo failed items in a new task
     #[command(override_usage = redrive::REDRIVE_USAGE, after_help = redrive::REDRIVE_EXITS)]
     Redrive(Box<RedriveArgs>),
+    /// Send settled items again in a new task, also those that succeeded
+    #[command(after_help = redrive::REPLAY_EXAMPLES)]
+    Replay(ReplayArgs),
     /// Show a task's log, newest line last, or follow it
     Log(LogArgs),
     /// List the runs of a task with their final counts, newest first; counts are per shard

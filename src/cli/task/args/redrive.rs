@@ -1,4 +1,4 @@
-//! Arguments of the command that redoes failed items.
+//! Arguments of the commands that redo failed items, and that replay named ones.
 
 use clap::{ArgGroup, Args};
 
@@ -69,6 +69,34 @@ pub struct RedriveArgs {
     /// Flags that start the redrive.
     #[command(flatten)]
     pub begin: Begin,
+    /// Flags for the reason and the dry run.
+    #[command(flatten)]
+    pub write: Write,
+}
+
+/// Examples of `replay`, for the help.
+pub(super) const REPLAY_EXAMPLES: &str = "\
+Examples:
+  windrow task replay t42 --index 7 --reason 'the customer lost the letter'
+  windrow task replay t42 --index 7,12-14 --same-key --wait
+
+The items may have succeeded, been skipped or failed. TASK keeps its result; the new task has one of its own
+(windrow task results). With --same-key a service that knows the key may answer without doing the work again.";
+
+/// Arguments of `windrow task replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// Task with the items: t42, or business/name
+    pub task: String,
+    /// Items to send again: indexes and inclusive ranges, separated by commas
+    #[arg(long, alias = "indexes", value_name = "INDEXES")]
+    pub index: String,
+    /// Keep the idempotency keys of the first calls; by default the items get new ones
+    #[arg(long, alias = "same-keys")]
+    pub same_key: bool,
+    /// Wait for the end: exit 0, 8 with failures, 9 if it stopped
+    #[arg(long)]
+    pub wait: bool,
     /// Flags for the reason and the dry run.
     #[command(flatten)]
     pub write: Write,

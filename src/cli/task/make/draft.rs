@@ -307,7 +307,8 @@ impl Draft {
 pub(crate) async fn plan(link: &Link<'_>, task: &str, request: Request) -> Result<(), Fault> {
     let is_delete = request.method() == "DELETE";
     let path = request.path();
-    let makes_another = path == "/v1/tasks" || path.ends_with("/clone") || path.ends_with("/redrives");
+    let makes_another = ["/tasks", "/clone", "/redrives", "/replays"];
+    let makes_another = makes_another.iter().any(|end| path.ends_with(end));
     let (answer, tried) = link.try_out(request).await?;
     if !link.look.form.is_for_people() {
         return screen::put(&answer.text());

@@ -1,4 +1,4 @@
-//! Implementation of `windrow task redrive`.
+//! Implementation of `windrow task redrive` and `windrow task replay`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use crate::link::{Form, Link};
 use crate::output::table::human;
 use crate::run::args::IfEmpty;
 use crate::shell::Shell;
-use crate::task::args::redrive::RedriveArgs;
+use crate::task::args::make::Begin;
+use crate::task::args::redrive::{RedriveArgs, ReplayArgs};
 use crate::task::look::follow::{Created, follow};
 use crate::task::make::draft::Draft;
 use crate::task::steer::tell;
@@ -60,6 +61,42 @@ pub(crate) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, F
         tell_net(&link, &origin).await?;
     }
     Ok(followed.exit)
+}
+
+/// Creates a task that sends settled items again, and starts it.
+///
+/// # Errors
+/// Same as [`Draft::send`].
+pub(crate) async fn replay(args: &ReplayArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let mut draft = Draft::default();
+    draft.put("indexes", args.index.replace(' ', ""))?;
+    draft.put_option("same_keys", args.same_key.then_some(true))?;
+    draft.put("start", true)?;
+    let link = Link::open(&args.write.remote, shell)?;
+    let origin = link.task(&args.task).await?;
+    let request = Request::post(&format!("/v1/tasks/{origin}/replays"));
+    let Some(answer) = draft.send(&link, &args.write, request, &origin).await? else {
+        return Ok(Exit::Ok);
+    };
+    let task: api::Task = answer.read()?;
+    let keys = if args.same_key { "same" } else { "new" };
+    let line = format!(
+        "created  {} (replay of {} of {origin}, {keys} idempotency keys)   {}",
+        task.id,
+        human::counted(task.total, "item"),
+        words::status(&task).0
+    );
+    let begin = Begin {
+        start: true,
+        wait: args.wait,
+    };
+    let created = Created {
+        answer,
+        line,
+        begin,
+        then: None,
+    };
+    Ok(follow(&link, created).await?.exit)
 }
 
 /// Reports why no task was created. Scripts that want JSON get the answer, those that want a name get nothing.

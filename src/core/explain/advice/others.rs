@@ -91,9 +91,13 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
     if let (StallReason::Usage, Some(held)) = (reason, held) {
         return usage(case, held);
     }
-    let limit = case.facts.limit.as_ref().and_then(|limit| limit.name.as_ref());
-    let (text, hindrance) = match (reason, limit) {
-        (StallReason::Limit, Some(name)) => (say::raise_limit(name), say::limit_is_shared()),
+    let limit = case.facts.limit.as_ref();
+    let named = limit.and_then(|limit| Some((limit.name.as_ref()?, limit.spent.as_ref())));
+    let (text, hindrance) = match (reason, named) {
+        (StallReason::Limit, Some((name, Some(spent)))) => {
+            (say::raise_or_wait(name), say::period_begins(&spent.next))
+        }
+        (StallReason::Limit, Some((name, None))) => (say::raise_limit(name), say::limit_is_shared()),
         _ => words(reason),
     };
     case.cant(text, hindrance)

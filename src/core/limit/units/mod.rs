@@ -215,7 +215,16 @@ pub struct Use {
     pub next: Option<WallMs>,
 }
 
+/// Part of an amount below which what is left counts as nothing: less than nodes take at a time.
+const LEFT_PARTS: u128 = 64;
+
 impl Use {
+    /// True if it is used up, or so little is left that calls no longer fit.
+    pub fn is_spent(&self) -> bool {
+        let left = self.amount.minus(self.spent).minus(self.unsure);
+        left.is_zero() || left.0.saturating_mul(LEFT_PARTS) < self.amount.0
+    }
+
     /// Returns the share of the amount that is used, certain or not; 0 of an amount of nothing.
     pub fn share(&self) -> f64 {
         let used = self.spent.plus(self.unsure).0 as f64;

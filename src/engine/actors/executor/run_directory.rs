@@ -9,6 +9,7 @@ use crate::actors::executor::results::ResultRoom;
 use crate::actors::executor::run_cell::RunCell;
 use crate::actors::executor::run_view::{RunSample, RunView};
 use crate::actors::runtime::lock;
+use crate::ports::handling::handler::Workers;
 use windrow_core::execution::{Execution, Progress, WindowPicture};
 use windrow_core::ids::{Moment, RunNo, ShardId, TaskId};
 
@@ -104,13 +105,14 @@ impl RunDirectory {
             .collect()
     }
 
-    /// Returns the same without shards that another node may own by now: their local data is old.
-    pub fn trusted_progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
+    /// Returns the same with the workers, without shards that another node may own by now: their local data is old.
+    pub fn trusted_progress(&self, task: TaskId) -> Vec<(ShardId, Progress, Option<Workers>)> {
         let cells = self
             .of_task(task)
             .into_iter()
             .filter(|cell| !cell.gate.has_lapsed(cell.clock.now()));
-        cells.map(|cell| (cell.shard, cell.progress())).collect()
+        let shown = |cell: Arc<RunCell>| (cell.shard, cell.progress(), cell.handler.workers());
+        cells.map(shown).collect()
     }
 
     fn of_task(&self, task: TaskId) -> Vec<Arc<RunCell>> {

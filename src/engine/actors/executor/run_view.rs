@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::actors::executor::run_cell::RunCell;
+use crate::ports::handling::handler::Workers;
 use windrow_core::execution::Progress;
 use windrow_core::explain::HeldBack;
 use windrow_core::handler::failed_calls::FailedCalls;
@@ -46,6 +47,8 @@ pub struct RunView {
     pub held_back: Option<HeldBack>,
     /// Key of the shared limit that last held the run back; its limit in units follows, if one of these did.
     pub held_by: Option<String>,
+    /// Worker processes of the run's handler; `None` if it has none of its own.
+    pub workers: Option<Workers>,
 }
 
 impl RunView {
@@ -78,6 +81,7 @@ impl RunView {
                 why: refused.why,
             }),
             held_by: cell.limits.held_by(),
+            workers: cell.handler.workers(),
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::actors::runtime::policy::Kind;
 use crate::actors::runtime::tree::{self, Tree};
 use crate::actors::supervisor::{Msg, Supervisor};
 use crate::ports::StoreError;
+use crate::ports::handling::handler::Workers;
 use crate::ports::ownership::hints::Hint;
 use crate::ports::ownership::limit_store::PartView;
 use windrow_core::capacity::{Capacity, Ledger, Refusal, Request};
@@ -121,8 +122,8 @@ impl SupervisorHandle {
         self.node.directory.progress(task)
     }
 
-    /// Returns the same without shards that another node may own by now.
-    pub fn trusted_progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
+    /// Returns the same with the workers, without shards that another node may own by now.
+    pub fn trusted_progress(&self, task: TaskId) -> Vec<(ShardId, Progress, Option<Workers>)> {
         self.node.directory.trusted_progress(task)
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use windrow_words::engine as say;
 
 pub use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -299,6 +300,11 @@ pub trait Handler: Send + Sync {
         None
     }
 
+    /// Returns its worker processes and how many of them work; `None` if it has none of its own.
+    fn workers(&self) -> Option<Workers> {
+        None
+    }
+
     /// Returns the thread that tends its connections or workers, so that its lane runs there too; `None` if it
     /// computes in this process, on any free work thread.
     fn thread(&self) -> Option<Handle> {
@@ -307,6 +313,26 @@ pub trait Handler: Send + Sync {
 
     /// Ends the handler's workers and connections after the last call. Idempotent.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Worker processes that are connected, by what they do now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workers {
+    /// Processes that hold an item.
+    pub busy: u32,
+    /// Processes that wait for one.
+    pub idle: u32,
+}
+
+impl Workers {
+    /// Returns the workers of both.
+    #[must_use]
+    pub fn plus(self, other: Workers) -> Workers {
+        Workers {
+            busy: self.busy.saturating_add(other.busy),
+            idle: self.idle.saturating_add(other.idle),
+        }
+    }
 }
 
 /// Error of opening a handler.

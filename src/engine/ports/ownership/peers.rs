@@ -13,6 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
+use crate::ports::handling::handler::Workers;
 use windrow_core::execution::{MeterPicture, WindowPicture};
 use windrow_core::explain::{HeldBack, Live, Spell, Stay};
 use windrow_core::ids::{ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs};
@@ -184,6 +185,9 @@ pub struct LiveShard {
     /// State of the handler; unknown from an earlier version.
     #[serde(default)]
     pub handler: HandlerState,
+    /// Worker processes of the run; `None` if its handler has none, and from an earlier version.
+    #[serde(default)]
+    pub workers: Option<Workers>,
 }
 
 /// Counts between two times of a node's wall clock.

@@ -76,6 +76,8 @@ pub struct RedriveSpec {
     pub keys_of: Option<TaskId>,
     /// Parts, in the order of the new task's positions.
     pub parts: Vec<RedrivePart>,
+    /// True if a person named the items, so that some of them may not have failed.
+    pub is_replay: bool,
 }
 
 /// Contiguous positions of a redrive.

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use windrow_words::engine as say;
 
 use crate::ports::StoreError;
+use crate::ports::tasks::store::NewTask;
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
+use windrow_core::items::stretches::Stretches;
 
 /// Error of making a task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,4 +77,15 @@ pub struct Making<'a> {
     pub beside: Option<&'a Family>,
     /// Fire whose task it is, which is settled with it.
     pub fire: Option<FireKey>,
+    /// Items of its parent that it replays; the parent's audit names them.
+    pub replay: Option<&'a Stretches>,
+}
+
+impl Making<'_> {
+    /// Returns the task whose items are replayed by `made`, and what its audit says after that.
+    pub fn replayed(&self, new: &NewTask, made: TaskId) -> Option<(TaskId, String)> {
+        let (items, origin) = self.replay.zip(new.parent)?;
+        let after = serde_json::json!({ "indexes": items.to_string(), "by": made.to_string() });
+        Some((origin, after.to_string()))
+    }
 }

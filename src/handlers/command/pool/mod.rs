@@ -19,6 +19,7 @@ use super::protocol;
 use super::worker_state::{Awaited, Due, Oddity, Outstanding, Waiting, WorkerState};
 use windrow_core::ids::{ItemIndex, Moment};
 use windrow_core::items::verdict::{Failure, HandlerCommand};
+use windrow_engine::ports::handling::handler::Workers;
 
 /// Crashes that an item may share with others before it runs alone.
 const CRASHES_TOGETHER_MAX: u32 = 3;
@@ -117,6 +118,16 @@ impl Pool {
     /// Subscribes to the number of items that may be in flight.
     pub(super) fn slots(&self) -> watch::Receiver<Option<u32>> {
         self.slots.subscribe()
+    }
+
+    /// Returns the workers that have begun, by whether they hold an item.
+    pub(super) fn workers(&self) -> Workers {
+        let state = self.lock();
+        let begun = state.workers.iter().flatten();
+        begun.fold(Workers::default(), |sum, worker| {
+            let busy = u32::from(worker.load() > 0);
+            sum.plus(Workers { busy, idle: 1 - busy })
+        })
     }
 
     /// Subscribes to the closing of the handler.

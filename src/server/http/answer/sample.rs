@@ -1,7 +1,8 @@
 //! Sample business of `windrow dev`: an ordinary HTTP handler, so that calls take the real path.
 //!
 //! Responses depend only on an item's index and attempt, so that every number shown can be explained: items 4, 14, 24
-//! … are busy at their first attempt, items 99, 199 … fail, all others succeed. Calls take 20 to 100 ms.
+//! … are busy at their first attempt, items 20, 70 … are skipped, items 99, 199 … fail, all others succeed. Calls take
+//! 20 to 100 ms.
 
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use serde_json::{Value, json};
 
 /// Busy items: one in this many, at this remainder.
 const BUSY: (u64, u64) = (10, 4);
+/// Skipped items: one in this many, at this remainder.
+const UNSUBSCRIBED: (u64, u64) = (50, 20);
 /// Failing items: one in this many, at this remainder.
 const UNKNOWN: (u64, u64) = (100, 99);
 /// Retry delay of a busy item; long enough to be visible as a retry.
@@ -79,13 +82,16 @@ fn work(index: u64) -> Duration {
     WORK_MIN + WORK_STEP * steps
 }
 
-/// Returns the failure result of an item, `None` if it succeeds.
+/// Returns the result of an item, `None` if it succeeds.
 fn result(item: Item) -> Option<Value> {
     let Item { index, attempt } = item;
     let is_one_of = |(every, at): (u64, u64)| index % every == at;
     if is_one_of(UNKNOWN) {
         let message = format!("no user {index}");
         return Some(json!({ "index": index, "result": "fail", "code": "NO_USER", "message": message }));
+    }
+    if is_one_of(UNSUBSCRIBED) {
+        return Some(json!({ "index": index, "result": "skip" }));
     }
     let is_busy = is_one_of(BUSY) && attempt == 1;
     is_busy.then(|| {
@@ -99,19 +105,22 @@ mod tests {
 
     use super::*;
 
+    /// Code of a failure, or the result of another item that doesn't succeed.
     fn code(index: u64, attempt: u32) -> Option<String> {
-        result(Item { index, attempt }).map(|result| result["code"].as_str().unwrap_or_default().to_owned())
+        let result = result(Item { index, attempt })?;
+        let said = result["code"].as_str().or_else(|| result["result"].as_str());
+        Some(said.unwrap_or_default().to_owned())
     }
 
     #[test]
-    fn one_in_ten_is_busy_once_and_one_in_a_hundred_is_given_up() {
+    fn one_in_ten_is_busy_once_one_in_fifty_is_skipped_and_one_in_a_hundred_fails() {
         let count = |attempt, wanted: &str| {
             (0..10_000)
                 .filter(|index| code(*index, attempt).as_deref() == Some(wanted))
                 .count()
         };
-        assert_eq!((count(1, "BUSY"), count(1, "NO_USER")), (1000, 100));
-        assert_eq!((count(2, "BUSY"), count(2, "NO_USER")), (0, 100));
+        let counts = |attempt| ["BUSY", "skip", "NO_USER"].map(|wanted| count(attempt, wanted));
+        assert_eq!((counts(1), counts(2)), ([1000, 200, 100], [0, 200, 100]));
         assert_eq!(
             (code(4, 1).as_deref(), code(99, 1).as_deref(), code(0, 1)),
             (Some("BUSY"), Some("NO_USER"), None)

@@ -86,6 +86,7 @@ pub(crate) fn show_business(business: &Business, secret: Option<String>) -> api:
         created_at: rfc3339(business.created_at),
         updated_at: rfc3339(business.updated_at),
         archived_at: business.archived_at.map(rfc3339),
+        workers: None,
         secret,
     }
 }

@@ -16,8 +16,12 @@ use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::businesses::bodies::show_business;
 use crate::http::front::App;
 use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, headers, reason_of};
+use crate::http::tasks::queries;
 use crate::service::ServiceError;
+use windrow_core::business::HandlerSpec;
 use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::handling::handler::Workers;
+use windrow_engine::ports::tasks::list::TaskFilter;
 
 /// Builds the response for a business, with its revision as the ETag.
 fn shown(business: &Business, secret: Option<String>) -> Response {
@@ -89,7 +93,22 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) -> HttpResult {
     caller.may_see(&slug, "business", &slug)?;
-    Ok(shown(&app.service.businesses.get(&slug).await?, None))
+    let business = app.service.businesses.get(&slug).await?;
+    let workers = match &business.spec.handler {
+        HandlerSpec::Command(_) => {
+            let filter = TaskFilter {
+                business: Some(slug),
+                ..queries::under_way()
+            };
+            app.service.tasks.workers(&filter).await?
+        }
+        HandlerSpec::Http(_) | HandlerSpec::Request(_) => None,
+    };
+    let body = api::Business {
+        workers: workers.map(|Workers { busy, idle }| api::Workers { busy, idle }),
+        ..show_business(&business, None)
+    };
+    Ok(([headers::tag(business.revision)], Json(body)).into_response())
 }
 
 /// Change a business.

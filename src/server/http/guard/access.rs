@@ -297,7 +297,11 @@ fn peer(request: &Request) -> Option<IpAddr> {
 /// Routes that a start token may use beside its own task; there it sees only that task.
 const BESIDE_THE_TASK: [&str; 3] = ["/v1/whoami", "/v1/logs", "/v1/events"];
 /// Routes that would create more tasks, closed to start tokens.
-const MORE_TASKS: [&str; 2] = ["/v1/tasks/{task}/clone", "/v1/tasks/{task}/redrives"];
+const MORE_TASKS: [&str; 3] = [
+    "/v1/tasks/{task}/clone",
+    "/v1/tasks/{task}/redrives",
+    "/v1/tasks/{task}/replays",
+];
 
 /// Restricts a start token to its own task, regardless of the route.
 ///

@@ -179,6 +179,7 @@ mod tests {
             "post tasks/{task}/ready",
             "post tasks/{task}/recover",
             "post tasks/{task}/redrives",
+            "post tasks/{task}/replays",
             "post tasks/{task}/seal",
             "post tasks/{task}/skips",
             "post tasks/{task}/start",

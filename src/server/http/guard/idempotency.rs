@@ -38,10 +38,11 @@ const KEY_BYTES_MAX: usize = 255;
 /// may take. If the node died, its keys are free as soon as the node's session is fenced. Unit: milliseconds.
 const STALE_AFTER_MS: i64 = 180_000;
 /// Routes that create something; with `http.require_idempotency_key` they require a key.
-const CREATES: [&str; 5] = [
+const CREATES: [&str; 6] = [
     "/v1/tasks",
     "/v1/tasks/{task}/clone",
     "/v1/tasks/{task}/redrives",
+    "/v1/tasks/{task}/replays",
     "/v1/businesses",
     "/v1/tokens",
 ];

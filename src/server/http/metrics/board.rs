@@ -15,6 +15,7 @@ use windrow_core::stats::histogram::Histogram;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::stats::tally::FailedAttempts;
 use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::handling::handler::Workers;
 
 /// Most tasks with their own series.
 pub(super) const TASKS_MAX: usize = 200;
@@ -48,6 +49,8 @@ pub(super) struct TaskSample {
     pub(super) budget_left_ppm: Option<u32>,
     pub(super) unsaved_for: Duration,
     pub(super) is_handler_down: bool,
+    /// Worker processes of its runs; `None` if its handler has none.
+    pub(super) workers: Option<Workers>,
 }
 
 /// Returns the state of all running tasks, summed over their shards.
@@ -73,6 +76,7 @@ pub(super) fn samples<'a>(runs: impl Iterator<Item = &'a RunView>) -> Vec<TaskSa
             budget_left_ppm: None,
             unsaved_for: Duration::ZERO,
             is_handler_down: false,
+            workers: None,
         });
         sample.add(run);
     }
@@ -89,6 +93,8 @@ impl TaskSample {
         let run = &view.progress;
         self.began = self.began.plus(&view.began);
         self.is_handler_down |= run.handler.outage.is_some();
+        let workers = self.workers.into_iter().chain(view.workers);
+        self.workers = workers.reduce(Workers::plus);
         self.head_age = self.head_age.max(run.head_age);
         self.unsaved_for = self.unsaved_for.max(view.unsaved_for);
         self.budget_left_ppm = [self.budget_left_ppm, run.budget_left_ppm]

@@ -74,6 +74,8 @@ families! {
         "Use of a unit by the calls of a task so far, with what they may have used";
     HANDLER_DOWN, "windrow_handler_down", Gauge,
         "1 if the handler of a task that runs here is down";
+    WORKERS, "windrow_workers", Gauge,
+        "Worker processes of a business's handler that run here: busy with an item, or idle";
     TASK_RUNNING, "windrow_task_running", Gauge, "1 if the task runs here";
     TASK_STATUS, "windrow_task_status", Gauge, "1 for the current status of the task";
     TASKS_ENDED, "windrow_tasks_ended_total", Counter,

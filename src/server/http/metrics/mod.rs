@@ -39,6 +39,7 @@ use windrow_core::meter::amount::PARTS;
 use windrow_core::meter::metering::UNITS_MAX;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::handling::handler::Workers;
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// Time between two looks at the live runs.
@@ -224,6 +225,25 @@ fn write_tasks(page: &mut Page, board: &Board, under_way: &[TaskView]) {
             })
         });
     page.all(f::DISPATCH_STALL, stalls);
+    write_workers(page, board);
+}
+
+/// Writes the workers of all live runs by business, also those of tasks without their own series.
+fn write_workers(page: &mut Page, board: &Board) {
+    let mut workers: BTreeMap<&str, Workers> = BTreeMap::new();
+    for entry in board.entries.values().filter(|entry| entry.gone_at.is_none()) {
+        if let Some(of_task) = entry.sample.workers {
+            let sum = workers.entry(&entry.sample.business).or_default();
+            *sum = sum.plus(of_task);
+        }
+    }
+    let workers = workers
+        .into_iter()
+        .flat_map(|(business, Workers { busy, idle })| {
+            [("busy", busy), ("idle", idle)]
+                .map(|(state, count)| ([("business", business), ("state", state)], u64::from(count)))
+        });
+    page.all(f::WORKERS, workers);
 }
 
 /// Value of a gauge for a task; `None` omits the sample.

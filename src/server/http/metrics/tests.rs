@@ -16,6 +16,7 @@ use windrow_core::meter::amount::{Amount, PARTS};
 use windrow_core::meter::unit::Unit;
 use windrow_core::pilot::Picture;
 use windrow_core::stats::histogram::Histogram;
+use windrow_engine::ports::handling::handler::Workers;
 
 /// Use of tokens and of calls.
 fn costs() -> Vec<MeterPicture> {
@@ -59,6 +60,7 @@ fn board_of(tasks: i64) -> Board {
         budget_left_ppm: Some(500_000),
         unsaved_for: Duration::from_millis(100),
         is_handler_down: task == 1,
+        workers: Some(Workers { busy: 2, idle: 1 }),
     };
     let mut board = Board::default();
     board.look((1..=tasks).map(sample).collect(), vec![], Moment(1));

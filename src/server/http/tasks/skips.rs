@@ -72,7 +72,7 @@ pub(crate) async fn skip(
     Ok(call.changed(answer, |answer| (StatusCode::ACCEPTED, [tag], answer))?)
 }
 
-fn fault(fault: StretchFault) -> ServiceError {
+pub(super) fn fault(fault: StretchFault) -> ServiceError {
     match &fault {
         StretchFault::Part(_) => ServiceError::invalid("/indexes", fault.to_string()),
         StretchFault::TooMany(_) => ServiceError::unprocessable("/indexes", fault.to_string()),

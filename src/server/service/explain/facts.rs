@@ -4,14 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{ExplainedShard, HeldBy};
-use windrow_core::explain::{Facts, Head, Latency, Live, Ran, SharedLimit, Silent, Spell, Standing};
+use windrow_core::explain::{
+    Facts, Head, Latency, Live, Ran, SharedLimit, Silent, Spell, SpentAllowance, Standing,
+};
 use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::limit::key::LimitKey;
+use windrow_core::limit::units::Use;
+use windrow_core::meter::limit::Limit;
 use windrow_core::pilot::Picture;
 use windrow_core::stats::series::Point;
 use windrow_core::stats::tally::FailedAttempts;
 use windrow_core::task::lifecycle::ShardState;
+use windrow_core::zone;
 use windrow_engine::actors::executor::run_view::RunView;
 use windrow_engine::actors::runtime::context::Room;
 use windrow_engine::ports::ownership::peers::ExplainPart;
@@ -84,7 +89,9 @@ fn latency(point: &Point, p95: Option<Duration>) -> Latency {
 }
 
 pub(super) fn shared_limit(limit: &HeldBy) -> SharedLimit {
-    let (name, title) = match (LimitKey::parse(&limit.key), &limit.limit) {
+    // The sentence about a used-up allowance names it itself.
+    let in_units = limit.limit.as_ref().filter(|_| limit.spent.is_none());
+    let (name, title) = match (LimitKey::parse(&limit.key), in_units) {
         (LimitKey::Business(slug), _) => (None, say::limit_of(slug)),
         (LimitKey::Named(name), None) => (Some(name.to_owned()), say::limit_named(name)),
         (LimitKey::Named(name), Some(limit)) => (Some(name.to_owned()), say::limit_named_of(name, limit)),
@@ -95,7 +102,19 @@ pub(super) fn shared_limit(limit: &HeldBy) -> SharedLimit {
         businesses: limit.businesses.clone(),
         runs: limit.parts.iter().map(|part| part.runs).sum(),
         nodes: limit.parts.len(),
+        spent: limit.spent.clone(),
     }
+}
+
+/// Returns an allowance that is used up, with its next period by the clocks of its zone; `None` for a total.
+pub(super) fn spent(used: &Use) -> Option<SpentAllowance> {
+    let next = used.next.filter(|_| used.is_spent())?;
+    let calendar = used.limit.parse::<Limit>().ok()?.calendar()?;
+    Some(SpentAllowance {
+        limit: used.limit.clone(),
+        used: used.spent.plus(used.unsure).decimal(),
+        next: zone::shown(next, calendar.zone),
+    })
 }
 
 /// Returns the key with the largest sum; on a tie the alphabetically first, so that the result is stable.

@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::facts::{both, codes, counted, facts, free_rate, live, most, place, shared_limit};
+use self::facts::{both, codes, counted, facts, free_rate, live, most, place, shared_limit, spent};
 use crate::service::cluster::Cluster;
 use crate::service::limits::Limits;
 use crate::service::node::ThisNode;
 use crate::service::stats::Stats;
 use crate::service::tasks::would_stop_at_once;
-use windrow_core::explain::{Explanation, Facts, HeldBack, LATE, Silent, Stay, Takeover, explain};
+use windrow_core::explain::{
+    Explanation, Facts, HeldBack, LATE, Silent, SpentAllowance, Stay, Takeover, explain,
+};
 use windrow_core::handler::sight::{HandlerSight, together};
 use windrow_core::ids::{ShardId, TaskId, WallMs};
 use windrow_core::life::succession::Loss;
@@ -63,6 +65,8 @@ pub struct HeldBy {
     pub businesses: Vec<String>,
     /// Shares of all nodes whose runs currently need the limit.
     pub parts: Vec<PartView>,
+    /// Allowance of it that is used up and held the task back.
+    pub spent: Option<SpentAllowance>,
 }
 
 /// Location and state of a shard.
@@ -213,12 +217,24 @@ impl Explain {
             .await
             .unwrap_or_default();
         let parts = parts.into_iter().filter(|part| part.runs > 0).collect();
+        let spent = match &limit {
+            Some(limit) => self.spent_of(&key, limit).await,
+            None => None,
+        };
         Some(HeldBy {
             key,
             limit,
             businesses,
             parts,
+            spent,
         })
+    }
+
+    /// Returns an allowance of a shared limit if it is used up. If its use can't be read, the cause says enough.
+    async fn spent_of(&self, key: &str, limit: &str) -> Option<SpentAllowance> {
+        let uses = self.node.supervisor.uses_of_limit(key).await;
+        let uses = uses.unwrap_or_default();
+        spent(uses.iter().find(|used| used.limit == limit)?)
     }
 
     /// Returns this node's data about the last `seconds` of a task.

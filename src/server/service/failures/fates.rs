@@ -137,6 +137,7 @@ impl Failures {
             origin: task,
             keys_of: None,
             parts: parts.collect(),
+            is_replay: false,
         };
         let mut found = self.positions(&spec).await?;
         found.iter_mut().for_each(|found| found.sort_unstable());
@@ -173,6 +174,17 @@ impl Failures {
         Ok(Some(items))
     }
 
+    /// Returns the first of these items that isn't settled, as far as saved.
+    pub(in crate::service) async fn first_unsettled(
+        &self,
+        task: &TaskView,
+        indexes: &[ItemIndex],
+    ) -> Result<Option<ItemIndex>, ServiceError> {
+        let progress = self.progress_of(task).await?;
+        let mut indexes = indexes.iter().copied();
+        Ok(indexes.find(|index| !progress.has_settled(*index)))
+    }
+
     async fn progress_of(&self, task: &TaskView) -> Result<Progress, ServiceError> {
         let saved = self.reports.saved_windows(task.id).await?;
         let waiting = self.reports.waiting_items(task.id).await?;
@@ -200,7 +212,7 @@ fn at_position(index: ItemIndex) -> usize {
     usize::try_from(index.0).unwrap_or(usize::MAX)
 }
 
-/// Progress of a redrive, from its saved windows.
+/// Progress of a task, from its saved windows.
 struct Progress {
     windows: Vec<Window>,
     waiting: BTreeSet<ItemIndex>,
@@ -208,10 +220,14 @@ struct Progress {
 }
 
 impl Progress {
+    fn has_settled(&self, index: ItemIndex) -> bool {
+        let is_done = self.windows.iter().any(|window| window.has_done(index));
+        is_done && !self.waiting.contains(&index)
+    }
+
     /// Returns the outcome of an item that isn't a failure of the redrive.
     fn fate(&self, redrive: TaskId, position: ItemIndex) -> Fate {
-        let is_done = self.windows.iter().any(|window| window.has_done(position));
-        match is_done && !self.waiting.contains(&position) {
+        match self.has_settled(position) {
             true => Fate::Recovered(redrive),
             // The redrive was cancelled or finished early and will never process it.
             false if self.is_over => Fate::Failed,

@@ -34,6 +34,7 @@ impl Failures {
             origin: origin.id,
             keys_of: None,
             parts,
+            is_replay: false,
         };
         let (fates, items) = (self.fates(origin).await?, self.positions(&spec).await?);
         let (Some(fates), Some(items)) = (fates, items) else {

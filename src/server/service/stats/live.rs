@@ -8,6 +8,7 @@ use windrow_core::execution::Progress;
 use windrow_core::ids::{SessionId, ShardId, TaskId};
 use windrow_core::stats::speed::Speed;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::handling::handler::Workers;
 use windrow_engine::ports::ownership::peers::{LiveShard, LiveTask, Peer, PeerReply, Question, Unreachable};
 use windrow_engine::ports::tasks::shard_map::StoredShard;
 use windrow_engine::ports::tasks::store::TaskView;
@@ -159,7 +160,7 @@ fn note(lives: &mut BTreeMap<TaskId, Lives>, tasks: &[TaskId], silent: &Unreacha
     }
 }
 
-fn live_shard((shard, progress): (ShardId, Progress)) -> LiveShard {
+fn live_shard((shard, progress, workers): (ShardId, Progress, Option<Workers>)) -> LiveShard {
     LiveShard {
         shard,
         total: progress.total,
@@ -173,5 +174,6 @@ fn live_shard((shard, progress): (ShardId, Progress)) -> LiveShard {
         autopilot: progress.autopilot,
         costs: progress.costs,
         handler: progress.handler,
+        workers,
     }
 }

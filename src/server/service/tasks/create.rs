@@ -91,8 +91,8 @@ impl Tasks {
         let defaults = defaults(&self.node.config().task_defaults, is_whole);
         let how = Making {
             starts,
-            beside: None,
             fire: request.plan.fire,
+            ..Making::default()
         };
         let mut task = new_task(&business, request.plan, tuning, source, defaults);
         if is_open {

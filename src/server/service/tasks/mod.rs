@@ -14,6 +14,7 @@ pub mod metered;
 pub mod outlook;
 pub mod preview;
 pub mod redrives;
+pub mod replays;
 pub mod report;
 pub mod settings;
 pub mod show;

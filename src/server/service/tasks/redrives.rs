@@ -5,7 +5,9 @@
 use crate::service::ServiceError;
 use crate::service::tasks::Tasks;
 use crate::service::tasks::create::{TaskPlan, new_task};
+use windrow_core::task::Tuning;
 use windrow_core::task::spec::{self, TaskSpec};
+use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec, SourceRequest};
 use windrow_engine::ports::tasks::store::{Making, TaskView, Write};
 
@@ -59,7 +61,7 @@ impl Tasks {
         request: RedriveRequest,
         write: &Write,
     ) -> Result<TaskView, ServiceError> {
-        let (business, tuning) = self.checked(&request.plan, origin, write).await?;
+        let checked = self.checked(&request.plan, origin, write).await?;
         let failures = &self.failures;
         let parts = self.selected(origin, &request).await?;
         let (parts, beside) = match request.again {
@@ -78,23 +80,37 @@ impl Tasks {
             origin: origin.id,
             keys_of,
             parts,
+            is_replay: false,
         };
+        let how = Making {
+            beside: beside.as_ref(),
+            ..Making::default()
+        };
+        self.make_redrive(origin, spec, (request.plan, checked), how, write)
+            .await
+    }
+
+    /// Creates the task for these items of another one, with its business and settings already checked.
+    pub(super) async fn make_redrive(
+        &self,
+        origin: &TaskView,
+        spec: RedriveSpec,
+        (plan, (business, tuning)): (TaskPlan, (Business, Tuning)),
+        how: Making<'_>,
+        write: &Write,
+    ) -> Result<TaskView, ServiceError> {
         let source = self
             .sources
             .resolve(&SourceRequest::Redrive(spec), &origin.business, write)
             .await?;
-        let (starts, strict) = (request.plan.start, request.plan.strict);
+        let (starts, strict) = (plan.start, plan.strict);
         let plan = TaskPlan {
-            spec: request.plan.spec.inherit(&origin.spec, spec::Request::Redrive),
-            ..request.plan
+            spec: plan.spec.inherit(&origin.spec, spec::Request::Redrive),
+            ..plan
         };
         let mut task = new_task(&business, plan, tuning, source, TaskSpec::default());
         task.parent = Some(origin.id);
-        let how = Making {
-            fire: None,
-            starts,
-            beside: beside.as_ref(),
-        };
+        let how = Making { starts, ..how };
         self.make(&business, task, how, strict, write).await
     }
 

@@ -95,7 +95,7 @@ pub(crate) async fn create(
             if let Some(seen) = how.beside {
                 refuse_overtaken(&transaction, new, seen).await?;
             }
-            make(&transaction, &owner, (new, how.fire), write, now).await?
+            make(&transaction, &owner, (new, how), write, now).await?
         }
     };
     // A task that was started before may have been stopped since: a repeated request changes nothing.
@@ -112,10 +112,11 @@ pub(crate) async fn create(
 async fn make(
     transaction: &Transaction,
     owner: &business::Model,
-    (new, fire): (&NewTask, Option<FireKey>),
+    (new, how): (&NewTask, Making<'_>),
     write: &Write,
     now: WallMs,
 ) -> Result<task::Model, CreateError> {
+    let fire = how.fire;
     let kind = match fire {
         Some(fire) => Some(schedule::refuse_settled(transaction, fire).await?),
         None => None,
@@ -135,17 +136,24 @@ async fn make(
         schedule::settle(transaction, (fire, note), id).await?;
     }
     remember_key(transaction, id, new, now).await?;
-    let after = Some(status_json(Status::Created));
-    let change = Change {
+    let created = of_task(id, "task.create", status_json(Status::Created));
+    record::audit(transaction, &write.actor, created, now).await?;
+    if let Some((origin, after)) = how.replayed(new, id) {
+        let replayed = of_task(origin, "task.replay", after);
+        record::audit(transaction, &write.actor, replayed, now).await?;
+    }
+    Ok(record::load(transaction, id).await?)
+}
+
+fn of_task(id: TaskId, action: &str, after: String) -> Change {
+    Change {
         object: AuditObject::task(id),
         task: Some(id),
         business: None,
-        action: "task.create".to_owned(),
+        action: action.to_owned(),
         before: None,
-        after,
-    };
-    record::audit(transaction, &write.actor, change, now).await?;
-    Ok(record::load(transaction, id).await?)
+        after: Some(after),
+    }
 }
 
 /// Assigns a number to the generation that a task is to publish. A fire for a past time publishes nothing once a

@@ -1,6 +1,6 @@
 /** @file One item in a drawer: data, state, failed attempts and log lines. */
 import { html, useEffect, useRef } from '../../../vendor/preact-htm.js';
-import { redrive } from '../../lib/actions.js';
+import { redrive, replay } from '../../lib/actions.js';
 import { part } from '../../lib/api.js';
 import { count, span, stamp } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
@@ -63,6 +63,7 @@ export function Item({ task, index, back }) {
       <button type="button" class="button is-small" aria-label=${t('Previous item')} onClick=${() => turn(-1)}>‹</button>
       <button type="button" class="button is-small" aria-label=${t('Next item')} onClick=${() => turn(1)}>›</button>
       ${read.data?.state === 'failed' && html`<${ActButton} class="is-small" action=${redrive(task, { indexes: String(index) }, 1)}>${t('Redrive')}<//>`}
+      ${read.data?.state === 'succeeded' && html`<${ActButton} class="is-small" action=${replay(task, Number(index))}>${t('Send again')}<//>`}
       <button type="button" class="button is-small" autofocus onClick=${() => place.current.close()}>${t('Close')}</button></header>
     <${Whole} of=${read}>${(item) => html`<${Details} task=${task} item=${item} />`}<//>
   </div></dialog>`;

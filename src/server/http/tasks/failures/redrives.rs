@@ -1,4 +1,4 @@
-//! `POST /v1/tasks/{task}/redrives`: a new task for the failures of another one.
+//! `POST /v1/tasks/{task}/redrives` and `…/replays`: a new task for the failures of another one, or for named items.
 
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
@@ -10,9 +10,12 @@ use crate::http::problem::HttpResult;
 use crate::http::tasks::changes::key;
 use crate::http::tasks::made;
 use crate::http::tasks::path::PathTask;
+use crate::http::tasks::skips;
 use crate::service::tasks::create::TaskPlan;
 use crate::service::tasks::redrives::RedriveRequest;
+use crate::service::tasks::replays::ReplayRequest;
 use crate::service::{FieldFault, ServiceError};
+use windrow_core::items::stretches::Stretches;
 
 /// Most failure groups of a task: one hundred and `OTHER`.
 const CODES_MAX: usize = 101;
@@ -95,4 +98,43 @@ pub(crate) async fn redrive(
         }
         done => made(&call, done?).await,
     }
+}
+
+pub(crate) type ReplayBody = api::Body<api::ReplayTask>;
+
+/// Replay items.
+///
+/// Creates a task that sends named items again with their data, whether they succeeded, were skipped or failed, while
+/// this task runs or after its end. Unless `same_keys` is set the items get new idempotency keys, so a business that
+/// knows the old ones does the work again. The outcome of this task stays as it is: the replay has results of its own,
+/// and an item that failed here and succeeds there counts as recovered, as after a redrive.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/replays", operation_id = "replay_items", tag = "failures",
+    request_body = ReplayBody, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 201, body = api::Task, headers(("location" = String), ("etag" = String))),
+        (status = 409, description = "conflict: an item isn't settled; name-taken"),
+        (status = 422, description = "validation-failed: no such items, too many, or their data is gone"),
+    )
+)]
+pub(crate) async fn replay(
+    call: Call,
+    PathTask(origin): PathTask,
+    taken: Option<Extension<TakenKey>>,
+    Body(mut body): Body<ReplayBody>,
+) -> HttpResult {
+    let write = call.write(body.own.reason.take());
+    let api::Body { own, spec, tuning } = body;
+    let request = ReplayRequest {
+        items: Stretches::parse(&own.indexes).map_err(skips::fault)?,
+        same_keys: own.same_keys.unwrap_or(false),
+        plan: TaskPlan {
+            spec,
+            tuning,
+            start: own.start.unwrap_or(false),
+            key: key(taken),
+            ..TaskPlan::default()
+        },
+    };
+    made(&call, call.service.tasks.replay(&origin, request, &write).await?).await
 }

@@ -127,6 +127,7 @@ mod tests {
                 RedrivePart::Indexes { first: 70, count: 2 },
                 places("BUSY", 2, 1),
             ],
+            is_replay: false,
         };
         let redrive = Redrive::new(TaskId(2), &spec, Vec::new(), Vec::new());
         let at = |index, group, place| redrive.position(&failure(index, group, place)).map(|at| at.0);

@@ -19,6 +19,7 @@ use windrow_core::stats::completion::{self, Completion};
 use windrow_core::stats::speed::Speed;
 use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_core::task::supply::Intake;
+use windrow_engine::ports::handling::handler::Workers;
 use windrow_engine::ports::ownership::peers::Unreachable;
 use windrow_engine::ports::tasks::list::{RunRecord, TaskFilter};
 use windrow_engine::ports::tasks::shard_map::StoredShard;
@@ -26,6 +27,8 @@ use windrow_engine::ports::tasks::store::{ShardLife, TaskView};
 
 /// Interval at which a waiting request polls the store. Status is at most one second old on every surface.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Most tasks whose workers are counted: each node is asked about all of them at once.
+const WORKERS_OF_TASKS_MAX: u32 = 500;
 
 /// Task with its live progress.
 #[derive(Clone, Debug)]
@@ -277,6 +280,16 @@ impl Tasks {
             tasks: self.pictures(page.tasks).await,
             next: page.next,
         })
+    }
+
+    /// Returns the workers of the live runs of these tasks on all reachable nodes; `None` if no run has any.
+    pub async fn workers(&self, filter: &TaskFilter) -> Result<Option<Workers>, ServiceError> {
+        let page = self.lists.tasks(filter, None, WORKERS_OF_TASKS_MAX).await?;
+        let lives = self.stats.lives(&page.tasks).await;
+        let shards = lives.values().flat_map(|lives| &lives.shards);
+        Ok(shards
+            .filter_map(|(_, shard)| shard.workers)
+            .reduce(Workers::plus))
     }
 
     /// Returns the remaining failures for those of the tasks that have redrives; empty if they can't be read right

@@ -100,6 +100,7 @@ fn live(no: u32, succeeded: u64) -> LiveShard {
         }),
         costs: Vec::new(),
         handler: HandlerState::default(),
+        workers: None,
     }
 }
 
