@@ -30,6 +30,7 @@ mod numbers;
 mod open;
 mod outages;
 mod own_log;
+mod proxy;
 mod redrives;
 mod requests;
 mod results;
