@@ -174,8 +174,7 @@ fn write() -> Write {
     Actor {
         name: "bench".to_owned(),
         source: "cli",
-        reason: None,
-        request_id: None,
+        ..Actor::windrow(None)
     }
     .writes()
 }

@@ -111,8 +111,7 @@ async fn seed(file: &Path) -> Result<()> {
     let actor = Actor {
         name: "bench".to_owned(),
         source: "cli",
-        reason: None,
-        request_id: None,
+        ..Actor::windrow(None)
     }
     .writes();
     store.ensure_business("bench", &actor, NOW).await?;

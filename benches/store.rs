@@ -196,8 +196,7 @@ async fn run(store: &Store, session: SessionId) -> Result<ClaimedShard> {
     let actor = Actor {
         name: "bench".to_owned(),
         source: "cli",
-        reason: None,
-        request_id: None,
+        ..Actor::windrow(None)
     }
     .writes();
     store.ensure_business("bench", &actor, NOW).await?;

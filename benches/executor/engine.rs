@@ -206,8 +206,7 @@ fn write() -> Write {
     Actor {
         name: "bench".into(),
         source: "cli",
-        reason: None,
-        request_id: None,
+        ..Actor::windrow(None)
     }
     .writes()
 }

@@ -62,6 +62,9 @@ pub struct Whoami {
     pub name: String,
     /// Role: viewer, operator, admin, business or reader.
     pub role: String,
+    /// Origin of the role of a user behind a proxy: `group` with its name, or `default`; null for a token.
+    #[serde(default)]
+    pub role_from: Option<String>,
     /// Business of the role business. For a reader, the business whose datasets it may read, or null for all.
     pub business: Option<String>,
     /// Authentication mode of the node, `auth.mode`: token, proxy or off.

@@ -2,11 +2,14 @@
 
 use super::fault::{Fault, Origin};
 use super::redis_url::RedisUrl;
-use super::sections::Config;
+use super::sections::{Auth, Config};
 use super::values::{AuthMode, without_password};
 use windrow_core::settings::check;
 use windrow_core::settings::{Auto, Rate, RateLimit};
 use windrow_core::shards::SHARDS_MAX;
+
+/// Longest name of a group, in characters; the audit log keeps it with the role.
+const GROUP_CHARS_MAX: usize = 100;
 
 impl Config {
     /// Returns every fault across keys, for a caller that has changed some of them by flags.
@@ -134,11 +137,41 @@ fn check_auth(config: &Config, faults: &mut Faults) {
         "auth.mode = \"proxy\" needs trusted proxy addresses and a header",
         "proxy_trust = [\"127.0.0.1/32\"], proxy_header = \"X-Forwarded-User\"",
     );
+    check_groups(auth, faults);
     faults.unless(
         auth.key_file.is_some() || !config.store.url.is_server(),
         "auth.key_file",
         "nodes that share a database server read each other's sealed secrets, so all need the same key",
         "a file with the key shared by all nodes; `openssl rand -base64 32` creates one",
+    );
+}
+
+fn check_groups(auth: &Auth, faults: &mut Faults) {
+    let has_header = auth.proxy_groups_header.is_some();
+    faults.unless(
+        auth.proxy_roles.is_empty() || has_header,
+        "auth.proxy_groups_header",
+        "auth.proxy_roles needs the header that has a user's groups",
+        "proxy_groups_header = \"X-Forwarded-Groups\"",
+    );
+    faults.unless(
+        !has_header || !auth.proxy_roles.is_empty(),
+        "auth.proxy_roles",
+        "no group has a role, so the header would be ignored",
+        "proxy_roles = { ops = \"operator\" }, or no proxy_groups_header",
+    );
+    faults.unless(
+        auth.proxy_groups_claim.is_none() || has_header,
+        "auth.proxy_groups_header",
+        "auth.proxy_groups_claim needs the header that has the JWT",
+        "proxy_groups_header = \"X-Amzn-Oidc-Data\"",
+    );
+    let is_group = |group: &String| (1..=GROUP_CHARS_MAX).contains(&group.chars().count());
+    faults.unless(
+        auth.proxy_roles.keys().all(is_group),
+        "auth.proxy_roles",
+        "a group has 1 to 100 characters",
+        "{ ops = \"operator\" }",
     );
 }
 

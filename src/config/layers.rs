@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::fault::{Fault, Origin};
 
 /// Keys with free-form tables, which are not searched for keys.
-const FREE_TABLES: [&str; 2] = ["node.labels", "handler.command.commands"];
+const FREE_TABLES: [&str; 3] = ["node.labels", "auth.proxy_roles", "handler.command.commands"];
 
 /// Prefix of Windrow's environment variables.
 const ENV_PREFIX: &str = "WINDROW_";

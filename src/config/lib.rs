@@ -12,6 +12,7 @@
 mod check;
 mod command;
 mod fault;
+mod grant;
 mod keys;
 mod layers;
 mod load;
@@ -26,6 +27,7 @@ mod written;
 
 pub use command::Command;
 pub use fault::{Fault, Origin};
+pub use grant::Grant;
 pub use keys::{documented, keys, sections};
 pub use load::{load, process_env, process_env_os};
 pub use redis_url::{RedisHost, RedisServers, RedisUrl};

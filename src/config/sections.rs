@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::check::Faults;
 use super::command::Command;
+use super::grant::Grant;
 use super::read::Reader;
 use super::reload::Reload;
 use super::table::{Row, built_in, sections};
@@ -96,6 +97,17 @@ sections! {
         proxy_header: String = "X-Forwarded-User";
         /// mode = "proxy": networks whose header is trusted
         proxy_trust: Vec<Network> = ["127.0.0.1/32"];
+        /// mode = "proxy": header with the user's groups, separated by commas; "" = none
+        proxy_groups_header: Option<String> = "";
+        /// mode = "proxy": the header is a JWT, and this claim has the groups: "groups", "realm_access.roles"
+        ///
+        /// The proxy must have verified the JWT; the node doesn't check its signature
+        proxy_groups_claim: Option<String> = "";
+        /// mode = "proxy": roles of groups, such as { ops = "operator", push-team = "business:push" }; the highest wins
+        proxy_roles: BTreeMap<String, Grant> = {};
+        /// mode = "proxy": role of users without such a group; "auto" = operator if proxy_roles is empty, otherwise
+        /// none: they are refused (`no-role`)
+        proxy_default_role: Auto<Grant> = "auto";
         /// Lifetime of a browser session; it also ends with its token
         session_life: Duration = "12h" above "0s";
         /// true: require a token for /metrics and /actors even from this machine

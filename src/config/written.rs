@@ -13,12 +13,13 @@ use toml::Value as Toml;
 use toml::de::Error;
 
 use super::command::Command;
+use super::grant::Grant;
 use super::read::Reader;
 use super::table::{Key, Row};
 use super::values::{ActorTree, AuthMode, DataLogLevel, LogFormat, StoreUrl};
 use windrow_core::business::network::Network;
 use windrow_core::settings::table::{SETTINGS, TuningPatch};
-use windrow_core::settings::text::{ByteSize, parse_span};
+use windrow_core::settings::text::{ByteSize, TextError, parse_span};
 use windrow_core::settings::value::Kind;
 use windrow_core::settings::{Auto, Backoff, Rate, RateLimit};
 use windrow_core::task::Tuning;
@@ -101,6 +102,15 @@ values! {
         texts.iter().map(|text| text.parse().map_err(|error| format!("{error}"))).collect()
     };
     BTreeMap<String, String> = "table of strings" by whole;
+    BTreeMap<String, Grant> = "table of roles" by |value| {
+        let texts: BTreeMap<String, String> = whole(value)?;
+        let read = |(group, text): (String, String)| text.parse().map(|grant| (group, grant));
+        texts.into_iter().map(read).collect::<Result<_, TextError>>().map_err(|error| error.to_string())
+    };
+    Auto<Grant> = "role or \"auto\"" by |value| match text(value)? {
+        "auto" => Ok(Auto::Auto),
+        role => role.parse().map(Auto::Fixed).map_err(|error: TextError| error.to_string()),
+    };
     BTreeMap<String, Command> = "tables" by whole;
 }
 

@@ -31,6 +31,7 @@ mod numbers;
 mod open;
 mod outages;
 mod own_log;
+mod proxy;
 mod redrives;
 mod replays;
 mod requests;

@@ -30,7 +30,7 @@ async fn changes_are_listed_with_their_objects_and_narrowed_by_object_and_time()
     let mut lines = csv.lines();
     assert_eq!(
         lines.next(),
-        Some("at,actor,action,object,change,reason,source,request_id,id")
+        Some("at,actor,action,object,change,reason,source,role,request_id,id")
     );
     let found: Vec<&str> = lines.collect();
     assert!(found[0].contains("limit.edit,limit:vendor,"), "{csv}");

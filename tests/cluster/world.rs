@@ -80,8 +80,7 @@ fn person() -> Write {
     Actor {
         name: "person".into(),
         source: "cli",
-        reason: None,
-        request_id: None,
+        ..Actor::windrow(None)
     }
     .writes()
 }

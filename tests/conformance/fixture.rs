@@ -471,6 +471,7 @@ impl Harness {
 pub fn write() -> Write {
     Actor {
         name: "ada".to_owned(),
+        role: Some("operator by group ops".to_owned()),
         source: "cli",
         reason: Some("a test".to_owned()),
         request_id: None,

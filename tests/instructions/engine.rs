@@ -134,8 +134,7 @@ fn write() -> Write {
     Actor {
         name: "instructions".into(),
         source: "cli",
-        reason: None,
-        request_id: None,
+        ..Actor::windrow(None)
     }
     .writes()
 }

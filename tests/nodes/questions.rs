@@ -40,6 +40,7 @@ fn capacity(rate: &str) -> Vec<u8> {
         source: "api".to_owned(),
         reason: None,
         request_id: None,
+        role: None,
         is_trial: false,
     };
     serde_json::to_vec(&Question::Change(Box::new(wish))).unwrap()

@@ -16,8 +16,7 @@ pub fn write() -> Write {
     Actor {
         name: "test".into(),
         source: "cli",
-        reason: None,
-        request_id: None,
+        ..Actor::windrow(None)
     }
     .writes()
 }

@@ -15,6 +15,8 @@ fn audit() -> Table {
         sequence_key("id"),
         number("at_ms"),
         chars("actor", NAME),
+        // Of people behind a proxy, with the group that gives it.
+        chars_null("role", NAME),
         chars("source", 16),
         chars("action", 32),
         number_null("task_id"),

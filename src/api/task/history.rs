@@ -61,6 +61,9 @@ pub struct AuditEntry {
     pub at: String,
     /// Name of whoever made the change.
     pub actor: String,
+    /// Role of a user behind a proxy, with its origin, such as `operator by group ops`; otherwise null.
+    #[serde(default)]
+    pub role: Option<String>,
     /// Origin of the change: `cli`, `api`, `ui`, `business` or `system`.
     pub source: String,
     /// Kind of change, e.g. `task.start`.

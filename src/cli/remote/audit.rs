@@ -64,6 +64,7 @@ const CHANGES: Listing<AuditEntry> = Listing {
         Column::new("CHANGE", Side::Left, Keep::Rank(40), 16, change),
         Column::maybe("REASON", Keep::Rank(55), 10, |entry| entry.reason.as_deref()),
         Column::text("SOURCE", Keep::Wide, 4, |entry| &entry.source),
+        Column::maybe("ROLE", Keep::Wide, 6, |entry| entry.role.as_deref()),
         Column::maybe("REQUEST", Keep::Wide, 8, |entry: &AuditEntry| {
             entry.request_id.as_deref()
         })

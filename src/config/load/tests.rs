@@ -242,6 +242,26 @@ fn keys_are_compared_with_one_another() {
         ),
         ("[http]\npublic_url = \"windrow\"", "http.public_url"),
         ("[auth]\nmode = \"proxy\"\nproxy_trust = []", "auth.proxy_trust"),
+        (
+            "[auth.proxy_roles]\nops = \"operator\"",
+            "auth.proxy_groups_header",
+        ),
+        (
+            "[auth]\nproxy_groups_header = \"X-Forwarded-Groups\"",
+            "auth.proxy_roles",
+        ),
+        (
+            "[auth]\nproxy_groups_claim = \"groups\"",
+            "auth.proxy_groups_header",
+        ),
+        (
+            "[auth]\nproxy_groups_header = \"G\"\nproxy_roles = { ops = \"root\" }",
+            "auth.proxy_roles",
+        ),
+        (
+            "[auth]\nproxy_default_role = \"business\"",
+            "auth.proxy_default_role",
+        ),
         ("[cluster]\nredis_url = \"redis://r\"", "cluster.redis_url"),
         (
             "[store]\nurl = \"mysql://db/w\"\n[cluster]\nredis_url = \"http://r\"",

@@ -34,6 +34,9 @@ pub enum ServiceError {
     /// The caller lacks permission for this.
     #[error("{0}")]
     Forbidden(String),
+    /// The proxy names a user, but neither the user's groups nor the default give a role.
+    #[error("{0}")]
+    NoRole(String),
     /// The requested object doesn't exist.
     #[error("no {what} {}", cut(.name, QUOTE_CHARS_MAX))]
     NotFound {

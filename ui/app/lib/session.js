@@ -3,7 +3,7 @@ import { signal } from '../../vendor/preact-htm.js';
 import { ApiError, call, get, refused } from './api.js';
 
 /**
- * `asking` until the user is known, `in`, `out` when the node requires a sign-in, `away` when it doesn't respond.
+ * `asking` until the user is known, `in`, `out` when the node requires a sign-in, `away` when it doesn't respond or the user has no role.
  * @type {import('@preact/signals').Signal<{state: 'asking'|'in'|'out'|'away', name?: string, role?: string, business?: string, session?: {id: number, expires_at: string} | null, error?: ApiError}>}
  */
 export const session = signal({ state: 'asking' });

@@ -15,7 +15,7 @@ const FILTERS = ['object', 'task', 'business', 'actor', 'action', 'cursor'];
 
 /** Maximum number of exported entries. */
 const ROWS_MAX = 20_000;
-const NAMES = ['id', 'at', 'actor', 'source', 'action', 'object', 'task', 'business', 'before', 'after', 'reason', 'request_id'];
+const NAMES = ['id', 'at', 'actor', 'role', 'source', 'action', 'object', 'task', 'business', 'before', 'after', 'reason', 'request_id'];
 
 /** Text that a spreadsheet treats as a formula, after the blanks that it drops; numbers are none. Same as in `core/text/csv.rs`. */
 const FORMULA = /^([\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠−﹢﹣﹦﹫])/u;

@@ -38,7 +38,7 @@ function About({ object }) {
 export function Changes({ entries, isGlobal = false }) {
   const columns = [
     { head: t('Time'), class: 'nowrap', cell: (entry) => html`<${Ago} at=${entry.at} />` },
-    { head: t('User'), class: 'name-cell', cell: (entry) => html`${entry.actor} <span class="soft">${entry.source}</span>` },
+    { head: t('User'), class: 'name-cell', cell: (entry) => html`<span title=${entry.role}>${entry.actor}</span> <span class="soft">${entry.source}</span>` },
     { head: t('Action'), class: 'nowrap', cell: (entry) => html`<code>${entry.action}</code>` },
     { head: t('Object'), class: 'name-cell', hidden: !isGlobal, cell: (entry) => html`<${About} object=${entry.object} />` },
     { head: t('Change'), class: 'fill main-cell', cell: (entry) => { const text = difference(entry).join(', '); return html`<span class="cut block" title=${text}>${text}</span>`; } },

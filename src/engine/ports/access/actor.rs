@@ -10,6 +10,8 @@ pub const NODE_ACTOR: &str = "windrow";
 pub struct Actor {
     /// Name from the token; `cli` runs use the operating system's user.
     pub name: String,
+    /// Role of a person behind a proxy, with its origin, such as `operator by group ops`.
+    pub role: Option<String>,
     /// Source of the change: `cli`, `api`, `ui`, `business` or `system`.
     pub source: &'static str,
     /// Reason for it, in the author's words.
@@ -23,6 +25,7 @@ impl Actor {
     pub fn windrow(reason: Option<String>) -> Actor {
         Actor {
             name: NODE_ACTOR.to_owned(),
+            role: None,
             source: "system",
             reason,
             request_id: None,

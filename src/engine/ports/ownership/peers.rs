@@ -101,6 +101,9 @@ pub struct NodeChangeRequest {
     pub log_filter: Option<String>,
     /// Author of the change, as the audit shows it.
     pub actor: String,
+    /// Role of the author behind a proxy, with its origin.
+    #[serde(default)]
+    pub role: Option<String>,
     /// Source of the change: `cli`, `api` or `ui`.
     pub source: String,
     /// Reason for the change.

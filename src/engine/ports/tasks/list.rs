@@ -98,6 +98,8 @@ pub struct AuditRow {
     pub task: Option<TaskId>,
     /// Business that it is about, if any.
     pub business: Option<String>,
+    /// Role of the author behind a proxy, with its origin.
+    pub role: Option<String>,
     /// Request that asked for it.
     pub request_id: Option<String>,
     /// Content of the entry.

@@ -23,8 +23,10 @@ use crate::http::guard::visitor::{self, Names};
 use crate::http::problem::{HttpResult, Problem, RequestId, Slug};
 use crate::http::tokens::session;
 use crate::service::access::Credentials;
+use crate::service::access::proxy::Sent;
 use crate::service::access::sign_ins::SignIn;
 use crate::service::{ServiceError, sources};
+use windrow_config::Grant;
 use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::tasks::store::{Actor, Write};
@@ -52,6 +54,8 @@ pub struct Caller {
     pub subject: String,
     /// Role that decides what the caller may do.
     pub role: Role,
+    /// Origin of the role behind a proxy, see [`crate::service::access::Identity::role_from`].
+    pub role_from: Option<String>,
     /// Business of a [`Role::Business`]; for a [`Role::Reader`], that whose datasets it may read (`None`: all).
     pub business: Option<String>,
     /// For a start token, the only task it may access.
@@ -76,9 +80,17 @@ impl Caller {
         Actor {
             name: self.name.clone(),
             source,
+            role: self.granted(),
             reason,
             request_id,
         }
+    }
+
+    /// Returns the role behind a proxy with its origin, such as `business:push by group push-team`.
+    fn granted(&self) -> Option<String> {
+        let (role, business) = (self.role, self.business.clone());
+        let from = self.role_from.as_ref()?;
+        Some(format!("{} by {from}", Grant { role, business }))
     }
 
     /// Returns the context of a write by this caller.
@@ -331,7 +343,9 @@ pub(crate) async fn no_longer_known(app: &App, headers: &HeaderMap, peer: Option
         tokio::time::sleep(LOOK_AGAIN_EVERY).await;
         let known = authenticate(app, headers, peer, String::new()).await;
         // An unreadable store must not end the stream.
-        if let Err(ServiceError::Unauthenticated(_) | ServiceError::StaleStart(_)) = known {
+        if let Err(ServiceError::Unauthenticated(_) | ServiceError::StaleStart(_) | ServiceError::NoRole(_)) =
+            known
+        {
             return;
         }
     }
@@ -368,6 +382,7 @@ async fn authenticate(
         cookie: session::cookie(headers),
         peer,
         proxy_user: header(headers, &config.auth.proxy_header),
+        proxy_groups: groups(headers, config.auth.proxy_groups_header.as_deref()),
     };
     let identity = app.service.access.authenticate(credentials).await?;
     let source = match header(headers, "windrow-client") {
@@ -380,6 +395,7 @@ async fn authenticate(
         name: identity.name,
         subject: identity.subject,
         role: identity.role,
+        role_from: identity.role_from,
         business: identity.business,
         task: identity.task,
         sign_in: identity.sign_in,
@@ -393,6 +409,14 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none());
     value.and_then(|value| value.to_str().ok())
+}
+
+/// Returns the groups sent by a proxy. An unusable header isn't a missing one: the two have different roles.
+fn groups<'a>(headers: &'a HeaderMap, name: Option<&str>) -> Sent<'a> {
+    let Some(name) = name.filter(|name| headers.contains_key(*name)) else {
+        return Sent::Nothing;
+    };
+    header(headers, name).map_or(Sent::Unusable, Sent::Text)
 }
 
 /// Returns the token of `Bearer …`; the scheme is case-insensitive (RFC 9110, §11.1).
@@ -410,6 +434,7 @@ mod tests {
             name: "ann".to_owned(),
             subject: "token 1".to_owned(),
             role,
+            role_from: None,
             business: business.map(str::to_owned),
             task: task.map(TaskId),
             sign_in: None,

@@ -114,6 +114,7 @@ async fn change(app: &App, wish: &NodeChangeRequest) -> PeerReply {
         .unwrap_or("api");
     let actor = Actor {
         name: wish.actor.clone(),
+        role: wish.role.clone(),
         source,
         reason: wish.reason.clone(),
         request_id: wish.request_id.clone(),

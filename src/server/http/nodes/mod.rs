@@ -93,6 +93,7 @@ pub(crate) async fn change(
             capacity_rate: patch.capacity_rate,
             log_filter: patch.log_filter,
             actor: write.actor.name,
+            role: write.actor.role,
             source: write.actor.source.to_owned(),
             reason: write.actor.reason,
             request_id: write.actor.request_id,

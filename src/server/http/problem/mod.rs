@@ -50,6 +50,9 @@ kinds! {
     /// The caller lacks the required role.
     Forbidden, "forbidden", FORBIDDEN, "Permission denied",
         "ask an administrator for a token with the required role";
+    /// A proxy's user has no role.
+    NoRole, "no-role", FORBIDDEN, "No role on this node",
+        "ask an administrator to give one of your groups a role in `auth.proxy_roles`";
     /// The `Host` header isn't a name of this node.
     ForeignHost, "foreign-host", FORBIDDEN, "Host not allowed",
         "use an address that the node listens on, or add the name to `http.allowed_hosts`";
@@ -266,6 +269,7 @@ fn slug_of(error: &ServiceError) -> Slug {
         ServiceError::Unprocessable(_) | ServiceError::NothingToDo(_) => Slug::ValidationFailed,
         ServiceError::Unauthenticated(_) => Slug::Unauthenticated,
         ServiceError::Forbidden(_) => Slug::Forbidden,
+        ServiceError::NoRole(_) => Slug::NoRole,
         ServiceError::NotFound { .. } => Slug::NotFound,
         ServiceError::ItemNotRecorded(_) => Slug::ItemNotRecorded,
         ServiceError::WrongState(_) => Slug::WrongState,

@@ -87,7 +87,7 @@ fn author(fire: &TakenFire) -> Actor {
             schedule.id,
             fire.time.to_rfc3339()
         )),
-        request_id: None,
+        ..Actor::windrow(None)
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) async fn whoami(State(app): State<App>, caller: Caller) -> Json<api::
     Json(api::Whoami {
         name: caller.name,
         role: caller.role.as_str().to_owned(),
+        role_from: caller.role_from,
         business: caller.business,
         auth: app.service.config().auth.mode.to_string(),
         session: caller.sign_in.map(api::OwnSession::of),

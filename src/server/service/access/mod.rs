@@ -1,5 +1,6 @@
 //! Identity and authentication of callers.
 
+pub mod proxy;
 pub mod sign_ins;
 pub(crate) mod start_tokens;
 pub mod tokens;
@@ -8,21 +9,18 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::proxy::Sent;
 use self::sign_ins::SignIn;
 use super::ServiceError;
 use crate::service::access::tokens::{START_TOKEN_PREFIX, hash};
 use crate::service::node::ThisNode;
-use windrow_config::{Auth, AuthMode};
+use windrow_config::AuthMode;
 use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
-use windrow_core::text::names;
 use windrow_engine::ports::access::business_store::BusinessStore;
 use windrow_engine::ports::access::sign_in_store::SignInStore;
 use windrow_engine::ports::access::token_store::{TokenStore, TokenView};
 use windrow_engine::ports::tasks::store::TaskStore;
-
-/// Longest user name accepted from a proxy, in characters; the width of the audit log's column.
-const PROXY_NAME_MAX: usize = 190;
 
 /// Authenticated identity of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +32,8 @@ pub struct Identity {
     pub subject: String,
     /// Role that decides what the caller may do.
     pub role: Role,
+    /// Origin of the role behind a proxy, such as `group ops` or `default`; `None` for a token.
+    pub role_from: Option<String>,
     /// For [`Role::Business`], the caller's own business.
     pub business: Option<String>,
     /// For a start token, the only task it may access.
@@ -48,6 +48,7 @@ impl Identity {
             name,
             subject,
             role,
+            role_from: None,
             business: None,
             task: None,
             sign_in: None,
@@ -82,6 +83,8 @@ pub struct Credentials<'a> {
     pub peer: Option<IpAddr>,
     /// Value of the header named by `auth.proxy_header`.
     pub proxy_user: Option<&'a str>,
+    /// Value of the header named by `auth.proxy_groups_header`.
+    pub proxy_groups: Sent<'a>,
 }
 
 /// Longest wait for the store during authentication. At this point nothing was done yet, so the caller can safely
@@ -117,12 +120,12 @@ impl Access {
     }
 
     /// Identifies a caller. With `auth.mode = "off"`, everybody has the same identity. With `"proxy"`, a request from
-    /// a trusted address is the operator named in the header. Otherwise the token decides, or the cookie that stands
+    /// a trusted address is the person named in the header, with the role of their groups. Otherwise the token decides, or the cookie that stands
     /// for it. The store is queried each time, so that a revocation takes effect immediately.
     ///
     /// # Errors
     /// `Unauthenticated` if the token is missing, unknown, expired or revoked; `StaleStart` for the token of an
-    /// earlier start; `StoreUnavailable` after a short time if the store doesn't respond.
+    /// earlier start; `NoRole` for a person without one; `StoreUnavailable` after a short time if the store doesn't respond.
     pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Identity, ServiceError> {
         let known = tokio::time::timeout(STORE_PATIENCE, self.identify(credentials)).await;
         known.unwrap_or(Err(ServiceError::StoreUnavailable))
@@ -134,7 +137,7 @@ impl Access {
             let Everybody { name, role } = &self.everybody;
             return Ok(Identity::new(name.clone(), "local".to_owned(), *role));
         }
-        if let Some(person) = behind_proxy(&config.auth, credentials) {
+        if let Some(person) = proxy::person(&config.auth, credentials)? {
             return Ok(person);
         }
         if let (None, Some(cookie)) = (credentials.token, credentials.cookie) {
@@ -163,61 +166,4 @@ impl Access {
 
 fn refuse(text: &str) -> ServiceError {
     ServiceError::Unauthenticated(text.to_owned())
-}
-
-/// Returns the user named by a trusted proxy; `None` if the peer isn't one or names nobody.
-fn behind_proxy(auth: &Auth, credentials: Credentials<'_>) -> Option<Identity> {
-    if auth.mode != AuthMode::Proxy {
-        return None;
-    }
-    // On a dual-stack socket, IPv4 peers appear as mapped IPv6 addresses.
-    let peer = credentials.peer?.to_canonical();
-    let is_trusted = auth.proxy_trust.iter().any(|network| network.contains(peer));
-    let name = credentials
-        .proxy_user
-        .map(str::trim)
-        .filter(|name| !name.is_empty())?;
-    let fits = name.chars().count() <= PROXY_NAME_MAX && names::fault(name).is_none();
-    let person = || Identity::new(name.to_owned(), format!("proxy {name}"), Role::Operator);
-    (is_trusted && fits).then(person)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn auth(mode: AuthMode) -> Auth {
-        Auth {
-            mode,
-            proxy_trust: vec!["10.0.0.0/8".parse().expect("a network")],
-            ..Auth::default()
-        }
-    }
-
-    #[test]
-    fn a_trusted_proxy_names_an_operator_and_nobody_else_does() {
-        let says = |peer: Option<&str>, user| Credentials {
-            token: None,
-            cookie: None,
-            peer: peer.map(|text| text.parse().expect(text)),
-            proxy_user: user,
-        };
-        let proxy = auth(AuthMode::Proxy);
-        let ann = behind_proxy(&proxy, says(Some("10.1.2.3"), Some(" ann "))).expect("trusted");
-        assert_eq!((ann.name.as_str(), ann.role), ("ann", Role::Operator));
-        assert!(behind_proxy(&proxy, says(Some("::ffff:10.1.2.3"), Some("ann"))).is_some());
-        for (peer, user) in [
-            (Some("11.1.2.3"), Some("ann")),
-            (Some("10.1.2.3"), None),
-            (Some("10.1.2.3"), Some(" ")),
-            (Some("10.1.2.3"), Some("a\tb")),
-            (None, Some("ann")),
-        ] {
-            assert_eq!(behind_proxy(&proxy, says(peer, user)), None, "{peer:?} {user:?}");
-        }
-        assert_eq!(
-            behind_proxy(&auth(AuthMode::Token), says(Some("10.1.2.3"), Some("ann"))),
-            None
-        );
-    }
 }

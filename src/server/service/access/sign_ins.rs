@@ -107,8 +107,8 @@ fn of_browser(name: String, request_id: Option<String>) -> Write {
     let actor = Actor {
         name,
         source: "ui",
-        reason: None,
         request_id,
+        ..Actor::windrow(None)
     };
     actor.writes()
 }

@@ -39,12 +39,9 @@ impl Access {
         let name = format!("{business} (start {} of {})", start.start_no, start.task);
         let subject = format!("start {} of {}", start.start_no, start.task);
         Ok(Identity {
-            name,
-            subject,
-            role: Role::Business,
             business: Some(business),
             task: Some(start.task),
-            sign_in: None,
+            ..Identity::new(name, subject, Role::Business)
         })
     }
 }

@@ -24,8 +24,7 @@ fn me() -> Write {
     Actor {
         name: "tester".to_owned(),
         source: "cli",
-        reason: None,
-        request_id: None,
+        ..Actor::windrow(None)
     }
     .writes()
 }

@@ -234,8 +234,7 @@ mod tests {
         Actor {
             name: "ann".to_owned(),
             source: "api",
-            reason: None,
-            request_id: None,
+            ..Actor::windrow(None)
         }
         .writes()
     }

@@ -5,6 +5,7 @@ entity! {
     sequence id
     at_ms: i64,
     actor: String,
+    role: Option<String>,
     source: String,
     action: String,
     task_id: Option<i64>,

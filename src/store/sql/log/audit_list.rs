@@ -46,6 +46,7 @@ pub(crate) async fn audits(
         object: object(&row),
         task: row.task_id.map(TaskId),
         business: row.business_id.and_then(|id| slugs.get(&id).cloned()),
+        role: row.role.clone(),
         request_id: row.request_id.clone(),
         entry: tasks::entry(row),
     };

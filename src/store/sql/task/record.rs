@@ -93,6 +93,7 @@ pub(crate) fn entry(actor: &Actor, change: Change, now: WallMs) -> audit::Active
         task_id: Set(change.task.map(|id| id.0)),
         at_ms: Set(now.0),
         actor: Set(actor.name.clone()),
+        role: Set(actor.role.clone()),
         source: Set(actor.source.to_owned()),
         action: Set(change.action),
         reason: Set(actor.reason.clone()),

@@ -99,6 +99,7 @@ impl Of<AuditRow> for api::AuditEntry {
             id: row.id,
             at: rfc3339(row.entry.at),
             actor: row.entry.actor,
+            role: row.role,
             source: row.entry.source,
             action: row.entry.action,
             object: row.object.map(api::AuditObject::of),

@@ -17,6 +17,7 @@ async fn store() -> (tempfile::TempDir, Store) {
 fn ann() -> Write {
     Actor {
         name: "ann".to_owned(),
+        role: None,
         source: "api",
         reason: Some("new team".to_owned()),
         request_id: Some("r1".to_owned()),
