@@ -40,7 +40,7 @@ pub struct Dataset {
     pub keep: u32,
     /// Version, also the ETag; grows with each change, including publications.
     pub version: u64,
-    /// Time when its first task was created.
+    /// Time when it was created, by itself or with its first task.
     #[schema(format = DateTime)]
     pub created_at: String,
     /// Time of the last change.
@@ -158,6 +158,29 @@ pub struct UploadQuota {
     /// Warning for people, present once little is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
+}
+
+/// Dataset to create before the first task publishes to it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateDataset {
+    /// Name used in URLs; never changes. A token of a business may use only its slug, or names that begin with the
+    /// slug and a dot.
+    #[schema(max_length = 40, pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
+    pub name: String,
+    /// Business whose tasks publish it.
+    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    pub business: String,
+    /// Number of newest generations to keep; 5 by default.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
+    pub keep: Option<NonZeroU32>,
+    /// Destination to copy the current generation to: `redis` (the node's `datasets.redis_url`) or `none`.
+    #[schema(pattern = "^(none|redis)$")]
+    pub sink: Option<String>,
+    /// Reason, recorded in the audit log.
+    #[serde(default, deserialize_with = "crate::read::reason")]
+    #[schema(max_length = 1000)]
+    pub reason: Option<String>,
 }
 
 /// Change of a dataset.

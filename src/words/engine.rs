@@ -70,6 +70,7 @@ messages! { "engine";
     name_taken(name: Text, task: Text) "the name {name} is taken by {task}" "名称 {name} 已被 {task} 使用";
     key_reused(task: Text) "the idempotency key was used for another request (task {task})" "幂等键已用于另一请求（任务 {task}）";
     no_parent(task: Text) "{task}, whose failures it would redrive, is deleted" "要重做其失败的 {task} 已删除";
+    dataset_exists(dataset: Text) "the dataset {dataset} exists already" "数据集 {dataset} 已存在";
     dataset_taken(dataset: Text) "the dataset {dataset} belongs to another business" "数据集 {dataset} 属于其他业务";
     too_many_datasets(count: Count) "the business has {count#dataset}, the most that it may have" "业务已有 {count} 个数据集，达到上限";
     fire_settled(schedule: Text, time: Text) "the fire of {schedule} at {time} needs no task any more" "{schedule} 在 {time} 的触发不再需要任务";

@@ -18,7 +18,7 @@ use windrow_engine::ports::datasets::publication::{
     OwnClaim, PrepareError, Prepared, Preparer, PublicationStore,
 };
 use windrow_engine::ports::datasets::store::{
-    Dataset, DatasetChange, DatasetError, DatasetStore, Generation, Reading, SinkView, Which,
+    Dataset, DatasetChange, DatasetError, DatasetStore, Generation, NewDataset, Reading, SinkView, Which,
 };
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose};
 use windrow_engine::ports::tasks::results::ResultShard;
@@ -34,28 +34,8 @@ pub(super) fn begin(
     let Some(publish) = new.publish.clone() else {
         return Ok(None);
     };
-    if !state.datasets.contains_key(&publish.dataset) {
-        let own = state
-            .datasets
-            .values()
-            .filter(|known| known.business == new.business);
-        if own.count() as u64 >= DATASETS_MAX {
-            return Err(CreateError::TooManyDatasets(DATASETS_MAX));
-        }
-        state.datasets_made += 1;
-        let made = Kept {
-            id: state.datasets_made,
-            business: new.business.clone(),
-            keep: KEEP_DEFAULT.get(),
-            last: GenerationNo(0),
-            pointer: Pointer::default(),
-            published_at: None,
-            version: 1,
-            created_at: now,
-            updated_at: now,
-            generations: std::collections::BTreeMap::new(),
-        };
-        state.datasets.insert(publish.dataset.clone(), made);
+    if !state.datasets.contains_key(&publish.dataset) && !make(state, &new.business, &publish.dataset, now) {
+        return Err(CreateError::TooManyDatasets(DATASETS_MAX));
     }
     let Some(dataset) = state.datasets.get_mut(&publish.dataset) else {
         return Ok(None);
@@ -81,6 +61,29 @@ pub(super) fn begin(
     };
     dataset.generations.insert(generation, (begun, None));
     Ok(Some(Publishing { publish, generation }))
+}
+
+/// Makes a dataset unless its business has as many as allowed.
+fn make(state: &mut State, business: &str, name: &str, now: WallMs) -> bool {
+    let all = state.datasets.values();
+    if all.filter(|known| known.business == business).count() as u64 >= DATASETS_MAX {
+        return false;
+    }
+    state.datasets_made += 1;
+    let made = Kept {
+        id: state.datasets_made,
+        business: business.to_owned(),
+        keep: KEEP_DEFAULT.get(),
+        last: GenerationNo(0),
+        pointer: Pointer::default(),
+        published_at: None,
+        version: 1,
+        created_at: now,
+        updated_at: now,
+        generations: std::collections::BTreeMap::new(),
+    };
+    state.datasets.insert(name.to_owned(), made);
+    true
 }
 
 fn touch(dataset: &mut Kept, now: WallMs) {
@@ -437,6 +440,23 @@ impl DatasetStore for MemoryStore {
         .await
     }
 
+    async fn create_dataset(
+        &self,
+        new: &NewDataset,
+        write: &Write,
+        now: WallMs,
+    ) -> Result<Dataset, DatasetError> {
+        self.act(Call::Command, |state| {
+            let mut copy = state.clone();
+            let made = created(&mut copy, new, write, now)?;
+            if !write.dry_run {
+                *state = copy;
+            }
+            Ok(made)
+        })
+        .await
+    }
+
     async fn change_dataset(
         &self,
         name: &str,
@@ -543,6 +563,31 @@ fn change_kept(
             Ok(!is_there)
         }
     }
+}
+
+fn created(
+    state: &mut State,
+    new: &NewDataset,
+    write: &Write,
+    now: WallMs,
+) -> Result<Dataset, DatasetError> {
+    let name = new.name.as_str();
+    if !state.businesses.contains(&new.business) {
+        return Err(DatasetError::NoBusiness(new.business.clone()));
+    }
+    if state.datasets.contains_key(name) {
+        return Err(DatasetError::Taken(name.to_owned()));
+    }
+    if !make(state, &new.business, name, now) {
+        return Err(DatasetError::Full(DATASETS_MAX));
+    }
+    let kept = state.datasets.get_mut(name).ok_or(DatasetError::Full(DATASETS_MAX))?;
+    kept.keep = new.keep.map_or(kept.keep, NonZeroU32::get);
+    touch(kept, now);
+    let (id, after, made) = (kept.id, shown(name, kept), kept.clone());
+    sinks::set(state, (id, name), new.sink.unwrap_or(Sink::None));
+    state.record(None, &write.actor, now, "dataset.create".to_owned(), (None, Some(after)));
+    Ok(view(name, &made, sinks::view(state, id)))
 }
 
 fn deleted(state: &mut State, name: &str, write: &Write, now: WallMs) -> Result<Dataset, DatasetError> {

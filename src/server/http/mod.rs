@@ -173,7 +173,7 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
 /// Returns the routes below `/v1/datasets`.
 fn dataset_paths() -> Vec<UtoipaMethodRouter<App>> {
     vec![
-        routes!(datasets::list),
+        routes!(datasets::create, datasets::list),
         routes!(datasets::read, datasets::edit, datasets::delete),
         routes!(datasets::current),
         routes!(datasets::roll_back),

@@ -39,6 +39,8 @@ pub enum Verb {
     List(Pages),
     /// Show a dataset with its current generation, and the number it keeps
     Show(Named),
+    /// Create a dataset before the first task publishes to it
+    Create(CreateArgs),
     /// List the generations of a dataset, newest first
     Generations(Generations),
     /// Print the summary of a generation, its results, or the outputs of items
@@ -54,6 +56,25 @@ pub enum Verb {
     Set(SetArgs),
     /// Delete a dataset with all its generations
     Delete(NamedWrite),
+}
+
+/// Arguments of `windrow dataset create`.
+#[derive(Clone, Debug, Args)]
+pub struct CreateArgs {
+    /// Name used in URLs: a-z, 0-9, - and dots; can't be changed later
+    pub name: String,
+    /// Business whose tasks publish it
+    #[arg(long, value_name = "NAME")]
+    pub business: String,
+    /// Number of newest generations to keep; defaults to 5
+    #[arg(long, value_name = "N")]
+    pub keep: Option<NonZeroU32>,
+    /// Target for copies of the current generation, for readers that are closer to it
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub sink: Option<SinkWord>,
+    /// Flags for the reason and the dry run.
+    #[command(flatten)]
+    pub write: Write,
 }
 
 /// Arguments of `windrow dataset generations`.

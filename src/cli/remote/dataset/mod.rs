@@ -3,10 +3,12 @@
 pub mod args;
 mod get;
 
-use api::{Dataset, Generation};
-use serde_json::{Map, json};
+use std::num::NonZeroU32;
 
-use self::args::{DatasetArgs, GenerationWrite, Generations, RollBackArgs, SetArgs, Verb};
+use api::{Dataset, Generation};
+use serde_json::{Map, Value, json};
+
+use self::args::{CreateArgs, DatasetArgs, GenerationWrite, Generations, RollBackArgs, SetArgs, SinkWord, Verb};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Danger, Link, Named, NamedWrite, Pages, word};
@@ -104,6 +106,7 @@ pub(crate) async fn dataset(args: &DatasetArgs, shell: &Shell) -> Result<Exit, F
         None => list(&args.list, shell).await,
         Some(Verb::List(args)) => list(args, shell).await,
         Some(Verb::Show(args)) => show(args, shell).await,
+        Some(Verb::Create(args)) => create(args, shell).await,
         Some(Verb::Generations(args)) => generations(args, shell).await,
         Some(Verb::Get(args)) => get::get(args, shell).await,
         Some(Verb::Pin(args)) => pin(args, true, shell).await,
@@ -193,10 +196,28 @@ async fn roll_back(args: &RollBackArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
 }
 
+/// Returns the members of a body for these flags.
+fn terms(keep: Option<NonZeroU32>, sink: Option<SinkWord>) -> Map<String, Value> {
+    let keep = keep.map(|keep| ("keep".to_owned(), json!(keep)));
+    keep.into_iter()
+        .chain(sink.map(|sink| ("sink".to_owned(), json!(word(&sink)))))
+        .collect()
+}
+
+async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let mut body = terms(args.keep, args.sink);
+    body.insert("name".to_owned(), json!(args.name));
+    body.insert("business".to_owned(), json!(args.business));
+    let link = Link::open(&args.write.remote, shell)?;
+    let request = Request::post("/v1/datasets");
+    match link.change(&args.write, request, body).await? {
+        Some(answer) => link.show_done(&DATASETS, &answer, &format!("created {}", args.name)),
+        None => Ok(Exit::Ok),
+    }
+}
+
 async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let mut body = Map::new();
-    body.extend(args.keep.map(|keep| ("keep".to_owned(), json!(keep))));
-    body.extend(args.sink.map(|sink| ("sink".to_owned(), json!(word(&sink)))));
+    let body = terms(args.keep, args.sink);
     let link = Link::open(&args.write.remote, shell)?;
     let Some((before, answer)) = link.patch(&args.write, &path(&args.name), body).await? else {
         return Ok(Exit::Ok);

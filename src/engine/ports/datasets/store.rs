@@ -31,7 +31,7 @@ pub struct Dataset {
     pub last: GenerationNo,
     /// Version, incremented by each change, including publications.
     pub version: u64,
-    /// Time at which its first task was made.
+    /// Time at which it was created, by itself or with its first task.
     pub created_at: WallMs,
     /// Time of its last change.
     pub updated_at: WallMs,
@@ -118,6 +118,19 @@ pub enum Which {
     No(GenerationNo),
 }
 
+/// Dataset to create before any task publishes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewDataset {
+    /// Name of the dataset.
+    pub name: String,
+    /// Slug of the business whose tasks may publish it.
+    pub business: String,
+    /// Number of newest generations that stay; `None` for the default.
+    pub keep: Option<NonZeroU32>,
+    /// Sink that the current generation is copied to; `None` for none.
+    pub sink: Option<Sink>,
+}
+
 /// Change of a dataset by people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatasetChange {
@@ -152,6 +165,15 @@ pub enum DatasetError {
     /// No dataset has this name.
     #[error("{}", say::no_dataset(.0))]
     NotFound(String),
+    /// No business has this slug.
+    #[error("{}", say::no_business(.0))]
+    NoBusiness(String),
+    /// Another dataset has this name.
+    #[error("{}", say::dataset_exists(.0))]
+    Taken(String),
+    /// The business has as many datasets as allowed.
+    #[error("{}", say::too_many_datasets(*.0))]
+    Full(u64),
     /// The dataset has no published generation of this number.
     #[error("{}", say::no_generation(.0, .1.to_string()))]
     NoGeneration(String, GenerationNo),
@@ -213,6 +235,17 @@ pub trait DatasetStore: Send + Sync {
         from: ItemIndex,
         count: u32,
     ) -> Result<Vec<ItemIndex>, StoreError>;
+
+    /// Creates a dataset without generations.
+    ///
+    /// # Errors
+    /// `NoBusiness`, `Taken`, `Full`.
+    async fn create_dataset(
+        &self,
+        new: &NewDataset,
+        write: &Write,
+        now: WallMs,
+    ) -> Result<Dataset, DatasetError>;
 
     /// Changes a dataset; with `expected` only while it has that version. A change without effect is accepted.
     ///

@@ -6,6 +6,7 @@ pub(crate) mod members;
 pub(crate) mod rows;
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, Path, State};
@@ -29,7 +30,7 @@ use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonQuery, h
 use crate::service::ServiceError;
 use windrow_core::dataset::{GenerationNo, KEEP_MAX, Sink};
 use windrow_core::settings::text::parse_span;
-use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, Reading, Which};
+use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, NewDataset, Reading, Which};
 
 /// Parses a generation number from a path.
 pub(super) fn number(text: &str) -> Result<GenerationNo, ServiceError> {
@@ -67,6 +68,38 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<
     let page = paging.page(found, |dataset| dataset.name.clone());
     let pointers = app.service.datasets.pointers().await?;
     Ok(paging.answer(page.map(|dataset| show_dataset(dataset, &pointers))))
+}
+
+/// Create a dataset without generations.
+///
+/// The first task that publishes to a dataset creates it too, with the defaults.
+#[utoipa::path(
+    post, path = "/v1/datasets", operation_id = "create_dataset", tag = "datasets", params(DryRunQuery),
+    request_body = api::CreateDataset, security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 201, body = api::Dataset, headers(("location" = String), ("etag" = String))),
+        (status = 409, description = "name-taken, conflict"),
+        (status = 422, description = "validation-failed"),
+    )
+)]
+pub(crate) async fn create(call: Call, Body(body): Body<api::CreateDataset>) -> HttpResult {
+    let own = call.caller.business.as_ref();
+    if own.is_some_and(|own| *own != body.business) {
+        let text = format!("no business {}", body.business);
+        return Err(ServiceError::unprocessable("/business", text).into());
+    }
+    let (keep, sink) = terms(body.keep, body.sink.as_deref())?;
+    let new = NewDataset {
+        name: body.name,
+        business: body.business,
+        keep,
+        sink,
+    };
+    let write = call.write(body.reason);
+    let made = call.service.datasets.create(&new, &write).await?;
+    let (place, version) = (format!("/v1/datasets/{}", made.name), made.version);
+    let pointers = call.service.datasets.pointers().await?;
+    Ok(call.made(place, Some(version), show_dataset(made, &pointers))?)
 }
 
 /// Get a dataset: its current generation and the number of generations it keeps.
@@ -224,19 +257,19 @@ pub(crate) async fn generation(
     Ok(Json(api::GenerationRead::of(found)))
 }
 
-/// Reads the requested change of a dataset.
-fn change_of(body: &api::EditDataset) -> Result<DatasetChange, ServiceError> {
-    if let Some(keep) = body.keep.filter(|keep| keep.get() > KEEP_MAX) {
+/// Reads the number of generations to keep and the sink of a request.
+fn terms(
+    keep: Option<NonZeroU32>,
+    sink: Option<&str>,
+) -> Result<(Option<NonZeroU32>, Option<Sink>), ServiceError> {
+    if let Some(keep) = keep.filter(|keep| keep.get() > KEEP_MAX) {
         let text = format!("{keep} is more than the {KEEP_MAX} generations a dataset may keep");
         return Err(ServiceError::unprocessable("/keep", text));
     }
-    let sink = body.sink.as_deref().map(|text| {
+    let sink = sink.map(|text| {
         Sink::parse(text).ok_or_else(|| ServiceError::invalid("/sink", "must be `none` or `redis`"))
     });
-    Ok(DatasetChange::Edit {
-        keep: body.keep,
-        sink: sink.transpose()?,
-    })
+    Ok((keep, sink.transpose()?))
 }
 
 /// Change the number of generations a dataset keeps, and where the current one is copied to. Omitted members stay
@@ -254,7 +287,8 @@ pub(crate) async fn edit(
     headers: HeaderMap,
     Body(body): Body<api::EditDataset>,
 ) -> HttpResult {
-    let (wanted, expected) = (change_of(&body)?, headers::expected(&headers));
+    let (keep, sink) = terms(body.keep, body.sink.as_deref())?;
+    let (wanted, expected) = (DatasetChange::Edit { keep, sink }, headers::expected(&headers));
     change(&call, (&name, expected), wanted, body.reason).await
 }
 

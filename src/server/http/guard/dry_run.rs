@@ -157,6 +157,7 @@ mod tests {
             "post businesses",
             "post businesses/{business}/archive",
             "post businesses/{business}/unarchive",
+            "post datasets",
             "post datasets/{dataset}/generations/{generation}/pin",
             "post datasets/{dataset}/generations/{generation}/unpin",
             "post datasets/{dataset}/rollback",

@@ -16,7 +16,7 @@ use windrow_core::dataset::{GenerationNo, GenerationState, Sink, key_hash, key_o
 use windrow_core::ids::{ItemIndex, ShardId, StoreId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::datasets::store::{
-    Dataset, DatasetChange, DatasetError, DatasetStore, Generation, Reading, Which,
+    Dataset, DatasetChange, DatasetError, DatasetStore, Generation, NewDataset, Reading, Which,
 };
 use windrow_engine::ports::tasks::results::{ItemOutput, ResultShard, ResultStore};
 use windrow_engine::ports::tasks::store::{TaskStore, Write};
@@ -202,6 +202,30 @@ impl Datasets {
         }
     }
 
+    /// Creates a dataset, which a task can also do by publishing to it.
+    ///
+    /// # Errors
+    /// `NameTaken`, `Conflict`; `Unprocessable` for an invalid name, an unknown business, or a sink that isn't
+    /// configured on this node.
+    pub async fn create(&self, new: &NewDataset, write: &Write) -> Result<Dataset, ServiceError> {
+        let fault = plan::name_fault("/name", &new.name, &new.business, write);
+        ServiceError::refuse(fault.into_iter().collect())?;
+        self.check_sink(new.sink)?;
+        let made = self.store.create_dataset(new, write, self.node.now()).await?;
+        if !write.dry_run {
+            tracing::info!(dataset = new.name, by = write.actor.name, "dataset created");
+        }
+        Ok(made)
+    }
+
+    fn check_sink(&self, sink: Option<Sink>) -> Result<(), ServiceError> {
+        if sink != Some(Sink::Redis) || self.node.config().datasets.redis_url.is_some() {
+            return Ok(());
+        }
+        let fault = FieldFault::new("/sink", "no Redis for readers is configured on this node");
+        Err(fault.advise("set datasets.redis_url in its config.toml").into())
+    }
+
     /// Changes a dataset; with `expected`, only at that version.
     ///
     /// # Errors
@@ -213,14 +237,8 @@ impl Datasets {
         change: DatasetChange,
         write: &Write,
     ) -> Result<Dataset, ServiceError> {
-        if let DatasetChange::Edit {
-            sink: Some(Sink::Redis),
-            ..
-        } = change
-            && self.node.config().datasets.redis_url.is_none()
-        {
-            let fault = FieldFault::new("/sink", "no Redis for readers is configured on this node");
-            return Err(fault.advise("set datasets.redis_url in its config.toml").into());
+        if let DatasetChange::Edit { sink, .. } = change {
+            self.check_sink(sink)?;
         }
         let now = self.node.now();
         let changed = self
@@ -312,6 +330,13 @@ impl From<DatasetError> for ServiceError {
         let text = error.to_string();
         match error {
             DatasetError::NotFound(name) => ServiceError::not_found("dataset", name),
+            DatasetError::NoBusiness(slug) => FieldFault::new("/business", text)
+                .missing(format!("/v1/businesses/{slug}"))
+                .into(),
+            DatasetError::Taken(_) => ServiceError::NameTaken(text),
+            DatasetError::Full(_) => {
+                ServiceError::conflict(text, "`windrow dataset delete` one that is no longer needed")
+            }
             DatasetError::NoGeneration(name, no) => {
                 ServiceError::not_found("generation", format!("{no} of {name}"))
             }

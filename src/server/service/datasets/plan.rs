@@ -23,7 +23,7 @@ pub(in crate::service) fn check(
 ) -> Result<(), ServiceError> {
     let Some(publish) = publish else { return Ok(()) };
     let mut faults = Vec::new();
-    faults.extend(name_fault(&publish.dataset, &business.slug, write));
+    faults.extend(name_fault("/publish", &publish.dataset, &business.slug, write));
     if said.results == Some(Results::Off) {
         let fault = FieldFault::new(
             "/results",
@@ -45,18 +45,18 @@ pub(in crate::service) fn check(
     Ok(())
 }
 
-/// Returns the error of a dataset name. Looks only at the name, so that a business can't learn which names others
+/// Returns the error of a dataset name in a member. Looks only at the name, so that a business can't learn which names others
 /// use.
-fn name_fault(name: &str, slug: &str, write: &Write) -> Option<FieldFault> {
+pub(super) fn name_fault(pointer: &str, name: &str, slug: &str, write: &Write) -> Option<FieldFault> {
     if !is_name(name) {
         let what = format!("must be 1 to {NAME_BYTES_MAX} lowercase letters, digits, - and . between them");
-        return Some(FieldFault::new("/publish", what).advise("team-board"));
+        return Some(FieldFault::new(pointer, what).advise("team-board"));
     }
     if write.actor.source != "business" || is_own_name(name, slug) {
         return None;
     }
     let what = format!("a token of {slug} may only publish to {slug} and names that begin with {slug}.");
-    Some(FieldFault::new("/publish", what).advise(format!("{slug}.board, or use an operator's token")))
+    Some(FieldFault::new(pointer, what).advise(format!("{slug}.board, or use an operator's token")))
 }
 
 fn reduce_fault(reduce: &Reduce, business: &Business, config: &Config) -> Option<FieldFault> {

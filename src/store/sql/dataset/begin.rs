@@ -33,7 +33,10 @@ pub(crate) async fn begin(
 ) -> Result<Begun, CreateError> {
     let row = match lock(transaction, &publish.dataset).await? {
         Some(row) => row,
-        None => make(transaction, owner.id, &publish.dataset, now).await?,
+        None => {
+            let made = make(transaction, owner.id, &publish.dataset, now).await?;
+            made.ok_or(CreateError::TooManyDatasets(DATASETS_MAX))?
+        }
     };
     if row.business_id != owner.id {
         return Err(CreateError::DatasetTaken(row.name));
@@ -52,16 +55,17 @@ pub(crate) async fn begin(
     })
 }
 
-/// Creates a dataset unless another transaction just did; returns it locked either way.
-async fn make(
+/// Creates a dataset unless another transaction just did; returns it locked either way, or `None` if the business has
+/// as many as allowed.
+pub(super) async fn make(
     transaction: &Transaction,
     business: i64,
     name: &str,
     now: WallMs,
-) -> Result<dataset::Model, CreateError> {
+) -> Result<Option<dataset::Model>, StoreError> {
     let of_business = dataset::Entity::find().filter(dataset::Column::BusinessId.eq(business));
     if of_business.count(transaction).await.map_err(error)? >= DATASETS_MAX {
-        return Err(CreateError::TooManyDatasets(DATASETS_MAX));
+        return Ok(None);
     }
     let row = dataset::ActiveModel {
         id: NotSet,
@@ -81,7 +85,7 @@ async fn make(
         .run(transaction)
         .await?;
     let made = lock(transaction, name).await?;
-    Ok(made.ok_or_else(|| damaged("dataset", name))?)
+    made.map(Some).ok_or_else(|| damaged("dataset", name))
 }
 
 /// Inserts the generation of a task that is being created.

@@ -1,17 +1,56 @@
-//! Changes that people make to datasets: edits, pins, rollbacks, deletion.
+//! Changes that people make to datasets: creation, edits, pins, rollbacks, deletion.
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
 
-use super::{let_go, lock, moved, pointer, read, save, sink};
+use super::{begin, let_go, lock, moved, pointer, read, save, sink};
 use crate::sql::entity::{dataset, generation};
+use crate::sql::task::create::find_business;
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Fetch, Run, Store, Transaction, error, keep};
-use windrow_core::dataset::{GenerationNo, GenerationState, PINNED_MAX, Sink};
+use windrow_core::dataset::{DATASETS_MAX, GenerationNo, GenerationState, PINNED_MAX, Sink};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
-use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, DatasetError};
+use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, DatasetError, NewDataset};
 use windrow_engine::ports::tasks::store::Write;
+
+/// Implements [`windrow_engine::ports::datasets::store::DatasetStore::create_dataset`] in one transaction with the
+/// audit entry.
+pub(super) async fn create(
+    store: &Store,
+    new: &NewDataset,
+    write: &Write,
+    now: WallMs,
+) -> Result<Dataset, DatasetError> {
+    let transaction = store.write().await?;
+    let owner = find_business(&transaction, &new.business).await?;
+    let owner = owner.ok_or_else(|| DatasetError::NoBusiness(new.business.clone()))?;
+    let taken = || DatasetError::Taken(new.name.clone());
+    if lock(&transaction, &new.name).await?.is_some() {
+        return Err(taken());
+    }
+    let row = begin::make(&transaction, owner.id, &new.name, now).await?;
+    let row = row.ok_or(DatasetError::Full(DATASETS_MAX))?;
+    // Another transaction may have created it since the look above.
+    if row.business_id != owner.id {
+        return Err(taken());
+    }
+    let wanted = DatasetChange::Edit {
+        keep: new.keep,
+        sink: new.sink,
+    };
+    let row = changed(&transaction, &row, wanted, now).await?.unwrap_or(row);
+    let row = save(&transaction, row, now).await?;
+    let change = Change {
+        before: None,
+        after: Some(told(&row, wanted)),
+        ..said(&row, "dataset.create")
+    };
+    record::audit(&transaction, &write.actor, change, now).await?;
+    let made = read::view(&transaction, row).await?;
+    keep(transaction, write).await?;
+    Ok(made)
+}
 
 /// Implements [`windrow_engine::ports::datasets::store::DatasetStore::change_dataset`] in one transaction with the
 /// audit entry.

@@ -14,7 +14,7 @@ use windrow_core::dataset::{GenerationNo, GenerationState, KEEP_DEFAULT};
 use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::datasets::store::{
-    Dataset, DatasetChange, DatasetError, DatasetStore, Generation, Reading, SinkView, Which,
+    Dataset, DatasetChange, DatasetError, DatasetStore, Generation, NewDataset, Reading, SinkView, Which,
 };
 use windrow_engine::ports::tasks::results::ResultShard;
 use windrow_engine::ports::tasks::store::Write;
@@ -119,6 +119,15 @@ impl DatasetStore for Store {
         count: u32,
     ) -> Result<Vec<ItemIndex>, StoreError> {
         keys::find(self, (task, epoch), hash, from, count).await
+    }
+
+    async fn create_dataset(
+        &self,
+        new: &NewDataset,
+        write: &Write,
+        now: WallMs,
+    ) -> Result<Dataset, DatasetError> {
+        settled(|| change::create(self, new, write, now)).await
     }
 
     async fn change_dataset(

@@ -70,7 +70,11 @@ pub(crate) async fn ensure_business(
     keep(transaction, write).await
 }
 
-async fn find_business(transaction: &Transaction, slug: &str) -> Result<Option<business::Model>, StoreError> {
+/// Finds a business by its slug.
+pub(crate) async fn find_business(
+    transaction: &Transaction,
+    slug: &str,
+) -> Result<Option<business::Model>, StoreError> {
     let found = business::Entity::find()
         .filter(business::Column::Slug.eq(slug))
         .row(transaction);
