@@ -179,6 +179,12 @@ test('an end has its day unless that is today', async () => {
   assert.deepEqual([0, 38.9, 100, null].map(percentOf), ['0.0%', '38.9%', '100%', '–']);
 });
 
+test('spans have the form that they have elsewhere', async () => {
+  const { span } = await import('../../ui/app/lib/format.js');
+  const forms = [null, 0, 0.0003, 0.45, 1, 2.4, 12, 60, 125, 3599, 3600, 12_000, 86_400, 367_200].map(span);
+  assert.deepEqual(forms, ['–', '0s', '0.3ms', '450ms', '1s', '2.4s', '12s', '1m', '2m 05s', '59m 59s', '1h', '3h 20m', '1d', '4d 6h']);
+});
+
 test('a rate that the autopilot finds is shown as such, and nothing is slower than it', async () => {
   const { isSlow, mostRate, wantedRate } = await import('../../ui/app/lib/task.js');
   const { BLANK, summary } = await import('../../ui/app/lib/draft.js');

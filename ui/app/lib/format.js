@@ -48,17 +48,21 @@ const UNITS = [
   [1, 's'],
 ];
 
-/** Duration: `453 ms`, `1.9 s`, `21m 4s`, `3d 4h`. */
+const trimmed = (value, unit) => value.toFixed(1).replace(/\.0$/, '') + unit;
+
+/** Duration, in the form of every surface: `0.3ms`, `450ms`, `2.4s`, `12s`, `2m 05s`, `3h 20m`, `4d 6h`. */
 export function span(seconds) {
   if (seconds == null || !Number.isFinite(seconds)) return DASH;
-  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds <= 0) return '0s';
+  if (seconds < 0.00995) return trimmed(seconds * 1000, 'ms');
+  if (seconds < 0.9995) return `${Math.round(seconds * 1000)}ms`;
+  if (seconds < 9.95) return trimmed(seconds, 's');
   const at = UNITS.findIndex(([size]) => seconds >= size);
   const [size, unit] = UNITS[at];
   const whole = Math.floor(seconds / size);
   const next = UNITS[at + 1];
   const rest = next ? Math.floor((seconds % size) / next[0]) : 0;
-  return rest ? `${whole}${unit} ${rest}${next[1]}` : `${whole}${unit}`;
+  return rest ? `${whole}${unit} ${next[1] === 'h' ? rest : String(rest).padStart(2, '0')}${next[1]}` : `${whole}${unit}`;
 }
 
 /** Age in its largest unit: `8s`, `3m`. */

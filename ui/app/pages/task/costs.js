@@ -25,5 +25,5 @@ function Cost({ unit, cost }) {
 export function Costs({ task }) {
   const costs = Object.entries(task.costs ?? {});
   if (costs.length === 0) return null;
-  return html`<p class="legend fresh"><span>${t('Used')}</span>${costs.map(([unit, cost]) => html`<${Cost} key=${unit} unit=${unit} cost=${cost} />`)}</p>`;
+  return html`<p class="legend costs fresh"><span>${t('Used')}</span>${costs.map(([unit, cost]) => html`<${Cost} key=${unit} unit=${unit} cost=${cost} />`)}</p>`;
 }

@@ -40,10 +40,10 @@ function useFound(series) {
   const isSteered = series.refused_share.some((value) => value != null);
   const refused = useMemo(() => lists[1].map((sent, at) => (lists[3][at] == null ? null : sent * lists[3][at])), [lists]);
   if (!isSteered) return { data: [], lines: [] };
-  return {
-    data: [lists[2], refused],
-    lines: [{ name: t('rate found'), color: 'warn', dashed: true, write: each }, { name: t('refused'), color: 'bad', write: each }],
-  };
+  const found = { data: [refused], lines: [{ name: t('refused'), color: 'bad', write: each }] };
+  // A task with a set rate has none that was found.
+  if (!series.found_rate.some((value) => value != null)) return found;
+  return { data: [lists[2], ...found.data], lines: [{ name: t('rate found'), color: 'warn', dashed: true, write: each }, ...found.lines] };
 }
 
 /** Attempts sent per second against the target rate, and what the autopilot found. There is no target while nothing runs; the legend then shows the task's rate. */
