@@ -1,11 +1,13 @@
-"""Measures what docs/sizing.md states: memory and disk of jobs, and of a node on SQLite for tasks, items and what is
-kept of them.
+"""Measures what docs/sizing.md states: memory and disk of jobs, and of a node for tasks, items and what is kept of
+them.
 
-usage: WINDROW=target/release/windrow python3 scripts/sizing.py [postgres://USER@HOST/EMPTY_DATABASE]
+usage: WINDROW=target/release/windrow [ITEMS=20000] [TASKS=500] python3 scripts/sizing.py [URL of an empty database]
 
-The database's size is that of a backup (`VACUUM INTO`), so it has no free pages and no log; on PostgreSQL, that of all
-relations after a `VACUUM FULL`. A figure is the growth from one size to the next, divided by what was added. Memory is
-the resident set in /proc.
+The URL begins with `postgres://` or `mysql://`, and its user needs no password. The database's size is that of a backup
+(`VACUUM INTO`), so it has no free pages and no log; on PostgreSQL, that of all relations after a `VACUUM FULL`; on
+MariaDB, that of the data and indexes of all tables after an `OPTIMIZE TABLE`. Those grow by 1 MiB at a time, so ten
+times as many items and tasks are needed there. A figure is the growth from one size to the next, divided by what was
+added. Memory is the resident set in /proc.
 """
 import base64
 import hashlib
@@ -17,11 +19,13 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 WINDROW = os.path.abspath(os.environ.get("WINDROW", "target/release/windrow"))
-ITEMS, TASKS, RUNNING = 20_000, 500, 1_000
+RUNNING = 1_000
+ITEMS, TASKS = int(os.environ.get("ITEMS", "20_000")), int(os.environ.get("TASKS", "500"))
 
 
 def digest(index):
@@ -64,6 +68,20 @@ class Business(BaseHTTPRequestHandler):
         pass
 
 
+def psql(store, *statements):
+    """What the last statement returns on PostgreSQL."""
+    command = ["psql", store, "-qAt", *(word for one in statements for word in ("-c", one))]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def mariadb(store, statement):
+    """What a statement returns on MariaDB, without the names of its columns."""
+    url = urllib.parse.urlsplit(store)
+    command = ["mariadb", "--no-defaults", "--protocol=tcp", "-BN", "-h", url.hostname, "-P", str(url.port or 3306),
+               "-u", url.username, "-e", statement, url.path.strip("/")]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
 class Node:
     def __init__(self, folder, store):
         self.folder, self.store = folder, store
@@ -100,10 +118,13 @@ class Node:
         return memory(self.process)
 
     def database(self):
+        if self.store and self.store.startswith("mysql:"):
+            tables = mariadb(self.store, "SHOW TABLES").split()
+            mariadb(self.store, f"OPTIMIZE TABLE {', '.join(f'`{table}`' for table in tables)}")
+            return int(mariadb(self.store, "SELECT sum(data_length + index_length) FROM information_schema.tables WHERE table_schema = database()"))
         if self.store:
             sum_of = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
-            command = ["psql", self.store, "-qAtc", "VACUUM FULL", "-c", sum_of]
-            return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            return int(psql(self.store, "VACUUM FULL", sum_of))
         with tempfile.TemporaryDirectory() as folder:
             command = [WINDROW, "db", "backup", "--data-dir", self.folder, f"{folder}/copy.db"]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -170,7 +191,7 @@ def jobs(folder):
     worker = ["--rate", "1000/s", "--", "sh", "-c", "while read -r line; do echo ok; done"]
     rows = f"{folder}/rows.ndjson"
     with open(rows, "wb") as file:
-        file.writelines(row + b"\n" for _ in range(50) for row in ROWS)
+        file.writelines(row + b"\n" for _ in range(1_000_000 // ITEMS) for row in ROWS)
     for name, items in (("10,000 items", ["--total", "10000"]), ("10^12 items", ["--total", "1000000000000"]),
                         ("1,000,000 rows of NDJSON", ["--ndjson", rows])):
         state = f"{folder}/{name}"
