@@ -4,7 +4,16 @@
 use super::page::{Block, Page};
 
 /// Pages that have a translation, without their ending.
-const TRANSLATED: [&str; 5] = ["README", "docs/jobs", "docs/service", "docs/tutorial", "docs/why"];
+const TRANSLATED: [&str; 8] = [
+    "README",
+    "docs/jobs",
+    "docs/moving",
+    "docs/personal-data",
+    "docs/service",
+    "docs/sizing",
+    "docs/tutorial",
+    "docs/why",
+];
 
 fn english(name: &str) -> Page {
     Page::read(&format!("{name}.md"))
@@ -45,11 +54,20 @@ fn core(block: &Block) -> (String, Option<String>, Vec<String>) {
     )
 }
 
-/// Links of a page, of translated pages by the names of their originals, without those to its own headings, which are
-/// translated.
+/// Links of a page, of translated pages by the names of their originals; without headings where those are translated:
+/// in the page itself, and in other translated pages.
 fn links(page: &Page) -> Vec<String> {
+    let is_translated = |file: &str| {
+        let name = file.trim_end_matches(".md").rsplit('/').next();
+        TRANSLATED.iter().any(|one| one.rsplit('/').next() == name)
+    };
+    let plain = |link: String| {
+        let link = link.replace(".zh-CN.md", ".md");
+        let file = link.split('#').next().unwrap_or_default();
+        (if is_translated(file) { file } else { &link }).to_owned()
+    };
     let links = page.links().into_iter().filter(|link| !link.starts_with('#'));
-    let mut links: Vec<String> = links.map(|link| link.replace(".zh-CN.md", ".md")).collect();
+    let mut links: Vec<String> = links.map(plain).collect();
     links.sort();
     links
 }
