@@ -4,7 +4,7 @@
 # scripts/test-ui.sh                 the program in target/debug, built if missing, with its embedded pages
 # scripts/test-ui.sh --pages         the current pages in ui/, without compiling
 # scripts/test-ui.sh parts.test.js   only some of the files in tests/browser
-# scripts/test-ui.sh --pictures      takes the pictures of docs/ instead, from ui/, in seven minutes; check each
+# scripts/test-ui.sh --pictures      takes the pictures of docs/ instead, from ui/, in six minutes; check each
 # WINDROW=path                       another program; CHROMIUM=path another browser
 # WINDROW_BUDGETS=1                  with the time budgets of an idle machine
 set -euo pipefail

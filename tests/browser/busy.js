@@ -104,7 +104,7 @@ async function past({ node, post, make, ends }) {
 /** Creates tasks that run, at several rates. */
 async function present({ post, make }) {
   const running = await make('push', 'price-drop', 12_000, {
-    rate: '15/s', limits: ['sms-gateway'], labels: { team: 'growth' }, metering: { limits: ['120 eur'], cost: ['eur = 0.014'], cost_from: ['eur = 0.014'] },
+    rate: '15/s', limits: ['sms-gateway'], labels: { team: 'growth' }, metering: { limits: ['88 eur'], cost: ['eur = 0.014'], cost_from: ['eur = 0.014'] },
   });
   await make('crm', 'accounts-backfill', 60_000, { rate: '80/s', batch: 20 });
   await make('geocoding', 'customer-addresses', 14_000, { rate: '25/s', limits: ['maps-api'] });
@@ -142,7 +142,7 @@ export async function furnish(node, { url }) {
   const { done, schedule } = await past(tools);
   const running = await present(tools);
   const stopped = await waiting(tools);
-  const runsFor = Number(process.env.WINDROW_PICTURES_AFTER_MS ?? 330_000);
+  const runsFor = Number(process.env.WINDROW_PICTURES_AFTER_MS ?? 250_000);
   await sleep(runsFor / 3);
   await post(`/v1/tasks/${stopped}/stop`, { reason: 'wait for the new camera profile' });
   await node.call('PATCH', `/v1/tasks/${running}`, { rate: '30/s', reason: 'ends before the shops close' });

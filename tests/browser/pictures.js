@@ -16,10 +16,7 @@ const SCALE = 2;
 const FONT = 'Inter, "WenQuanYi Micro Hei", sans-serif';
 
 async function take(page, name) {
-  const session = await page.context().newCDPSession(page);
-  const clip = { x: 0, y: 0, ...page.viewportSize(), scale: SCALE };
-  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 75, clip });
-  const bytes = Buffer.from(data, 'base64');
+  const bytes = await page.screenshot({ type: 'webp', quality: 75 });
   assert.ok(bytes.length <= BYTES_MAX, `${name}: ${bytes.length} bytes`);
   writeFileSync(join(PLACE, `${name}.webp`), bytes);
 }
@@ -49,13 +46,11 @@ function tour({ done, running, schedule }) {
 }
 
 /** Opens a browser window that shows the pages in one colour scheme. */
-async function open(chrome, url, colorScheme) {
+async function open(chrome, colorScheme) {
   const context = await chrome.newContext({ deviceScaleFactor: SCALE, colorScheme, locale: 'en-US', timezoneId: 'Europe/Berlin' });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   await page.addInitScript((font) => addEventListener('DOMContentLoaded', () => document.documentElement.style.setProperty('--font', font)), FONT);
-  // The first page after the launch draws its plots at a scale of 1.
-  await page.goto(`${url}/settings`);
   return page;
 }
 
@@ -65,7 +60,7 @@ test('the pictures of the documentation', async () => {
   const [node, chrome, served] = await Promise.all([new Node(serve, environment).start(), browser(), handler()]);
   try {
     const pages = tour(await furnish(node, served));
-    const [light, dark] = [await open(chrome, node.url, 'light'), await open(chrome, node.url, 'dark')];
+    const [light, dark] = [await open(chrome, 'light'), await open(chrome, 'dark')];
     for (const [name, { path, height, isDarkToo, act }] of Object.entries(pages)) {
       for (const page of isDarkToo ? [light, dark] : [light]) {
         await page.setViewportSize({ width: WIDTH, height });
