@@ -289,6 +289,7 @@ mod tests {
             budget_left_ppm: None,
             unsaved_for: Duration::ZERO,
             is_handler_down: false,
+            workers: None,
         }
     }
 

@@ -136,7 +136,8 @@ impl Held {
             record::save(transaction, &row, now).await?;
         }
         for deeds in deeds {
-            self.perform(transaction, (deeds, by), now).await?;
+            // Rare beside the writes of each checkpoint, whose future would carry it.
+            Box::pin(self.perform(transaction, (deeds, by), now)).await?;
         }
         Ok(())
     }
