@@ -107,8 +107,8 @@ export function Guide({ page: name }) {
     return name ? html`<${Empty} say=${t('There is no page at this address.')} />` : html`<div class="chapters"><${Chapters} chapters=${chapters} isFull=${true} /></div>`;
   };
   return html`<${Page} title=${page && !text ? page.title : t('Guide')} up=${page && !text ? [['/guide', t('Guide')]] : []}>
-    <${Whole} of=${list}>${() => html`<div class="guide" onKeyDown=${onKey}>
+    <div class="guide" onKeyDown=${onKey}>
       <div class="guide-side"><${Search} text=${text} />${(name || text) && html`<nav aria-label=${t('Guide')}><${Chapters} chapters=${chapters} current=${name} /></nav>`}</div>
-      <div class="guide-main">${shown()}</div></div>`}<//><//>`;
+      <div class="guide-main"><${Whole} of=${list}>${shown}<//></div></div><//>`;
 }
 Guide.keepsState = true;
