@@ -22,5 +22,6 @@ messages! { "alert";
     taken(alert: Text) "an alert {alert} exists already" "提醒 {alert} 已存在";
     changed(found: Text, expected: Text) "the alert has revision {found}, not {expected}: it was changed in the meantime" "提醒的版本是 {found}，而不是 {expected}：其间已被修改";
     too_many(most: Count) "there are {most} alerts already, the maximum" "提醒数量已达上限 {most}";
+    elsewhere() "this node sends no notices" "此节点不发送通知";
     gone() "the alert was deleted" "提醒已删除";
 }

@@ -362,9 +362,9 @@ async fn a_command_of_the_configuration_does_the_work_of_a_business() {
 #[tokio::test]
 async fn a_business_says_how_many_of_its_workers_are_idle() {
     let recipe = Recipe::new();
-    let gate = recipe.path("gate");
+    let opened = recipe.path("gate");
     let ready = r#"{"type":"ready","protocol":1,"concurrency":1}"#;
-    let (gate, wait) = (gate.display(), "sleep 0.02");
+    let (gate, wait) = (opened.display(), "sleep 0.02");
     let worker = format!(
         "read -r hello; echo '{ready}'; while read -r line; do until [ -e {gate} ]; do {wait}; done; echo ok; done"
     );
@@ -392,7 +392,7 @@ async fn a_business_says_how_many_of_its_workers_are_idle() {
         let line = format!("windrow_workers{{business=\"push\",state=\"{state}\"}} {count}\n");
         assert!(page.contains(&line), "{line}: {page}");
     }
-    std::fs::write(recipe.path("gate"), "").expect("the gate opens");
+    std::fs::write(&opened, "").expect("the gate opens");
     node.status(&task, "finished").await;
     let shown = node.admin.get(PATH).await.expect(200);
     assert_eq!(shown.get("workers"), None, "they ended with the task: {shown:#}");

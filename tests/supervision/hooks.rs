@@ -135,6 +135,7 @@ async fn world(name: &str, replies: impl IntoIterator<Item = HookReply>) -> (Wor
             outbox: world.store.clone(),
             businesses: fake.clone(),
             caller: fake.clone(),
+            alerts: None,
         });
     };
     (World::start_as(name, parts, |_, _| ok()).await, fake)

@@ -297,8 +297,15 @@ pub struct HookParts {
     pub businesses: Arc<dyn BusinessStore>,
     /// Client that makes the calls.
     pub caller: Arc<dyn HookCaller>,
+    /// Dependencies for telling people of events; `None` leaves notices to other nodes.
+    pub alerts: Option<AlertParts>,
+}
+
+/// Dependencies for telling people of events.
+#[derive(Clone)]
+pub struct AlertParts {
     /// Store of the alerts that get notices.
-    pub alerts: Arc<dyn AlertStore>,
+    pub store: Arc<dyn AlertStore>,
     /// Sender of their notices.
     pub sender: Arc<dyn AlertSender>,
 }

@@ -106,12 +106,15 @@ impl Delivering {
     }
 
     async fn attempt_notice(&self, delivery: &Delivery, name: &str) -> Result<Settlement, StoreError> {
-        let Some(alert) = self.hooks.alerts.alert(name).await? else {
+        let Some(parts) = &self.hooks.alerts else {
+            return Ok(self.again(delivery, alert::elsewhere().to_string()));
+        };
+        let Some(alert) = parts.store.alert(name).await? else {
             let error = alert::gone().to_string();
             return Ok(Settlement::Dead { error });
         };
         let (id, timeout) = (&delivery.delivery_id, HOOK_TIMEOUT_DEFAULT);
-        let sending = self.hooks.sender.send(&alert, id, &delivery.body, timeout);
+        let sending = parts.sender.send(&alert, id, &delivery.body, timeout);
         Ok(self.by_reply(delivery, bounded(timeout, sending).await))
     }
 

@@ -142,10 +142,10 @@ async fn one_sided(node: &NodeContext, done: &mut Done) -> Result<(), StoreError
     for (shard, business) in node.directory.down_for(DOWN_FOR) {
         down.entry(business).or_default().push(shard);
     }
-    if let Some(hooks) = &node.hooks {
+    if let Some(alerts) = node.hooks.as_ref().and_then(|hooks| hooks.alerts.as_ref()) {
         for business in down.keys() {
             let notice = Notice::handler_down(business, &node.node);
-            hooks.alerts.raise(&notice, node.clock.wall()).await?;
+            alerts.store.raise(&notice, node.clock.wall()).await?;
         }
     }
     done.elsewhere.retain(|business| down.contains_key(business));
