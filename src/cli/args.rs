@@ -6,7 +6,7 @@ use console::Term;
 
 use super::local::{db, doctor, serve, trial, version};
 use super::remote::{
-    alert, api, audit, biz, cluster, ctx, dataset, limit, node, openapi, schedule, statistics, token,
+    alert, api, audit, biz, cluster, ctx, dataset, files, limit, node, openapi, schedule, statistics, token,
 };
 use super::run::args::RunArgs;
 use super::task::log;
@@ -71,6 +71,12 @@ pub enum Command {
     Cluster(Box<cluster::ClusterArgs>),
     /// Manage API tokens, which grant access to a node; lists them by default
     Token(Box<token::TokenArgs>),
+    /// Bring a node to the state that files describe: create, change and, with --prune, remove objects
+    #[command(after_help = files::APPLY_EXAMPLES)]
+    Apply(Box<files::ApplyArgs>),
+    /// Write the objects of a node as a file for `windrow apply`
+    #[command(after_help = files::EXPORT_EXAMPLES)]
+    Export(Box<files::ExportArgs>),
     /// Search or follow the data log of all tasks
     #[command(after_help = log::EXAMPLES)]
     Log(Box<log::LogArgs>),

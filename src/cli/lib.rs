@@ -159,6 +159,8 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Node(args) => on_client(remote::node::node(&args, shell)),
         Command::Cluster(args) => on_client(remote::cluster::cluster(&args, shell)),
         Command::Token(args) => on_client(remote::token::token(&args, shell)),
+        Command::Apply(args) => on_client(remote::files::apply(&args, shell)),
+        Command::Export(args) => on_client(remote::files::export(&args, shell)),
         Command::Log(args) => on_client(task::log::log(&args, shell)),
         Command::Audit(args) => on_client(remote::audit::audit(&args, shell)),
         Command::Doctor(args) => on_client(local::doctor::doctor(&args, shell)),

@@ -33,6 +33,7 @@ mod db_restore;
 mod doctor;
 mod explains;
 mod faults;
+mod files;
 mod limits;
 mod logs;
 mod nodes;

@@ -8,7 +8,7 @@ use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::datasets::publication::{OwnClaim, Prepared};
 use windrow_engine::ports::datasets::sink::{Copied, SinkAgenda, SinkEnd, SinkJob};
-use windrow_engine::ports::datasets::store::{DatasetChange, DatasetError, Generation, Which};
+use windrow_engine::ports::datasets::store::{DatasetChange, DatasetError, Generation, NewDataset, Which};
 use windrow_engine::ports::ownership::run_store::{
     CandidateQuery, CheckpointAck, ClaimOutcome, ClaimedShard, RunClose,
 };
@@ -563,6 +563,37 @@ pub async fn a_dataset_goes_only_when_no_task_is_to_publish_it(harness: Harness)
     let after = harness.store.dataset(BOARD).await.unwrap().unwrap();
     assert!(after.id > before.id, "one of the same name is another one");
     assert_eq!(harness.current().await, Some((1, "anew".to_owned())));
+}
+
+pub async fn a_dataset_is_made_before_its_first_task_and_only_once(harness: Harness) {
+    harness.created(&task(1)).await;
+    let new = NewDataset {
+        name: BOARD.to_owned(),
+        business: BUSINESS.to_owned(),
+        keep: Some(NonZeroU32::MIN),
+        sink: Some(Sink::Redis),
+    };
+    let dry = windrow_engine::ports::tasks::store::Write {
+        dry_run: true,
+        ..write()
+    };
+    harness.store.create_dataset(&new, &dry, NOW).await.unwrap();
+    assert_eq!(harness.store.dataset(BOARD).await.unwrap(), None);
+    let made = harness.store.create_dataset(&new, &write(), NOW).await.unwrap();
+    assert_eq!((made.keep, made.last.0, made.sink.is_some()), (NonZeroU32::MIN, 0, true));
+    assert_eq!(harness.store.dataset(BOARD).await.unwrap(), Some(made.clone()));
+    let again = harness.store.create_dataset(&new, &write(), NOW).await;
+    assert_eq!(again.unwrap_err(), DatasetError::Taken(BOARD.to_owned()));
+    let nobody = NewDataset {
+        name: "other".to_owned(),
+        business: "nobody".to_owned(),
+        ..new
+    };
+    let refused = harness.store.create_dataset(&nobody, &write(), NOW).await;
+    assert_eq!(refused.unwrap_err(), DatasetError::NoBusiness("nobody".to_owned()));
+    harness.published(&publishing(3), "1").await;
+    let after = harness.store.dataset(BOARD).await.unwrap().unwrap();
+    assert_eq!((after.id, after.keep, after.last.0), (made.id, NonZeroU32::MIN, 1));
 }
 
 pub async fn keys_are_found_by_their_hash_in_every_write_of_the_claim(harness: Harness) {

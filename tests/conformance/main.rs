@@ -332,6 +332,7 @@ facts! {
         the_newest_stay_pinned_ones_too_and_results_outlive_their_task,
         a_rollback_moves_the_pointer_back_and_its_number_on,
         a_dataset_goes_only_when_no_task_is_to_publish_it,
+        a_dataset_is_made_before_its_first_task_and_only_once,
         keys_are_found_by_their_hash_in_every_write_of_the_claim,
         a_copy_is_claimed_by_one_and_noted_under_the_newest_claim_alone,
         a_copy_that_fails_is_tried_again_and_one_that_is_lost_is_made_anew,

@@ -16,7 +16,7 @@ use windrow_core::settings::json::tree;
 /// Part of the OpenAPI description that shows which operations have a dry run.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Description {
+pub(crate) struct Description {
     paths: BTreeMap<String, BTreeMap<String, Operation>>,
 }
 
@@ -100,8 +100,24 @@ impl Link<'_> {
     /// # Errors
     /// `Conflict` if the node can't do that; otherwise same as [`Link::send`].
     pub async fn try_out(&self, request: Request) -> Result<(Answer, api::DryRun), Fault> {
+        let description = self.get("/openapi.json").await?.read()?;
+        let tried = self.tried(&description, request).await?;
+        if self.look.form.is_for_people() {
+            self.say("dry run: nothing was changed; the result would be:");
+        }
+        Ok(tried)
+    }
+
+    /// Requests a dry run of an operation that the node describes as having one.
+    ///
+    /// # Errors
+    /// Same as [`Link::try_out`].
+    pub(crate) async fn tried(
+        &self,
+        description: &Description,
+        request: Request,
+    ) -> Result<(Answer, api::DryRun), Fault> {
         // A node without a dry run of this operation would make the change.
-        let description: Description = self.get("/openapi.json").await?.read()?;
         if !description.can_be_tried(request.method(), request.path()) {
             let because = format!(
                 "the node doesn't support a dry run of {} {}",
@@ -116,9 +132,6 @@ impl Link<'_> {
         let plan = plan.ok_or_else(|| {
             Fault::bug("the node promised a dry run but answered as if it had made the change")
         })?;
-        if self.look.form.is_for_people() {
-            self.say("dry run: nothing was changed; the result would be:");
-        }
         Ok((answer, plan))
     }
 }

@@ -7,6 +7,7 @@ pub mod biz;
 pub mod cluster;
 pub mod ctx;
 pub mod dataset;
+pub mod files;
 pub mod limit;
 pub mod node;
 pub mod openapi;

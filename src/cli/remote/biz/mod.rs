@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::register::not_registered;
 pub use self::settings::Settings;
 use crate::exit::Exit;
 use crate::fault::Fault;

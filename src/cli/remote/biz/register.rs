@@ -71,7 +71,7 @@ pub(super) async fn send(
     }
     match link.client.send(write.request(request, body)).await {
         Err(ClientError::Problem(problem)) if problem.slug() == "check-failed" => {
-            Err(broken(name, &problem, link))
+            Err(not_registered(name, &problem, link))
         }
         Err(ClientError::Problem(problem)) if problem.slug() == "name-taken" => {
             Err(Fault::from(ClientError::Problem(problem)).hint(format!(
@@ -84,7 +84,7 @@ pub(super) async fn send(
 }
 
 /// Prints the report on standard error and returns the resulting fault.
-fn broken(name: &str, problem: &Problem, link: &Link<'_>) -> Fault {
+pub(crate) fn not_registered(name: &str, problem: &Problem, link: &Link<'_>) -> Fault {
     let report = problem.more.check_report.as_deref().unwrap_or_default();
     for line in checks::lines(report, false) {
         link.must_say(&line);
