@@ -580,7 +580,10 @@ pub async fn a_dataset_is_made_before_its_first_task_and_only_once(harness: Harn
     harness.store.create_dataset(&new, &dry, NOW).await.unwrap();
     assert_eq!(harness.store.dataset(BOARD).await.unwrap(), None);
     let made = harness.store.create_dataset(&new, &write(), NOW).await.unwrap();
-    assert_eq!((made.keep, made.last.0, made.sink.is_some()), (NonZeroU32::MIN, 0, true));
+    assert_eq!(
+        (made.keep, made.last.0, made.sink.is_some()),
+        (NonZeroU32::MIN, 0, true)
+    );
     assert_eq!(harness.store.dataset(BOARD).await.unwrap(), Some(made.clone()));
     let again = harness.store.create_dataset(&new, &write(), NOW).await;
     assert_eq!(again.unwrap_err(), DatasetError::Taken(BOARD.to_owned()));
@@ -590,10 +593,16 @@ pub async fn a_dataset_is_made_before_its_first_task_and_only_once(harness: Harn
         ..new
     };
     let refused = harness.store.create_dataset(&nobody, &write(), NOW).await;
-    assert_eq!(refused.unwrap_err(), DatasetError::NoBusiness("nobody".to_owned()));
+    assert_eq!(
+        refused.unwrap_err(),
+        DatasetError::NoBusiness("nobody".to_owned())
+    );
     harness.published(&publishing(3), "1").await;
     let after = harness.store.dataset(BOARD).await.unwrap().unwrap();
-    assert_eq!((after.id, after.keep, after.last.0), (made.id, NonZeroU32::MIN, 1));
+    assert_eq!(
+        (after.id, after.keep, after.last.0),
+        (made.id, NonZeroU32::MIN, 1)
+    );
 }
 
 pub async fn keys_are_found_by_their_hash_in_every_write_of_the_claim(harness: Harness) {

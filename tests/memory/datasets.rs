@@ -565,12 +565,7 @@ fn change_kept(
     }
 }
 
-fn created(
-    state: &mut State,
-    new: &NewDataset,
-    write: &Write,
-    now: WallMs,
-) -> Result<Dataset, DatasetError> {
+fn created(state: &mut State, new: &NewDataset, write: &Write, now: WallMs) -> Result<Dataset, DatasetError> {
     let name = new.name.as_str();
     if !state.businesses.contains(&new.business) {
         return Err(DatasetError::NoBusiness(new.business.clone()));
@@ -581,12 +576,21 @@ fn created(
     if !make(state, &new.business, name, now) {
         return Err(DatasetError::Full(DATASETS_MAX));
     }
-    let kept = state.datasets.get_mut(name).ok_or(DatasetError::Full(DATASETS_MAX))?;
+    let kept = state
+        .datasets
+        .get_mut(name)
+        .ok_or(DatasetError::Full(DATASETS_MAX))?;
     kept.keep = new.keep.map_or(kept.keep, NonZeroU32::get);
     touch(kept, now);
     let (id, after, made) = (kept.id, shown(name, kept), kept.clone());
     sinks::set(state, (id, name), new.sink.unwrap_or(Sink::None));
-    state.record(None, &write.actor, now, "dataset.create".to_owned(), (None, Some(after)));
+    state.record(
+        None,
+        &write.actor,
+        now,
+        "dataset.create".to_owned(),
+        (None, Some(after)),
+    );
     Ok(view(name, &made, sinks::view(state, id)))
 }
 

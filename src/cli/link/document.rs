@@ -49,7 +49,10 @@ pub(crate) fn documents(text: &str, form: FileForm) -> Result<Vec<Value>, String
         FileForm::Toml => {
             let parsed: Result<toml::Table, toml::de::Error> = text.parse();
             let parsed = parsed.map_err(|error| {
-                let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+                let before = error
+                    .span()
+                    .and_then(|span| text.get(..span.start))
+                    .unwrap_or_default();
                 format!("line {}: {}", before.lines().count().max(1), error.message())
             })?;
             Ok(vec![plain(toml::Value::Table(parsed))])

@@ -17,7 +17,9 @@ use windrow_core::business::access::Role;
 use windrow_core::capacity::Ledger;
 use windrow_core::settings::Auto;
 use windrow_engine::actors::runtime::begin::Asking;
-use windrow_engine::actors::runtime::context::{AlertParts, HookParts, Keep, NodePlace, ScheduleParts, Serving};
+use windrow_engine::actors::runtime::context::{
+    AlertParts, HookParts, Keep, NodePlace, ScheduleParts, Serving,
+};
 use windrow_engine::actors::runtime::tree::Printed;
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::clock::Clock;

@@ -8,7 +8,9 @@ use std::num::NonZeroU32;
 use api::{Dataset, Generation};
 use serde_json::{Map, Value, json};
 
-use self::args::{CreateArgs, DatasetArgs, GenerationWrite, Generations, RollBackArgs, SetArgs, SinkWord, Verb};
+use self::args::{
+    CreateArgs, DatasetArgs, GenerationWrite, Generations, RollBackArgs, SetArgs, SinkWord, Verb,
+};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Danger, Link, Named, NamedWrite, Pages, word};

@@ -101,7 +101,8 @@ impl Applied<'_> {
     /// Values that are shown only once.
     fn once(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [("signing secret", &self.secret), ("token", &self.token)];
-        all.into_iter().filter_map(|(what, value)| Some((what, value.as_deref()?)))
+        all.into_iter()
+            .filter_map(|(what, value)| Some((what, value.as_deref()?)))
     }
 
     /// Formats the object for people; unchanged ones are only counted.
@@ -114,8 +115,12 @@ impl Applied<'_> {
         };
         let change = |one: &Difference| format!("{} {} → {}", one.member, text(&one.from), text(&one.to));
         let changes: Vec<String> = self.diff.iter().map(change).collect();
-        let changes = joined(&changes, ", ").map(|changes| format!("  {changes}")).unwrap_or_default();
-        let once = self.once().map(|(what, value)| format!("  {what}, shown only once  {value}\n"));
+        let changes = joined(&changes, ", ")
+            .map(|changes| format!("  {changes}"))
+            .unwrap_or_default();
+        let once = self
+            .once()
+            .map(|(what, value)| format!("  {what}, shown only once  {value}\n"));
         format!("{sign} {}{changes}\n{}", self.object, once.collect::<String>())
     }
 }
@@ -131,8 +136,12 @@ async fn carry_out<'a>(link: &Link<'_>, args: &ApplyArgs, step: &'a Step) -> Res
             Err(error) => return Err(Fault::of_client(error, crate::fault::Names::Members)),
             Ok(answer) => answer,
         };
-        applied.secret = applied.secret.or(secret(&answer, &step.address, "business/", |one: Business| one.secret));
-        applied.token = applied.token.or(secret(&answer, &step.address, "token/", |one: Token| one.token));
+        applied.secret = applied
+            .secret
+            .or_else(|| secret(&answer, &step.address, "business/", |one: Business| one.secret));
+        applied.token = applied
+            .token
+            .or_else(|| secret(&answer, &step.address, "token/", |one: Token| one.token));
     }
     Ok(applied)
 }
@@ -155,7 +164,10 @@ fn broken_off(mut fault: Fault, at: &Step, steps: &[Step], done: &[Applied<'_>])
     let is_change = |step: &&Step| step.outcome != Outcome::Unchanged;
     let all = steps.iter().filter(is_change).count();
     let made = steps[..done.len()].iter().filter(is_change).count();
-    fault.because.push(format!("{made} of {} were made before it", human::counted(all as u64, "change")));
+    fault.because.push(format!(
+        "{made} of {} were made before it",
+        human::counted(all as u64, "change")
+    ));
     fault.or_hint("correct it and apply the files again: what is done stays done")
 }
 
@@ -189,7 +201,13 @@ fn tell(link: &Link<'_>, done: &[Applied<'_>], is_dry: bool) -> Result<(), Fault
         }
     }
     let [created, changed, removed] = ["created", "changed", "removed"].map(count);
-    let what = if is_dry { "dry run, nothing was changed: " } else { "" };
-    link.say(&format!("{what}{created} created, {changed} changed, {removed} removed, {unchanged} unchanged"));
+    let what = if is_dry {
+        "dry run, nothing was changed: "
+    } else {
+        ""
+    };
+    link.say(&format!(
+        "{what}{created} created, {changed} changed, {removed} removed, {unchanged} unchanged"
+    ));
     Ok(())
 }

@@ -25,7 +25,12 @@ pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
         (Some(form), _) => form,
         (None, Form::Json) => FileForm::Json,
         (None, Form::Table) => FileForm::Toml,
-        _ => return Err(Fault::no_form("export writes TOML, YAML or JSON", "use --format yaml")),
+        _ => {
+            return Err(Fault::no_form(
+                "export writes TOML, YAML or JSON",
+                "use --format yaml",
+            ));
+        }
     };
     let schemas = Schemas::of(&link).await?;
     let mut all = Vec::new();
@@ -35,7 +40,8 @@ pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
         }
     }
     say_left_out(&link, &all);
-    all.iter_mut().for_each(|(_, found)| found.retain(|one| one.left_out.is_none()));
+    all.iter_mut()
+        .for_each(|(_, found)| found.retain(|one| one.left_out.is_none()));
     let mut lists: BTreeMap<&str, Vec<Members>> = BTreeMap::new();
     for (kind, found) in &all {
         let members = found.iter().map(|one| kind.exported(&schemas, one)).collect();
@@ -61,7 +67,10 @@ async fn present(link: &Link<'_>, args: &ExportArgs, kind: &Kind) -> Result<Opti
     }
     match kind.present(link).await {
         Err(fault) if fault.exit == Exit::NotAllowed && !is_named && kind.word != KindWord::Limit => {
-            link.must_say(&format!("left out: every {}, which this token may not read", kind.name));
+            link.must_say(&format!(
+                "left out: every {}, which this token may not read",
+                kind.name
+            ));
             Ok(None)
         }
         found => found.map(Some),
@@ -75,14 +84,26 @@ fn keep_of(lists: &mut BTreeMap<&str, Vec<Members>>, business: &str) {
         list.retain(|one| one.get(member).is_some_and(|of| of == business));
     }
     let mut named = BTreeSet::new();
-    for one in lists.iter().filter(|(kind, _)| **kind != "limit").flat_map(|(_, list)| list) {
+    for one in lists
+        .iter()
+        .filter(|(kind, _)| **kind != "limit")
+        .flat_map(|(_, list)| list)
+    {
         let task = one.get("task").and_then(Value::as_object).unwrap_or(one);
-        let limits = [one.get("limits").and_then(|limits| limits.get("named")), task.get("limits")];
+        let limits = [
+            one.get("limits").and_then(|limits| limits.get("named")),
+            task.get("limits"),
+        ];
         let limits = limits.into_iter().flatten().filter_map(Value::as_array).flatten();
         named.extend(limits.filter_map(Value::as_str).map(str::to_owned));
     }
     if let Some(limits) = lists.get_mut("limit") {
-        limits.retain(|limit| limit.get("name").and_then(Value::as_str).is_some_and(|name| named.contains(name)));
+        limits.retain(|limit| {
+            limit
+                .get("name")
+                .and_then(Value::as_str)
+                .is_some_and(|name| named.contains(name))
+        });
     }
 }
 
@@ -106,12 +127,18 @@ fn say_secrets(link: &Link<'_>, lists: &BTreeMap<&str, Vec<Members>>) {
         for one in lists.get(kind.name).into_iter().flatten() {
             let of = |member: &&str| {
                 let names = one.get(*member).and_then(Value::as_object).map(Map::keys);
-                names.into_iter().flatten().map(|name| format!("{member}.{name}")).collect::<Vec<_>>()
+                names
+                    .into_iter()
+                    .flatten()
+                    .map(|name| format!("{member}.{name}"))
+                    .collect::<Vec<_>>()
             };
             let names: Vec<String> = kind.secrets.iter().flat_map(of).collect();
             if let Some(names) = joined(&names, ", ") {
                 let address = kind.address(one).unwrap_or_default();
-                link.say(&format!("secrets without values: {address} {names}; another node needs env:NAME or @FILE"));
+                link.say(&format!(
+                    "secrets without values: {address} {names}; another node needs env:NAME or @FILE"
+                ));
             }
         }
     }

@@ -120,7 +120,10 @@ impl Kind {
     /// Returns the address of an object, or `None` without a name.
     pub(super) fn address(&self, members: &Members) -> Option<String> {
         let named = members.get("name").is_some_and(Value::is_string);
-        let parts = self.identity.iter().filter_map(|member| members.get(*member)?.as_str());
+        let parts = self
+            .identity
+            .iter()
+            .filter_map(|member| members.get(*member)?.as_str());
         named.then(|| parts.fold(self.name.to_owned(), |address, part| format!("{address}/{part}")))
     }
 
@@ -157,14 +160,18 @@ impl Kind {
             KindWord::Business => {
                 let path = format!("{}/{}", self.path, segment(text("name")));
                 match link.client.get(&path).await {
-                    Ok(answer) => Ok(Some(self.read(&answer.read::<Box<RawValue>>()?, link.now_ms(&answer)))),
+                    Ok(answer) => Ok(Some(
+                        self.read(&answer.read::<Box<RawValue>>()?, link.now_ms(&answer)),
+                    )),
                     Err(ClientError::Problem(problem)) if problem.status == 404 => Ok(None),
                     Err(error) => Err(error.into()),
                 }
             }
             KindWord::Task => {
                 let request = Request::get(self.path).query("limit", 1);
-                let request = request.query("business", text("business")).query("name", text("name"));
+                let request = request
+                    .query("business", text("business"))
+                    .query("name", text("name"));
                 let listed = link.page(&link.send(request).await?)?;
                 let found = listed.things::<Box<RawValue>>()?;
                 Ok(found.first().map(|raw| self.read(raw, listed.now_ms)))
@@ -199,7 +206,9 @@ impl Kind {
             _ => whole,
         };
         Present {
-            address: self.address(&members).unwrap_or_else(|| format!("{}/{key}", self.name)),
+            address: self
+                .address(&members)
+                .unwrap_or_else(|| format!("{}/{key}", self.name)),
             path: format!("{}/{}", self.path, segment(&key)),
             members,
             revision,
@@ -209,8 +218,12 @@ impl Kind {
 
     fn left_out(&self, whole: &Members, now_ms: i64) -> Option<&'static str> {
         let text = |member: &str| whole.get(member).and_then(Value::as_str);
-        let source = whole.get("source").and_then(|source| source.get("type")?.as_str());
-        let has_url = whole.get("source").is_some_and(|source| source.get("url").is_some());
+        let source = whole
+            .get("source")
+            .and_then(|source| source.get("type")?.as_str());
+        let has_url = whole
+            .get("source")
+            .is_some_and(|source| source.get("url").is_some());
         match self.word {
             KindWord::Token if text("revoked_at").is_some() => Some(OVER),
             KindWord::Token => {
@@ -230,7 +243,9 @@ impl Kind {
     pub(super) fn exported(&self, schemas: &Schemas, present: &Present) -> Members {
         let mut members = present.members.clone();
         let known = schemas.to_create(self.path);
-        let strangers = known.map(|known| schemas.strangers(known, &members)).unwrap_or_default();
+        let strangers = known
+            .map(|known| schemas.strangers(known, &members))
+            .unwrap_or_default();
         let mut whole = Value::Object(std::mem::take(&mut members));
         for pointer in strangers {
             let (parent, name) = pointer.rsplit_once('/').unwrap_or_default();

@@ -160,7 +160,9 @@ impl Planner<'_> {
         };
         let strangers = self.schemas.strangers(known, &one.members);
         if !strangers.is_empty() {
-            let unknown = strangers.iter().map(|pointer| format!("{}: {pointer}: unknown member", one.place));
+            let unknown = strangers
+                .iter()
+                .map(|pointer| format!("{}: {pointer}: unknown member", one.place));
             self.faults.extend(unknown);
             return Ok(());
         }
@@ -178,7 +180,9 @@ impl Planner<'_> {
             let kept = values.filter(|(_, value)| **value == MASK);
             self.faults.extend(kept.map(|(name, _)| {
                 let place = &one.place;
-                format!("{place}: {member}.{name} is {MASK}, and there is no value to keep; use env:NAME or @FILE")
+                format!(
+                    "{place}: {member}.{name} is {MASK}, and there is no value to keep; use env:NAME or @FILE"
+                )
             }));
         }
         let mut order = Order::new("POST", one.kind.path.to_owned(), body);
@@ -197,7 +201,9 @@ impl Planner<'_> {
         let status = is.get("status").map(text).unwrap_or_default();
         if kind.name == "task" && ["finished", "cancelled"].contains(&status.as_str()) {
             let address = &one.address;
-            self.link.say(&format!("{address} is {status}; another name creates another task"));
+            self.link.say(&format!(
+                "{address} is {status}; another name creates another task"
+            ));
             self.step(one.address, Outcome::Unchanged, Vec::new(), Vec::new());
             return Ok(());
         }
@@ -207,16 +213,31 @@ impl Planner<'_> {
         for (member, on, off) in kind.switches {
             if let Some(to) = body.remove(*member) {
                 let verb = if to == json!(true) { on } else { off };
-                switches.push(Order::new("POST", format!("{}/{verb}", present.path), Members::new()));
+                switches.push(Order::new(
+                    "POST",
+                    format!("{}/{verb}", present.path),
+                    Members::new(),
+                ));
                 let from = is.get(*member).cloned().unwrap_or_default();
-                diff.push(Difference { member: (*member).to_owned(), from, to });
+                diff.push(Difference {
+                    member: (*member).to_owned(),
+                    from,
+                    to,
+                });
             }
         }
         let known = self.schemas.to_change(kind.path);
-        let fixed = body.iter().filter(|(name, _)| !known.is_some_and(|known| known.contains_key(*name)));
+        let fixed = body
+            .iter()
+            .filter(|(name, _)| !known.is_some_and(|known| known.contains_key(*name)));
         let fixed = fixed.map(|(name, value)| {
             let is = is.get(name).unwrap_or(&Value::Null);
-            format!("{}: /{name} can't change: it is {}, not {}", one.place, text(is), text(value))
+            format!(
+                "{}: /{name} can't change: it is {}, not {}",
+                one.place,
+                text(is),
+                text(value)
+            )
         });
         let fixed: Vec<String> = fixed.collect();
         if !fixed.is_empty() {
@@ -237,7 +258,11 @@ impl Planner<'_> {
         }
         // An archived business can be changed only once it is back.
         switches.append(&mut orders);
-        let outcome = if switches.is_empty() { Outcome::Unchanged } else { Outcome::Changed };
+        let outcome = if switches.is_empty() {
+            Outcome::Unchanged
+        } else {
+            Outcome::Changed
+        };
         self.step(one.address, outcome, diff, switches);
         Ok(())
     }
@@ -264,12 +289,21 @@ impl Planner<'_> {
         }
         let (mut is, mut wanted) = (Members::new(), Members::new());
         for (name, value) in &order.body {
-            is.insert(name.clone(), present.members.get(name).cloned().unwrap_or_default());
+            is.insert(
+                name.clone(),
+                present.members.get(name).cloned().unwrap_or_default(),
+            );
             wanted.insert(name.clone(), value.clone());
         }
         for member in kind.secrets {
-            let values = wanted.get_mut(*member).and_then(Value::as_object_mut).into_iter().flatten();
-            values.filter(|(_, value)| value.is_string()).for_each(|(_, value)| *value = json!(MASK));
+            let values = wanted
+                .get_mut(*member)
+                .and_then(Value::as_object_mut)
+                .into_iter()
+                .flatten();
+            values
+                .filter(|(_, value)| value.is_string())
+                .for_each(|(_, value)| *value = json!(MASK));
         }
         let found = differences(&json!(is), &json!(wanted));
         Ok(if found.is_empty() { vec![secret()] } else { found })
@@ -283,11 +317,17 @@ impl Planner<'_> {
         };
         for (kind, present) in surplus.into_iter().rev() {
             // Whoever applies must be able to apply again.
-            if kind.name == "token" && is_own.as_ref().and_then(|own| kind.address(own)) == Some(present.address.clone()) {
+            if kind.name == "token"
+                && is_own.as_ref().and_then(|own| kind.address(own)) == Some(present.address.clone())
+            {
                 continue;
             }
             let mut orders = match kind.end {
-                Some(verb) => vec![Order::new("POST", format!("{}/{verb}", present.path), Members::new())],
+                Some(verb) => vec![Order::new(
+                    "POST",
+                    format!("{}/{verb}", present.path),
+                    Members::new(),
+                )],
                 None => vec![Order::new("DELETE", present.path.clone(), Members::new())],
             };
             if kind.name == "task" && present.members.get("status") == Some(&json!("created")) {
@@ -327,7 +367,9 @@ impl Planner<'_> {
                 _ => false,
             }
         }
-        members.iter().any(|(name, value)| name != "name" && mentions(value, &self.touched))
+        members
+            .iter()
+            .any(|(name, value)| name != "name" && mentions(value, &self.touched))
     }
 
     /// Lets the node check a request without its effect. A refusal becomes a fault of the plan.
@@ -336,7 +378,8 @@ impl Planner<'_> {
         match self.link.tried(&self.schemas.description, request).await {
             Ok((_, plan)) => Ok(Some(plan)),
             Err(fault) if [Exit::Rejected, Exit::Conflict, Exit::NotFound].contains(&fault.exit) => {
-                self.faults.extend(fault.because.iter().map(|why| format!("{place}: {why}")));
+                self.faults
+                    .extend(fault.because.iter().map(|why| format!("{place}: {why}")));
                 Ok(None)
             }
             Err(fault) => Err(fault),
@@ -357,7 +400,10 @@ fn secret() -> Difference {
 fn differing(kind: &Kind, mut wanted: Members, is: &Members) -> Members {
     if kind.name == "business" {
         wanted.insert("archived".to_owned(), json!(false));
-        if HANDLERS.iter().any(|handler| wanted.get(*handler).is_some_and(|value| !value.is_null())) {
+        if HANDLERS
+            .iter()
+            .any(|handler| wanted.get(*handler).is_some_and(|value| !value.is_null()))
+        {
             HANDLERS.iter().for_each(|handler| {
                 wanted.entry(*handler).or_insert(Value::Null);
             });
@@ -369,7 +415,9 @@ fn differing(kind: &Kind, mut wanted: Members, is: &Members) -> Members {
         source(&mut wanted, present("source"));
     }
     if kind.merges {
-        wanted.iter_mut().for_each(|(name, value)| replace(value, present(name)));
+        wanted
+            .iter_mut()
+            .for_each(|(name, value)| replace(value, present(name)));
     }
     wanted
 }
@@ -382,11 +430,16 @@ fn is_same(is: &Value, wanted: &Value) -> bool {
 
 /// Compares the source of a task with what the API shows of it. A range may get another end.
 fn source(wanted: &mut Members, is: &Value) {
-    let Some((Value::Object(source), Value::Object(is))) = wanted.get("source").map(|source| (source, is)) else {
+    let Some((Value::Object(source), Value::Object(is))) = wanted.get("source").map(|source| (source, is))
+    else {
         return;
     };
     let differs = |name: &String, value: &Value| is.get(name).is_some_and(|is| is != value);
-    let differing: Vec<&String> = source.iter().filter(|(name, value)| differs(name, value)).map(|(name, _)| name).collect();
+    let differing: Vec<&String> = source
+        .iter()
+        .filter(|(name, value)| differs(name, value))
+        .map(|(name, _)| name)
+        .collect();
     match differing.as_slice() {
         [] => {
             wanted.remove("source");
@@ -438,7 +491,8 @@ mod tests {
         let is = json!({"url": "http://a/", "defaults": {"rate": "1/s", "retry": {"max": 1}}, "pool": "p",
             "headers": {"a": "b"}, "archived": false});
         let wanted = json!({"command": "c", "defaults": {"retry": {}}, "pool": "p"});
-        let expected = json!({"command": "c", "url": null, "defaults": {"rate": null, "retry": {"max": null}}});
+        let expected =
+            json!({"command": "c", "url": null, "defaults": {"rate": null, "retry": {"max": null}}});
         assert_eq!(change("business", wanted, is), expected);
     }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::kinds::{KINDS, Kind, Members, is_exact};
 use super::ApplyArgs;
+use super::kinds::{KINDS, Kind, Members, is_exact};
 use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
 use crate::link::document::{self, FileForm};
@@ -45,7 +45,9 @@ pub(super) fn wanted(args: &ApplyArgs, shell: &Shell) -> Result<Vec<Wanted>, Fau
         find(path, &mut files).map_err(|why| fault(vec![why]))?;
     }
     if files.is_empty() {
-        return Err(fault(vec!["no file ends in .toml, .yaml, .yml or .json".to_owned()]));
+        return Err(fault(vec![
+            "no file ends in .toml, .yaml, .yml or .json".to_owned(),
+        ]));
     }
     let (mut all, mut faults) = (Vec::new(), Vec::new());
     for path in &files {
@@ -96,17 +98,29 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
         files.push(path.to_owned());
     } else {
         let entries = fs::read_dir(path).map_err(|error| wrong(&error))?;
-        let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| wrong(&error))?;
+        let entries = entries
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| wrong(&error))?;
         let mut inner: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
         inner.retain(|path| {
-            let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-            !is_hidden && if path.is_dir() { !path.is_symlink() } else { form(path).is_some() }
+            let is_hidden = path
+                .file_name()
+                .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            !is_hidden
+                && if path.is_dir() {
+                    !path.is_symlink()
+                } else {
+                    form(path).is_some()
+                }
         });
         inner.sort();
         inner.iter().try_for_each(|path| find(path, files))?;
     }
     match files.len() > FILES_MAX {
-        true => Err(format!("{}: there are more than {FILES_MAX} files", path.display())),
+        true => Err(format!(
+            "{}: there are more than {FILES_MAX} files",
+            path.display()
+        )),
         false => Ok(()),
     }
 }
@@ -148,7 +162,11 @@ fn objects(path: &Path, asked: Option<FileForm>) -> Result<Vec<Placed>, String> 
         _ if is_stdin => asked.unwrap_or_else(|| guessed(&text)),
         _ => return Err("its name ends neither in .toml, .yaml, .yml nor .json".to_owned()),
     };
-    let place = if is_stdin { "standard input".into() } else { path.to_string_lossy() };
+    let place = if is_stdin {
+        "standard input".into()
+    } else {
+        path.to_string_lossy()
+    };
     let mut found = Vec::new();
     for document in document::documents(&text, form)? {
         let Value::Object(lists) = document else {
@@ -160,7 +178,10 @@ fn objects(path: &Path, asked: Option<FileForm>) -> Result<Vec<Placed>, String> 
             let Value::Array(list) = list else {
                 return Err(format!("`{name}` is not a list, such as {}", example(form)));
             };
-            let before = found.iter().filter(|(of, ..): &&Placed| std::ptr::eq(*of, kind)).count();
+            let before = found
+                .iter()
+                .filter(|(of, ..): &&Placed| std::ptr::eq(*of, kind))
+                .count();
             let placed = list.into_iter().enumerate();
             let placed = placed.map(|(at, one)| (kind, format!("{place}: {name} {}", before + at + 1), one));
             found.extend(placed);
@@ -171,7 +192,9 @@ fn objects(path: &Path, asked: Option<FileForm>) -> Result<Vec<Placed>, String> 
 
 fn guessed(text: &str) -> FileForm {
     let lines = text.lines().map(str::trim_start);
-    let first = lines.into_iter().find(|line| !line.is_empty() && !line.starts_with('#'));
+    let first = lines
+        .into_iter()
+        .find(|line| !line.is_empty() && !line.starts_with('#'));
     match first.and_then(|line| line.chars().next()) {
         Some('{') => FileForm::Json,
         Some('[') => FileForm::Toml,
@@ -199,7 +222,7 @@ fn settled((kind, place, value): Placed, path: &Path, shell: &Shell) -> Result<W
     };
     for member in kind.identity {
         let is_given = members.get(*member).is_some_and(Value::is_string);
-        if !is_given && !(*member == "business" && kind.name == "token") {
+        if !is_given && (*member != "business" || kind.name != "token") {
             return Err(format!("{place}: `{member}` is missing, or not text"));
         }
     }
@@ -209,7 +232,12 @@ fn settled((kind, place, value): Placed, path: &Path, shell: &Shell) -> Result<W
         return Err(format!("{place} has a number beyond 64 bits; write it as text"));
     }
     for member in kind.secrets {
-        for (name, value) in members.get_mut(*member).and_then(Value::as_object_mut).into_iter().flatten() {
+        for (name, value) in members
+            .get_mut(*member)
+            .and_then(Value::as_object_mut)
+            .into_iter()
+            .flatten()
+        {
             if let Value::String(text) = value {
                 let read = secret(text, path, shell);
                 *text = read.map_err(|why| format!("{place}: {member}.{name}: {why}"))?;
@@ -234,7 +262,9 @@ fn secret(given: &str, beside: &Path, shell: &Shell) -> Result<String, String> {
     let Some(file) = given.strip_prefix('@') else {
         return Ok(given.to_owned());
     };
-    let path = beside.parent().unwrap_or(Path::new("")).join(file);
+    let path = beside
+        .parent()
+        .map_or_else(|| file.into(), |folder| folder.join(file));
     let read = text(&path, SECRET_BYTES_MAX).map_err(|why| format!("{}: {why}", path.display()))?;
     Ok(read.trim_end_matches(['\r', '\n']).to_owned())
 }
@@ -256,7 +286,15 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let at = |name: &str| place.path().join(name);
         fs::create_dir_all(at("b/..data")).expect("made");
-        for name in ["b/z.yml", "b/a.json", "a.toml", "c.yaml", "notes.md", ".hidden.toml", "b/..data/x.toml"] {
+        for name in [
+            "b/z.yml",
+            "b/a.json",
+            "a.toml",
+            "c.yaml",
+            "notes.md",
+            ".hidden.toml",
+            "b/..data/x.toml",
+        ] {
             fs::write(at(name), "").expect("written");
         }
         let mut files = Vec::new();

@@ -38,7 +38,9 @@ impl Schemas {
     pub(super) fn to_change(&self, path: &str) -> Option<&Map<String, Value>> {
         let paths = self.document.get("paths")?.as_object()?;
         let is_item = |template: &&String| {
-            let rest = template.strip_prefix(path).and_then(|rest| rest.strip_prefix("/{"));
+            let rest = template
+                .strip_prefix(path)
+                .and_then(|rest| rest.strip_prefix("/{"));
             rest.is_some_and(|rest| !rest.contains('/'))
         };
         let template = paths.keys().find(is_item)?;
@@ -113,7 +115,8 @@ mod tests {
             description: Description::default(),
         };
         let known = schemas.to_create("/v1/limits").expect("properties");
-        let members = json!({"name": 1, "free": {"any": 1}, "inner": {"a": 1, "b/c": 2}, "reason": 1, "no": 1});
+        let members =
+            json!({"name": 1, "free": {"any": 1}, "inner": {"a": 1, "b/c": 2}, "reason": 1, "no": 1});
         let found = schemas.strangers(known, members.as_object().expect("members"));
         assert_eq!(found, ["/inner/b~1c", "/no", "/reason"]);
         let known = schemas.to_change("/v1/limits").expect("properties");
