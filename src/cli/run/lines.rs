@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 use super::picture::Picture;
 use crate::output::safe;
 use crate::output::screen::Screen;
+use crate::output::table::human;
 use windrow_core::handler::text::Subject;
 use windrow_core::ids::Moment;
 use windrow_core::task::lifecycle::Status;
@@ -47,8 +48,9 @@ impl RunLines {
             let columns = usize::from(Term::stderr().size().1);
             let set = |line: &ProgressBar, text: &str| line.set_message(safe::visible(text).into_owned());
             set(&self.bar, &picture.bar_line(columns, colors_enabled_stderr()));
-            set(&self.below, &picture.counts_text());
-            set(&self.why, &picture.why_line(columns.saturating_sub(2)));
+            let room = columns.saturating_sub(2);
+            set(&self.below, human::whole_parts(&picture.counts_text(), room));
+            set(&self.why, &picture.why_line(room));
         } else if let Some(line) = self.plain.due(picture, now) {
             screen.say(&line);
         }

@@ -63,6 +63,9 @@ pub(crate) struct Picture {
 /// Fraction of its rate from which a run counts as at speed.
 const AT_SPEED: f64 = 0.97;
 
+/// Cells that the bar keeps on a narrow terminal, where parts of the pace are left out instead.
+const BAR_CELLS_MIN: usize = 6;
+
 impl Picture {
     /// Creates the snapshot of a task. `live` has the reason why its run waits.
     pub(crate) fn of(seen: &TaskPicture, live: &[Progress], now: WallMs) -> Picture {
@@ -113,11 +116,11 @@ impl Picture {
             excluded,
             ..
         } = self.counts;
-        let (percent, pace) = (
-            format!("{:>5.1} %", self.completion().percent()),
-            self.pace_text(),
-        );
-        let cells = columns.saturating_sub(measure_text_width(&percent) + measure_text_width(&pace) + 2);
+        let percent = format!("{:>5.1} %", self.completion().percent());
+        let room = columns.saturating_sub(measure_text_width(&percent) + 2);
+        let pace = self.pace_text();
+        let pace = human::whole_parts(&pace, room.saturating_sub(BAR_CELLS_MIN));
+        let cells = room.saturating_sub(measure_text_width(pace));
         let bar = human::item_bar(succeeded, [skipped, failed, excluded], self.total, cells);
         let line = format!("{percent} {} {pace}", Tone::Good.paint(&bar, colours));
         line.trim_end().to_owned()
@@ -384,6 +387,11 @@ mod tests {
             " 50.0 % ███████▌·✕✕░░░░░░░░░ 10.0/s  ETA 5s  p95 1.5ms"
         );
         assert!(picture(counts).bar_line(10, false).starts_with(" 50.0 %  10.0/s"));
+        assert_eq!(
+            picture(counts).bar_line(32, false),
+            " 50.0 % ███▊·✕✕░░ 10.0/s  ETA 5s",
+            "whole parts leave a narrow terminal, not digits"
+        );
     }
 
     #[test]

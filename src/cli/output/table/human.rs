@@ -84,6 +84,16 @@ pub(crate) fn whole(exact: Duration) -> Duration {
     Duration::from_secs(exact.as_secs())
 }
 
+/// Cuts a line whose parts are two spaces apart behind the last part that fits, so that no number loses a digit. The
+/// first part always stays.
+pub(crate) fn whole_parts(line: &str, cells: usize) -> &str {
+    let ends = line.match_indices("  ").map(|(at, _)| at).chain([line.len()]);
+    let parts = ends.map(|end| &line[..end]);
+    let fits = |part: &&str| measure_text_width(part) <= cells;
+    let first = || line.split("  ").next().unwrap_or(line);
+    parts.take_while(fits).last().unwrap_or_else(first)
+}
+
 /// Fits a text and a suffix into one line: the suffix gets up to half of it, and a long text is cut.
 pub fn ended(text: &str, end: &str, cells: usize) -> String {
     let end = truncate_str(end, cells / 2, "…");
@@ -121,6 +131,21 @@ pub(crate) fn who(data: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_narrow_line_loses_whole_parts_and_no_digits() {
+        let line = "4.7/s of 5/s  ETA 1m 44s  p95 127ms";
+        for (cells, shown) in [
+            (35, line),
+            (34, "4.7/s of 5/s  ETA 1m 44s"),
+            (24, "4.7/s of 5/s  ETA 1m 44s"),
+            (23, "4.7/s of 5/s"),
+            (3, "4.7/s of 5/s"),
+        ] {
+            assert_eq!(whole_parts(line, cells), shown, "{cells}");
+        }
+        assert_eq!(whole_parts("", 0), "");
+    }
 
     #[test]
     fn numbers_have_separators() {
