@@ -291,6 +291,8 @@ pub(super) fn is_exact(value: &Value) -> bool {
 fn declared_task(mut whole: Members) -> Members {
     // The same settings stand beside it.
     whole.remove("retry");
+    // The number of starts, which a creation means otherwise.
+    whole.retain(|name, _| !OF_CREATION.contains(&name.as_str()));
     let publish = whole.remove("publish").unwrap_or_default();
     for (shown, member) in [
         ("dataset", "publish"),
