@@ -30,6 +30,15 @@ async fn who(node: &Node, groups: &str) -> Answer {
     ann(node, groups, Method::GET, "/v1/whoami", Value::Null).await
 }
 
+/// Returns the audit entry of a task's creation.
+async fn created(node: &Node, task: &Value) -> Value {
+    let path = format!(
+        "/v1/audit?action=task.create&object=task:{}",
+        task["id"].as_str().unwrap()
+    );
+    node.admin.get(&path).await.expect(200)["items"][0].clone()
+}
+
 #[tokio::test]
 async fn a_group_gives_its_role_and_the_audit_names_both() {
     let node = Recipe::new().config(ROLES).start().await;
@@ -56,30 +65,20 @@ async fn a_group_gives_its_role_and_the_audit_names_both() {
     create("push-team", "mail")
         .await
         .problem(422, "validation-failed");
-    create("push-team", "push").await.expect(201);
-    let made = create("staff,ops", "mail").await.expect(201);
-    let path = format!(
-        "/v1/audit?action=task.create&object=task:{}",
-        made["id"].as_str().unwrap()
-    );
-    let audit = node.admin.get(&path).await.expect(200);
-    let entry = &audit["items"][0];
+    for (groups, business, role) in [
+        ("staff,ops", "mail", json!("operator by group ops")),
+        ("push-team", "push", json!("business:push by group push-team")),
+    ] {
+        let made = create(groups, business).await.expect(201);
+        let entry = created(&node, &made).await;
+        assert_eq!((&entry["actor"], &entry["role"]), (&json!("ann"), &role));
+    }
+    let by_token = node.admin.post("/v1/tasks", task("push")).await.expect(201);
+    let entry = created(&node, &by_token).await;
     assert_eq!(
         (&entry["actor"], &entry["role"]),
-        (&json!("ann"), &json!("operator by group ops"))
+        (&json!("bootstrap"), &Value::Null)
     );
-    let team = node
-        .admin
-        .get("/v1/audit?action=task.create&business=push")
-        .await
-        .expect(200);
-    assert_eq!(team["items"][0]["role"], "business:push by group push-team");
-    let by_token = node
-        .admin
-        .get("/v1/audit?action=business.create")
-        .await
-        .expect(200);
-    assert_eq!(by_token["items"][0]["role"], Value::Null);
     assert_eq!(
         node.admin.get("/v1/whoami").await.expect(200)["role_from"],
         Value::Null
