@@ -69,6 +69,12 @@ pub struct Business {
     pub proxy: Option<String>,
     /// Certificates trusted instead of the system's.
     pub ca_pem: Option<String>,
+    /// Certificate presented to a server that demands one.
+    #[serde(default)]
+    pub client_cert_pem: Option<String>,
+    /// `***` if there is a client certificate.
+    #[serde(default)]
+    pub client_key_pem: Option<String>,
     /// True if any TLS certificate is accepted.
     pub insecure_skip_verify: bool,
     /// Source of the limits that the service describes: `auto` reads the headers of its answers, `off` doesn't. By
@@ -233,6 +239,13 @@ pub struct RegisterBusiness {
     /// Certificates (PEM) trusted instead of the system's.
     #[schema(max_length = 65536)]
     pub ca_pem: Option<String>,
+    /// Certificate (PEM) presented to a server that demands one, followed by those of its authorities. Sent only to
+    /// the host of `url` or `request`.
+    #[schema(max_length = 65536)]
+    pub client_cert_pem: Option<String>,
+    /// Private key (PEM) of `client_cert_pem`; stored encrypted and shown as `***`.
+    #[schema(max_length = 65536)]
+    pub client_key_pem: Option<String>,
     /// Accept any TLS certificate. For test systems only.
     #[serde(default)]
     pub insecure_skip_verify: bool,

@@ -156,6 +156,12 @@ pub struct BusinessPatch {
     /// Certificates (PEM) trusted instead of the system's.
     #[schema(max_length = 65536)]
     pub ca_pem: Option<String>,
+    /// Certificate (PEM) presented to a server that demands one.
+    #[schema(max_length = 65536)]
+    pub client_cert_pem: Option<String>,
+    /// Private key (PEM) of `client_cert_pem`; `***` keeps the stored one.
+    #[schema(max_length = 65536)]
+    pub client_key_pem: Option<String>,
     /// Accept any TLS certificate. For test systems only.
     pub insecure_skip_verify: Option<bool>,
     /// Source of the limits that the service describes: `auto` or `off`; null restores the default.

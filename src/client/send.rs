@@ -151,7 +151,7 @@ impl Client {
             Ok(Ok(_)) => true,
             Ok(Err(error)) => matches!(
                 TlsFault::of(&error),
-                Some(TlsFault::Certificate(_) | TlsFault::Handshake(_))
+                Some(TlsFault::Certificate(_) | TlsFault::ClientCertificate(_) | TlsFault::Handshake(_))
             ),
             Err(_) => false,
         }

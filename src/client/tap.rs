@@ -12,13 +12,14 @@ use super::request::Request;
 /// Replacement for a secret.
 const MASK: &str = "***";
 /// Words in the name of a header or member that mark its value as secret.
-const SECRET_WORDS: [&str; 6] = [
+const SECRET_WORDS: [&str; 7] = [
     "secret",
     "token",
     "authorization",
     "password",
     "cookie",
     "api-key",
+    "client_key",
 ];
 /// Maximum length shown of a body that isn't JSON, in characters.
 const TEXT_MAX: usize = 4096;
@@ -169,10 +170,10 @@ mod tests {
         let request = Request::post("/v1/businesses").header(AUTHORIZATION.as_str(), "Bearer wrk_x");
         let request = request.header(CONTENT_TYPE.as_str(), "application/json");
         let body =
-            br#"{"name":"b","secret_headers":{"a":"s1"},"items":[{"token":"s2"}],"require_signature":true}"#;
+            br#"{"name":"b","secret_headers":{"a":"s1"},"items":[{"token":"s2"}],"client_key_pem":"s3","require_signature":true}"#;
         tap.sent(&request, Some(body));
         let seen = seen.lock().expect("no panic");
-        for secret in ["wrk_x", "s1", "s2"] {
+        for secret in ["wrk_x", "s1", "s2", "s3"] {
             assert!(!seen.contains(secret), "{seen}");
         }
         assert!(

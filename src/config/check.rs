@@ -276,6 +276,13 @@ fn check_task_defaults(config: &Config, faults: &mut Faults) {
 }
 
 fn check_handlers(config: &Config, faults: &mut Faults) {
+    let http = &config.http_handler;
+    faults.unless(
+        http.client_cert_file.is_some() == http.client_key_file.is_some(),
+        "handler.http.client_key_file",
+        "set both or neither: certificate and key belong together",
+        "both of handler.http.client_cert_file and handler.http.client_key_file, or neither",
+    );
     faults.unless(
         is_url(config.http_handler.proxy.as_deref(), &["http", "https"]),
         "handler.http.proxy",

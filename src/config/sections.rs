@@ -190,6 +190,12 @@ sections! {
         proxy: Option<String> = "";
         /// PEM file with authorities trusted in addition to the system's
         ca_file: Option<PathBuf> = "";
+        /// PEM file with the certificate that the node presents to handlers that demand one (mTLS); "" = none
+        ///
+        /// A business may have its own
+        client_cert_file: Option<PathBuf> = "";
+        /// PEM file with the private key of client_cert_file
+        client_key_file: Option<PathBuf> = "";
         /// Networks that callbacks may reach; empty = all except deny_networks
         allow_networks: Vec<Network> = [];
         /// Networks that callbacks may never reach, even if in allow_networks: link-local, where cloud metadata lives

@@ -6,6 +6,7 @@
 //! | `egress` | which addresses may be connected to |
 //! | `connect`, `names`, `tls` | connects to a checked address of a name, through a proxy, with TLS |
 //! | `line` | a connection that is cut off when it is given up in the middle of a call |
+//! | `identity` | client certificates |
 //! | `fetch` | the file behind a URL |
 //! | `peers` | asks other nodes |
 
@@ -14,6 +15,7 @@
 pub mod connect;
 pub mod egress;
 mod fetch;
+mod identity;
 pub mod line;
 mod names;
 mod outbound;
@@ -22,6 +24,7 @@ pub mod tls;
 mod words;
 
 pub use fetch::{Fetched, Fetcher, Guard};
+pub use identity::{ClientCertificate, Half, Identity, IdentityFault};
 pub use outbound::{Outbound, Proxies};
 pub use windrow_tls::{environment, idn, proxy};
 pub use words::is_port;

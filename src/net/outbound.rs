@@ -12,6 +12,7 @@ use rustls::ClientConfig;
 use super::connect::Connector;
 use super::egress::Egress;
 use super::environment::EnvironmentProxies;
+use super::identity::ClientCertificate;
 use super::line::Lines;
 use super::proxy::Proxy;
 use windrow_config::HttpHandler;
@@ -32,6 +33,8 @@ pub struct Outbound {
     pub ca_file: Option<PathBuf>,
     /// Certificates as text; overrides `ca_file`.
     pub ca_pem: Option<String>,
+    /// Certificate presented to servers that demand one.
+    pub client_cert: Option<ClientCertificate>,
     /// True to trust any certificate, for test systems only.
     pub insecure_skip_verify: bool,
     /// Forward proxy, `http://host:port`; `None` connects directly, or as the environment says.
@@ -52,6 +55,7 @@ impl Default for Outbound {
             http2: true,
             ca_file: None,
             ca_pem: None,
+            client_cert: None,
             insecure_skip_verify: false,
             proxy: None,
             environment: None,
@@ -61,7 +65,20 @@ impl Default for Outbound {
 }
 
 impl Outbound {
-    /// Returns the configuration's settings for all handlers.
+    /// Returns the configuration's settings for calls to handlers, with the node's certificate.
+    pub fn to_handlers(config: &HttpHandler) -> Outbound {
+        let files = config
+            .client_cert_file
+            .clone()
+            .zip(config.client_key_file.clone());
+        Outbound {
+            client_cert: files.map(|(cert, key)| ClientCertificate::Files { cert, key }),
+            ..Outbound::of(config)
+        }
+    }
+
+    /// Returns the configuration's settings for all connections. They present no certificate: the URLs of sources
+    /// are chosen by businesses, which don't act in the node's name.
     pub fn of(config: &HttpHandler) -> Outbound {
         Outbound {
             connect_timeout: config.connect_timeout,
@@ -70,6 +87,7 @@ impl Outbound {
             http2: config.http2,
             ca_file: config.ca_file.clone(),
             ca_pem: None,
+            client_cert: None,
             insecure_skip_verify: config.insecure_skip_verify,
             proxy: config.proxy.clone(),
             environment: None,

@@ -101,7 +101,7 @@ impl HandlerParts<'_> {
         Outbound {
             first_contact: self.first_contact,
             environment: Some(EnvironmentProxies::read(variable)),
-            ..Outbound::of(&self.config.http_handler)
+            ..Outbound::to_handlers(&self.config.http_handler)
         }
     }
 }

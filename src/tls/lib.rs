@@ -24,6 +24,9 @@ pub enum TlsFault {
     /// The server's certificate can't be trusted.
     #[error("certificate rejected: {0}")]
     Certificate(&'static str),
+    /// The server demands a client certificate, or refused the one presented.
+    #[error("{0}")]
+    ClientCertificate(&'static str),
     /// The TLS handshake with the server failed.
     #[error("{0}")]
     Handshake(&'static str),
@@ -58,19 +61,39 @@ impl TlsFault {
             if cause.is::<SpokeTls>() {
                 return Some(TlsFault::WantsHttps);
             }
-            let tls = cause.downcast_ref::<rustls::Error>()?;
+            let tls = cause.downcast_ref::<rustls::Error>().cloned();
+            let tls = tls.or_else(|| alert_of(&cause.to_string()))?;
             tracing::debug!(error = %tls, "TLS handshake failed");
-            Some(handshake(tls))
+            Some(handshake(&tls))
         })
     }
 }
+
+/// Returns the alert about a client certificate that has this text. With TLS 1.3 it arrives after the handshake, and
+/// HTTP/2 keeps nothing of an error but its text.
+fn alert_of(text: &str) -> Option<rustls::Error> {
+    let mut alerts = ABOUT_CLIENTS.into_iter().map(rustls::Error::AlertReceived);
+    alerts.find(|alert| alert.to_string() == text)
+}
+
+/// Alerts about the certificate of a client.
+const ABOUT_CLIENTS: [AlertDescription; 8] = [
+    AlertDescription::AccessDenied,
+    AlertDescription::BadCertificate,
+    AlertDescription::CertificateExpired,
+    AlertDescription::CertificateRequired,
+    AlertDescription::CertificateRevoked,
+    AlertDescription::CertificateUnknown,
+    AlertDescription::UnknownCA,
+    AlertDescription::UnsupportedCertificate,
+];
 
 fn handshake(error: &rustls::Error) -> TlsFault {
     use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
     match error {
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => TlsFault::WantsHttp,
         InvalidCertificate(why) => TlsFault::Certificate(certificate(why)),
-        AlertReceived(alert) => TlsFault::Handshake(alert_words(*alert)),
+        AlertReceived(alert) => alerted(*alert),
         PeerIncompatible(_) => TlsFault::Handshake(NOTHING_IN_COMMON),
         _ => TlsFault::Handshake("the server sent an invalid TLS message"),
     }
@@ -78,18 +101,26 @@ fn handshake(error: &rustls::Error) -> TlsFault {
 
 const NOTHING_IN_COMMON: &str = "the server and windrow share no TLS version or cipher";
 
-fn alert_words(alert: AlertDescription) -> &'static str {
+fn alerted(alert: AlertDescription) -> TlsFault {
     use AlertDescription::{
-        BadCertificate, CertificateRequired, CertificateUnknown, HandshakeFailure, InsufficientSecurity,
-        ProtocolVersion, UnknownCA, UnrecognisedName,
+        AccessDenied, BadCertificate, CertificateExpired, CertificateRequired, CertificateRevoked,
+        CertificateUnknown, HandshakeFailure, InsufficientSecurity, ProtocolVersion, UnknownCA,
+        UnrecognisedName, UnsupportedCertificate,
     };
     match alert {
-        HandshakeFailure | InsufficientSecurity | ProtocolVersion => NOTHING_IN_COMMON,
-        BadCertificate | CertificateRequired | CertificateUnknown | UnknownCA => {
-            "the server requires a client certificate, and windrow has none"
+        HandshakeFailure | InsufficientSecurity | ProtocolVersion => TlsFault::Handshake(NOTHING_IN_COMMON),
+        CertificateRequired => TlsFault::ClientCertificate("the server requires a client certificate"),
+        UnknownCA => TlsFault::ClientCertificate(
+            "the server requires a client certificate of an authority that it trusts",
+        ),
+        CertificateExpired => {
+            TlsFault::ClientCertificate("the server says that the client certificate expired")
         }
-        UnrecognisedName => "the server has no certificate for the url's host",
-        _ => "the server aborted the TLS handshake",
+        BadCertificate | CertificateRevoked | CertificateUnknown | UnsupportedCertificate | AccessDenied => {
+            TlsFault::ClientCertificate("the server requires a client certificate that it accepts")
+        }
+        UnrecognisedName => TlsFault::Handshake("the server has no certificate for the url's host"),
+        _ => TlsFault::Handshake("the server aborted the TLS handshake"),
     }
 }
 
@@ -190,6 +221,17 @@ mod tests {
                 .collect();
             assert!(codes.is_empty() || codes == ["basicConstraints"], "{said}");
         }
+    }
+
+    #[test]
+    fn an_alert_about_a_client_is_found_by_its_text() {
+        for alert in ABOUT_CLIENTS {
+            let text = io::Error::other(rustls::Error::AlertReceived(alert).to_string());
+            let found = TlsFault::of(&text);
+            assert!(matches!(found, Some(TlsFault::ClientCertificate(_))), "{alert:?}");
+        }
+        let other = rustls::Error::AlertReceived(AlertDescription::InternalError).to_string();
+        assert_eq!(TlsFault::of(&io::Error::other(other)), None);
     }
 
     #[test]

@@ -9,6 +9,8 @@
 
 mod access;
 mod alerts;
+#[path = "../servers/authority.rs"]
+mod authority;
 mod business;
 mod businesses;
 mod callbacks;
@@ -27,6 +29,7 @@ mod joined_results;
 mod life;
 mod limits;
 mod line;
+mod mtls;
 mod numbers;
 mod open;
 mod outages;

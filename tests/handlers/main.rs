@@ -5,6 +5,8 @@
     reason = "tests measure real time and pass the environment on"
 )]
 
+#[path = "../servers/authority.rs"]
+mod authority;
 mod command_answers;
 mod command_endings;
 mod command_faults;
@@ -17,6 +19,7 @@ mod exec_support;
 mod http_contract;
 mod http_faults;
 mod http_hooks;
+mod http_mtls;
 mod http_proxy;
 mod http_replies;
 mod http_requests;

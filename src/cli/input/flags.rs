@@ -80,6 +80,12 @@ pub struct HttpArgs {
     /// PEM file of authorities to trust for the URL, besides the system's
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub handler_ca_file: Option<PathBuf>,
+    /// PEM file of the certificate to present to a server that demands one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "client_key")]
+    pub client_cert: Option<PathBuf>,
+    /// PEM file of the certificate's private key
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "client_cert")]
+    pub client_key: Option<PathBuf>,
     /// Accept any certificate of the URL; for test systems only
     #[arg(long)]
     pub insecure_skip_verify: bool,
@@ -96,11 +102,21 @@ pub(crate) fn limits_from(text: &str) -> Result<LimitsFrom, String> {
 }
 
 impl HttpArgs {
+    /// Returns the files that the flags name.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        let trust = self.handler_ca_file.iter().chain(&self.client_cert);
+        self.secret_file.iter().chain(trust).chain(&self.client_key)
+    }
+
     /// Applies the trust settings of these flags to the configuration, which they override.
     pub(crate) fn trust(&self, config: &mut Config) {
         let of_http = &mut config.http_handler;
         if self.handler_ca_file.is_some() {
             of_http.ca_file.clone_from(&self.handler_ca_file);
+        }
+        if self.client_cert.is_some() {
+            of_http.client_cert_file.clone_from(&self.client_cert);
+            of_http.client_key_file.clone_from(&self.client_key);
         }
         of_http.insecure_skip_verify |= self.insecure_skip_verify;
     }

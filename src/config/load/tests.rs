@@ -237,6 +237,10 @@ fn keys_are_compared_with_one_another() {
         ),
         ("[http]\ntls_cert_file = \"a.pem\"", "http.tls_key_file"),
         (
+            "[handler.http]\nclient_cert_file = \"a.pem\"",
+            "handler.http.client_key_file",
+        ),
+        (
             "[http]\nlisten = \"0.0.0.0:7700\"\n[auth]\nmode = \"off\"",
             "auth.mode",
         ),

@@ -58,6 +58,9 @@ pub struct RequestHandlerSpec {
     /// Certificates (PEM text) trusted instead of the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_pem: Option<String>,
+    /// Certificate (PEM text) presented to a server that demands one; its key is kept sealed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_cert_pem: Option<String>,
     /// Accepts any certificate. For test systems only.
     pub insecure_skip_verify: bool,
     /// Source of the limits that the API describes; `None` is [`LimitsFrom::Auto`].

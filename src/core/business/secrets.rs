@@ -56,6 +56,9 @@ pub struct BusinessSecrets {
     /// Values of the request's secrets, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub request: BTreeMap<String, String>,
+    /// Private key (PEM text) of the client certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_key: Option<String>,
 }
 
 /// Key that signs calls, and the end of its validity.
@@ -75,6 +78,7 @@ impl fmt::Debug for BusinessSecrets {
             .field("signing", &self.signing.len())
             .field("headers", &self.headers.len())
             .field("request", &self.request.len())
+            .field("client_key", &self.client_key.is_some())
             .finish()
     }
 }
@@ -88,7 +92,7 @@ impl BusinessSecrets {
                 until_ms: None,
             }],
             headers,
-            request: BTreeMap::new(),
+            ..BusinessSecrets::default()
         }
     }
 
@@ -107,17 +111,19 @@ impl BusinessSecrets {
             .collect()
     }
 
-    /// Returns a copy with other header and request values.
+    /// Returns a copy with other header and request values, and another client key.
     #[must_use]
     pub fn with_values(
         &self,
         headers: BTreeMap<String, String>,
         request: BTreeMap<String, String>,
+        client_key: Option<String>,
     ) -> BusinessSecrets {
         BusinessSecrets {
             signing: self.signing.clone(),
             headers,
             request,
+            client_key,
         }
     }
 
@@ -135,8 +141,7 @@ impl BusinessSecrets {
         };
         BusinessSecrets {
             signing: std::iter::once(newest).chain(before).collect(),
-            headers: self.headers.clone(),
-            request: self.request.clone(),
+            ..self.clone()
         }
     }
 

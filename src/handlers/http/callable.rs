@@ -9,7 +9,7 @@ use windrow_core::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpe
 use windrow_core::template::{Secrets, unfilled};
 use windrow_engine::ports::handling::hook::HandlerFault;
 use windrow_net::proxy::Proxy;
-use windrow_net::tls;
+use windrow_net::{ClientCertificate, Half, tls};
 
 /// Maximum number of headers that a business may set.
 const HEADERS_MAX: usize = 50;
@@ -36,6 +36,8 @@ pub(super) fn faults(spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<Hand
         check_headers(http, secrets, &mut found);
         check_rest(http, &mut found);
         check_connections(&http.proxy, &http.ca_pem, http.insecure_skip_verify, &mut found);
+        let is_https = http.url.starts_with("https:");
+        check_identity(&http.client_cert_pem, secrets, is_https, &mut found);
     }
     if let HandlerSpec::Request(own) = &spec.handler {
         let faults = crate::request::faults(&own.request, &Secrets(secrets.request.clone()));
@@ -43,6 +45,11 @@ pub(super) fn faults(spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<Hand
             found.add(fault.pointer, fault.what);
         }
         check_connections(&own.proxy, &own.ca_pem, own.insecure_skip_verify, &mut found);
+        let is_https = own
+            .request
+            .origin()
+            .is_some_and(|origin| origin.starts_with("https:"));
+        check_identity(&own.client_cert_pem, secrets, is_https, &mut found);
     }
     for kind in HookKind::ALL {
         if let Some(url) = spec.hooks.get(kind).and_then(|hook| hook.url.as_deref()) {
@@ -136,5 +143,37 @@ fn check_connections(proxy: &Option<String>, ca_pem: &Option<String>, trusts_any
                 "conflicts with `ca_pem`, which verifies certificates; remove one of them",
             );
         }
+    }
+}
+
+fn check_identity(cert: &Option<String>, secrets: &BusinessSecrets, is_https: bool, found: &mut Faults) {
+    let (cert, key) = match (cert, &secrets.client_key) {
+        (None, None) => return,
+        (Some(_), None) => return found.add("/client_key_pem", "required: the key of `client_cert_pem`"),
+        (None, Some(_)) => {
+            return found.add(
+                "/client_cert_pem",
+                "required: the certificate of `client_key_pem`",
+            );
+        }
+        (Some(cert), Some(key)) => (cert.clone(), key.clone()),
+    };
+    if !is_https {
+        found.add(
+            "/client_cert_pem",
+            "only applies to an https:// URL: plain HTTP has no certificates",
+        );
+    }
+    for (pointer, text) in [("/client_cert_pem", &cert), ("/client_key_pem", &key)] {
+        if text.len() > CA_BYTES_MAX {
+            return found.add(pointer, format!("it is longer than {CA_BYTES_MAX} bytes"));
+        }
+    }
+    if let Err(fault) = (ClientCertificate::Texts { cert, key }).load() {
+        let pointer = match fault.half {
+            Half::Certificate => "/client_cert_pem",
+            Half::Key => "/client_key_pem",
+        };
+        found.add(pointer, fault.why);
     }
 }

@@ -189,7 +189,7 @@ impl Direct {
             Ok(_) => true,
             Err(why) => matches!(
                 TlsFault::of(&*why),
-                Some(TlsFault::Certificate(_) | TlsFault::Handshake(_))
+                Some(TlsFault::Certificate(_) | TlsFault::ClientCertificate(_) | TlsFault::Handshake(_))
             ),
         }
     }

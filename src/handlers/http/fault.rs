@@ -223,6 +223,10 @@ const TRUST: &str = "`ca_file` under [handler.http] (`windrow run` and `try`: --
 /// Ways to trust all certificates, whatever they say.
 const TRUST_ANY: &str = "`insecure_skip_verify` there (or --insecure-skip-verify)";
 
+/// Ways to present a client certificate.
+const PRESENT: &str = "`client_cert_file` under [handler.http] (`windrow run`, `try` and `biz register`: --client-cert \
+     FILE --client-key FILE)";
+
 /// Describes a TLS problem, and what to try.
 fn tls_words(tls_fault: &TlsFault) -> String {
     match tls_fault {
@@ -234,6 +238,7 @@ fn tls_words(tls_fault: &TlsFault) -> String {
             "the handler's certificate is refused: {why}; {}; or on a test system trust any: {TRUST_ANY}",
             TlsFault::mend_certificate(why, TRUST)
         ),
+        TlsFault::ClientCertificate(why) => format!("no secure connection: {why}; {PRESENT}"),
         TlsFault::Handshake(why) => format!("no secure connection: {why}; check the URL's host and port"),
     }
 }

@@ -18,7 +18,7 @@ use windrow_core::ids::WallMs;
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
 use windrow_net::idn::with_ascii_host;
-use windrow_net::{Outbound, is_port};
+use windrow_net::{ClientCertificate, Outbound, is_port};
 
 /// Default maximum size of a reply, in bytes.
 pub const REPLY_BYTES_MAX_DEFAULT: usize = 1 << 20;
@@ -100,7 +100,7 @@ impl HttpOptions {
 
     /// Returns the configuration's options for all handlers, with a url.
     pub fn of(config: &HttpHandler, url: impl Into<String>) -> HttpOptions {
-        HttpOptions::new(url).through(Outbound::of(config))
+        HttpOptions::new(url).through(Outbound::to_handlers(config))
     }
 
     /// Returns a business's options on top of the configuration's, for its own url or a hook's. A business whose
@@ -127,10 +127,12 @@ impl HttpOptions {
         options.secret_headers = secrets.headers.keys().cloned().collect();
         options.response_pointer = http.response_pointer.clone();
         options.limits_from = http.limits_from.unwrap_or(options.limits_from);
+        let client_cert = client_cert(&http.client_cert_pem, secrets).filter(|_| is_at_home);
         connect(
             &mut options.outbound,
             &http.proxy,
             &http.ca_pem,
+            client_cert,
             http.insecure_skip_verify,
         );
         options
@@ -194,6 +196,7 @@ pub(crate) fn connect(
     outbound: &mut Outbound,
     proxy: &Option<String>,
     ca_pem: &Option<String>,
+    client_cert: Option<ClientCertificate>,
     trusts_any: bool,
 ) {
     // A business that names an authority wants it checked, whatever holds for the others.
@@ -203,6 +206,15 @@ pub(crate) fn connect(
     if proxy.is_some() {
         outbound.proxy.clone_from(proxy);
     }
+    if client_cert.is_some() {
+        outbound.client_cert = client_cert;
+    }
+}
+
+/// Returns the client certificate of a business, whose key is a secret.
+pub(crate) fn client_cert(cert: &Option<String>, secrets: &BusinessSecrets) -> Option<ClientCertificate> {
+    let (cert, key) = cert.clone().zip(secrets.client_key.clone())?;
+    Some(ClientCertificate::Texts { cert, key })
 }
 
 impl fmt::Debug for HttpOptions {

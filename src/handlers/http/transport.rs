@@ -24,7 +24,7 @@ use crate::sign::{KeyRing, SecretError, Signer};
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::handling::handler::OpenError;
 use windrow_net::line::Lines;
-use windrow_net::{Outbound, tls};
+use windrow_net::{Identity, Outbound, tls};
 
 /// Maximum number of runs that share a pool over HTTP/2. (Servers allow 100 to 250 calls at a time on an HTTP/2
 /// connection, and a run begins with 64 in flight.)
@@ -162,9 +162,10 @@ impl Transports {
     /// Returns a lease on a pool for these options that has room for another user.
     ///
     /// # Errors
-    /// If there are no certificates to trust, or the proxy is invalid.
+    /// If there are no certificates to trust, the client certificate can't be presented, or the proxy is invalid.
     pub(crate) fn lease(&self, outbound: &Outbound, is_https: bool) -> Result<Lease, OpenError> {
-        let kind = kind(outbound, is_https);
+        let identity = identity(outbound, is_https)?;
+        let kind = kind(outbound, is_https, identity.as_ref());
         let mut pools = lock(&self.pools);
         // The newest pool is the most likely to have room.
         let same = pools
@@ -180,7 +181,7 @@ impl Transports {
                 pool,
             });
         }
-        let pool = Arc::new(self.make(outbound, is_https)?);
+        let pool = Arc::new(self.make(outbound, is_https, identity)?);
         pools.retain(|_, same| {
             same.retain(|pool| pool.strong_count() > 0);
             !same.is_empty()
@@ -197,16 +198,25 @@ impl Transports {
     /// # Errors
     /// As for [`Transports::lease`].
     pub(crate) fn alone(&self, outbound: &Outbound, is_https: bool) -> Result<Lease, OpenError> {
-        let pool = Arc::new(self.make(outbound, is_https)?);
+        let identity = identity(outbound, is_https)?;
+        let pool = Arc::new(self.make(outbound, is_https, identity)?);
         Ok(Lease {
             _user: pool.users.clone(),
             pool,
         })
     }
 
-    fn make(&self, outbound: &Outbound, is_https: bool) -> Result<Pool, OpenError> {
+    fn make(
+        &self,
+        outbound: &Outbound,
+        is_https: bool,
+        identity: Option<Identity>,
+    ) -> Result<Pool, OpenError> {
         let made = Arc::new(AtomicUsize::new(0));
-        let tls = self.tls(outbound, is_https)?;
+        let mut tls = self.tls(outbound, is_https)?;
+        if let Some(identity) = identity {
+            identity.apply(&mut tls);
+        }
         let refuse = |why| OpenError::from(Failure::new("BAD_HANDLER", why));
         let lines = outbound.lines(tls, made.clone()).map_err(refuse)?;
         let way = if is_https && outbound.http2 {
@@ -239,6 +249,13 @@ impl Transports {
     }
 }
 
+/// Returns the client certificate for these options, if TLS is spoken.
+fn identity(outbound: &Outbound, is_https: bool) -> Result<Option<Identity>, OpenError> {
+    let client_cert = outbound.client_cert.as_ref().filter(|_| is_https);
+    let loaded = client_cert.map(|one| one.load()).transpose();
+    loaded.map_err(|why| Failure::new("CLIENT_CERT", format!("client certificate: {why}")).into())
+}
+
 fn negotiated(lines: Lines, outbound: &Outbound) -> Client<Lines, GatedBody> {
     Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
@@ -252,7 +269,7 @@ fn negotiated(lines: Lines, outbound: &Outbound) -> Client<Lines, GatedBody> {
 
 /// Returns a digest of everything that a pool is made of, and of the thread that its connections are on: used on
 /// another thread, each response would wake it.
-fn kind(outbound: &Outbound, is_https: bool) -> [u8; 32] {
+fn kind(outbound: &Outbound, is_https: bool, identity: Option<&Identity>) -> [u8; 32] {
     let Outbound {
         connect_timeout,
         first_contact: _,
@@ -260,6 +277,7 @@ fn kind(outbound: &Outbound, is_https: bool) -> [u8; 32] {
         http2,
         ca_file,
         ca_pem,
+        client_cert: _,
         insecure_skip_verify,
         egress,
         proxy,
@@ -267,7 +285,12 @@ fn kind(outbound: &Outbound, is_https: bool) -> [u8; 32] {
     } = outbound;
     let times = (connect_timeout, pool_idle, http2, is_https);
     let thread = Handle::try_current().map(|thread| thread.id()).ok();
-    let trust = (ca_file, ca_pem, insecure_skip_verify);
+    let trust = (
+        ca_file,
+        ca_pem,
+        insecure_skip_verify,
+        identity.map(Identity::digest),
+    );
     let text = format!("{:?}", (times, trust, egress, proxy, environment, thread));
     Sha256::digest(text.as_bytes()).into()
 }

@@ -7,7 +7,7 @@ use hyper::Method;
 use super::ONE_ITEM_WHY;
 use crate::classify::Pointer;
 use crate::http::REPLY_BYTES_MAX_DEFAULT;
-use crate::http::options::{connect, uri};
+use crate::http::options::{client_cert, connect, uri};
 use crate::scrub::SECRET_BYTES_MIN;
 use windrow_config::HttpHandler;
 use windrow_core::business::LimitsFrom;
@@ -82,13 +82,14 @@ impl RequestOptions {
         let mut options = RequestOptions {
             secrets: Secrets(secrets.request.clone()),
             limits_from: own.limits_from.unwrap_or(usual.limits_from),
-            outbound: Outbound::of(config),
+            outbound: Outbound::to_handlers(config),
             ..usual
         };
         connect(
             &mut options.outbound,
             &own.proxy,
             &own.ca_pem,
+            client_cert(&own.client_cert_pem, secrets),
             own.insecure_skip_verify,
         );
         options

@@ -9,6 +9,7 @@ use crate::bootstrap::BootstrapError;
 use crate::{LockError, StartError};
 use windrow_engine::ports::StoreError;
 use windrow_host::secret_file::SecretFileError;
+use windrow_net::IdentityFault;
 use windrow_server::http::server::BadTls;
 
 /// Error that keeps a node from serving. Nothing runs then.
@@ -54,6 +55,9 @@ pub enum ServeError {
     /// The certificates for trusting other nodes can't be used.
     #[error("cluster.ca_file: {0}")]
     PeerTrust(String),
+    /// The certificate presented to handlers can't be used.
+    #[error("client certificate: {0}")]
+    ClientCert(IdentityFault),
     /// The first token can't be created or read.
     #[error(transparent)]
     Token(BootstrapError),

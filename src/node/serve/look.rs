@@ -15,6 +15,7 @@ use crate::{StateDir, bootstrap, database, witness};
 use windrow_config::Config;
 use windrow_engine::ports::StoreError;
 use windrow_host::vault::KeyVault;
+use windrow_net::Outbound;
 
 /// Availability of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
     let tls = acceptor(config).map(drop);
     let tls_key = tls.as_ref().err().map_or("http.tls_cert_file", |bad| bad.key);
     let peers = peer_tls(config);
-    let looks: [(&'static str, Result<(), ServeError>); 10] = [
+    let looks: [(&'static str, Result<(), ServeError>); 11] = [
         ("node.id", name(config).map(drop)),
         (tls_key, tls.map_err(ServeError::from)),
         (
@@ -59,6 +60,7 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
             folder("archive.location", config.archive.location.as_deref()),
         ),
         ("cluster.ca_file", peers.look().map_err(ServeError::PeerTrust)),
+        ("handler.http.client_cert_file", client_cert(config)),
         (
             "auth.bootstrap_token_file",
             bootstrap::look(auth, data_dir).map_err(ServeError::from),
@@ -76,6 +78,13 @@ fn folder(setting: &str, folder: Option<&Path>) -> Result<(), ServeError> {
         let text = format!("can't use {setting}: {error}");
         ServeError::Folder(StoreError::Refused(text))
     })
+}
+
+/// Checks that the node's client certificate can be presented.
+fn client_cert(config: &Config) -> Result<(), ServeError> {
+    let client_cert = Outbound::to_handlers(&config.http_handler).client_cert;
+    let loaded = client_cert.map_or(Ok(()), |one| one.load().map(drop));
+    loaded.map_err(ServeError::ClientCert)
 }
 
 /// Runs the checks for a start, which reports only the first fault.

@@ -250,6 +250,9 @@ pub(crate) fn of_serve(error: &ServeError, place: &str, port: &str) -> Fault {
         }
         ServeError::Key(_) => "correct auth.key_file; stored secrets are lost without their key",
         ServeError::PeerTrust(_) => "set a file with PEM certificates; or \"\" for the system's",
+        ServeError::ClientCert(_) => {
+            "correct handler.http.client_cert_file and client_key_file; or \"\" for no certificate"
+        }
         ServeError::Token(_) => "correct auth.bootstrap_token_file, or make its directory writable",
         ServeError::Listen { cause, .. } => {
             let hint = match cause.kind() {

@@ -144,6 +144,9 @@ pub(super) fn card(business: &Business, times: &Times) -> Card {
     if business.ca_pem.is_some() {
         card = card.line("certificates", "custom authorities");
     }
+    if business.client_cert_pem.is_some() {
+        card = card.line("client certificate", "presented on demand");
+    }
     if business.insecure_skip_verify {
         card = card.toned("certificates", "not verified", Tone::Warn);
     }

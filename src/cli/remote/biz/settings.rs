@@ -54,6 +54,12 @@ pub struct Settings {
     /// PEM file of authorities to trust for this URL, instead of the system's
     #[arg(long, value_name = "FILE", help_heading = "Handler")]
     pub handler_ca_file: Option<PathBuf>,
+    /// PEM file of the certificate to present to a handler that demands one
+    #[arg(long, value_name = "FILE", help_heading = "Handler")]
+    pub client_cert: Option<PathBuf>,
+    /// PEM file of the certificate's private key, to store encrypted
+    #[arg(long, value_name = "FILE", help_heading = "Handler")]
+    pub client_key: Option<PathBuf>,
     /// Accept any certificate; for test systems only
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", help_heading = "Handler")]
     pub insecure_skip_verify: Option<bool>,
@@ -118,9 +124,7 @@ impl Settings {
             ),
             ("limits_from", self.limits_from.map(|from| json!(from))),
         ]);
-        if let Some(file) = &self.handler_ca_file {
-            body.insert("ca_pem".to_owned(), json!(read(file)?));
-        }
+        self.add_files(&mut body)?;
         let secret = self.secret_header_file.as_deref().map(secret_headers);
         let mut secret = secret.transpose()?.unwrap_or_default();
         let has_request = self.request.request.is_some() || self.request.said().is_some();
@@ -145,6 +149,20 @@ impl Settings {
         let tables = tables.into_iter().filter(|(_, table)| !table.is_empty());
         body.extend(tables.map(|(name, table)| (name.to_owned(), Value::Object(table))));
         Ok(body)
+    }
+
+    /// Adds the members whose values are in files.
+    fn add_files(&self, body: &mut Map<String, Value>) -> Result<(), Fault> {
+        for (member, file) in [
+            ("ca_pem", &self.handler_ca_file),
+            ("client_cert_pem", &self.client_cert),
+            ("client_key_pem", &self.client_key),
+        ] {
+            if let Some(file) = file {
+                body.insert(member.to_owned(), json!(read(file)?));
+            }
+        }
+        Ok(())
     }
 
     fn hooks(&self) -> Result<Map<String, Value>, Fault> {

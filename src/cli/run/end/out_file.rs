@@ -36,12 +36,7 @@ pub(super) fn unfit(path: &Path) -> Option<&'static str> {
 pub(super) fn needed<'a>(args: &'a RunArgs, path: &Path) -> Option<&'a Path> {
     let there = path.metadata().ok()?;
     let items = args.items.files().map(Path::new);
-    let flags = args
-        .config
-        .iter()
-        .chain(&args.http.secret_file)
-        .chain(&args.http.handler_ca_file)
-        .map(PathBuf::as_path);
+    let flags = args.config.iter().chain(args.http.files()).map(PathBuf::as_path);
     items
         .chain(flags)
         .chain(args.request.files())

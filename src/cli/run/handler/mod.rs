@@ -48,6 +48,7 @@ pub(crate) fn wanted<'a>(
         );
         return Err(Fault::new(Exit::Usage, "can't use the handler", because).hint(hint));
     }
+    check_secure(http, url)?;
     let headers = http
         .headers
         .iter()
@@ -80,14 +81,23 @@ pub(in crate::run) fn check_program(words: &[OsString]) -> Result<(), Fault> {
 
 /// Refuses HTTP flags without a URL: a user who gives a secret would believe that calls are signed.
 pub(in crate::run) fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
-    let trusts = http.handler_ca_file.is_some() || http.insecure_skip_verify;
-    let is_bare = http.headers.is_empty() && http.secret_file.is_none() && http.limits_from.is_none();
-    if is_bare && !trusts {
+    let is_bare = http.headers.is_empty() && !http.insecure_skip_verify && http.limits_from.is_none();
+    if is_bare && http.files().next().is_none() {
         return Ok(());
     }
-    let because = "--header, --secret-file, --handler-ca-file, --insecure-skip-verify and --limits-from \
-                   apply to URLs";
+    let because = "--header, --secret-file, --handler-ca-file, --client-cert, --insecure-skip-verify and \
+                   --limits-from apply to URLs";
     Err(Fault::new(Exit::Usage, "no URL", because).hint("use --url URL, or omit them"))
+}
+
+/// Refuses a client certificate for a URL without TLS: a user who gives one would believe that it is presented.
+pub(in crate::run) fn check_secure(http: &HttpArgs, url: &str) -> Result<(), Fault> {
+    if http.client_cert.is_none() || !url.starts_with("http:") {
+        return Ok(());
+    }
+    let because = "--client-cert needs TLS, and the URL begins with http://";
+    Err(Fault::new(Exit::Usage, "can't present the certificate", because)
+        .hint("https://…, or omit --client-cert"))
 }
 
 pub(in crate::run) fn header(text: &str) -> Result<(String, String), Fault> {

@@ -29,8 +29,8 @@ use self::stream::StreamRequest;
 use self::topic::{Look, Topic};
 use super::problem::HttpResult;
 use crate::http::front::App;
-use crate::http::guard::access::{Caller, no_longer_known};
-use crate::http::guard::{Params, headers};
+use crate::http::guard::access::no_longer_known;
+use crate::http::guard::{Caller, Params, headers};
 use crate::service::ServiceError;
 
 /// Most topics per stream.

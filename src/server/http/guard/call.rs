@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use crate::http::front::App;
-use crate::http::guard::access::Caller;
 use crate::http::guard::body::Params;
+use crate::http::guard::caller::Caller;
 use crate::http::guard::dry_run::{self, DryRunQuery};
 use crate::http::guard::headers;
 use crate::http::problem::Problem;

@@ -19,8 +19,8 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::http::front::App;
-use crate::http::guard::access::Caller;
 use crate::http::guard::body::worked;
+use crate::http::guard::caller::Caller;
 use crate::http::guard::dry_run;
 use crate::http::guard::headers;
 use crate::http::paths::{APPENDS, SESSION, UPLOADS};

@@ -16,8 +16,8 @@ use futures_util::StreamExt;
 
 use crate::http::answer::held::Held;
 use crate::http::front::App;
-use crate::http::guard::access::Caller;
 use crate::http::guard::body::worked;
+use crate::http::guard::caller::Caller;
 use crate::http::guard::measure::Measure;
 use crate::http::guard::parameters::Rules;
 use crate::http::guard::shares::{Full, Share, Shares};

@@ -4,6 +4,7 @@ pub mod access;
 pub mod body;
 pub(crate) mod bounds;
 pub(crate) mod call;
+pub mod caller;
 pub(crate) mod dry_run;
 pub(crate) mod headers;
 pub(crate) mod idempotency;
@@ -14,7 +15,7 @@ pub(crate) mod parameters;
 pub(crate) mod shares;
 pub(crate) mod visitor;
 
-pub(crate) use self::access::Caller;
 pub(crate) use self::body::{Body, Params, ReasonQuery, reason_of, time, time_option};
 pub(crate) use self::call::Call;
+pub(crate) use self::caller::Caller;
 pub(crate) use self::dry_run::DryRunQuery;

@@ -58,10 +58,22 @@ pub(super) fn given(
             _ => Ok(values),
         }
     };
+    let nameless = |key: &String| (String::new(), key.clone());
+    let stored = known.client_key.iter().map(nameless).collect();
+    let client_key = client_key(body);
+    let client_key = kept("client_key_pem", &client_key, &stored)?;
     Ok(known.with_values(
         kept("secret_headers", &body.secret_headers, &known.headers)?,
         kept("request_secrets", &body.request_secrets, &known.request)?,
+        client_key.into_values().next(),
     ))
+}
+
+/// Returns the client key as a nameless value. A masked key goes with its certificate: a removal of one removes both.
+fn client_key(body: &BusinessBody) -> BTreeMap<String, String> {
+    let is_left = |key: &&String| *key == MASK && body.client_cert_pem.is_none();
+    let given = body.client_key_pem.iter().filter(|key| !is_left(key));
+    given.map(|key| (String::new(), key.clone())).collect()
 }
 
 fn of_another(member: &str, name: &str, origin: &str) -> ServiceError {
@@ -73,6 +85,9 @@ fn of_another(member: &str, name: &str, origin: &str) -> ServiceError {
 }
 
 fn place(member: &str, name: &str) -> String {
+    if name.is_empty() {
+        return format!("/{member}");
+    }
     format!("/{member}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 

@@ -143,6 +143,8 @@ fn check_no_http(body: &BusinessBody, kind: &str, faults: &mut Vec<FieldFault>) 
         ("/require_signature", body.require_signature),
         ("/proxy", body.proxy.is_some() && !connects),
         ("/ca_pem", body.ca_pem.is_some() && !connects),
+        ("/client_cert_pem", body.client_cert_pem.is_some() && !connects),
+        ("/client_key_pem", body.client_key_pem.is_some() && !connects),
         ("/insecure_skip_verify", body.insecure_skip_verify && !connects),
         ("/limits_from", body.limits_from.is_some() && !connects),
     ] {

@@ -59,6 +59,12 @@ pub struct BusinessBody {
     /// Trusted certificates, see [`HttpHandlerSpec::ca_pem`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_pem: Option<String>,
+    /// Client certificate, see [`HttpHandlerSpec::client_cert_pem`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cert_pem: Option<String>,
+    /// Private key of the client certificate; a stored one is shown as [`MASK`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_key_pem: Option<String>,
     /// Disables certificate checks, see [`HttpHandlerSpec::insecure_skip_verify`].
     #[serde(default)]
     pub insecure_skip_verify: bool,
@@ -103,6 +109,7 @@ impl BusinessBody {
                 HttpHandlerSpec {
                     proxy: own.proxy.clone(),
                     ca_pem: own.ca_pem.clone(),
+                    client_cert_pem: own.client_cert_pem.clone(),
                     insecure_skip_verify: own.insecure_skip_verify,
                     limits_from: own.limits_from,
                     ..HttpHandlerSpec::default()
@@ -124,6 +131,8 @@ impl BusinessBody {
             require_signature: http.require_signature,
             proxy: http.proxy,
             ca_pem: http.ca_pem,
+            client_key_pem: http.client_cert_pem.as_ref().map(|_| MASK.to_owned()),
+            client_cert_pem: http.client_cert_pem,
             insecure_skip_verify: http.insecure_skip_verify,
             limits_from: http.limits_from,
             hooks: spec.hooks.clone(),
@@ -155,6 +164,7 @@ impl BusinessBody {
             secrets: self.request_secrets.keys().cloned().collect(),
             proxy: self.proxy.clone(),
             ca_pem: self.ca_pem.clone(),
+            client_cert_pem: self.client_cert_pem.clone(),
             insecure_skip_verify: self.insecure_skip_verify,
             limits_from: self.limits_from,
         }
@@ -169,6 +179,7 @@ impl BusinessBody {
             require_signature: self.require_signature,
             proxy: self.proxy.clone(),
             ca_pem: self.ca_pem.clone(),
+            client_cert_pem: self.client_cert_pem.clone(),
             insecure_skip_verify: self.insecure_skip_verify,
             limits_from: self.limits_from,
         }

@@ -143,6 +143,7 @@ pub(crate) fn wanted(args: &RequestArgs, http: &HttpArgs) -> Result<Option<Reque
     };
     add_body(args, &mut spec)?;
     let template = RequestTemplate::compile(&spec).map_err(|faults| refused(&faults))?;
+    super::check_secure(http, template.url.origin())?;
     template.check_secrets(&secrets).map_err(|why| {
         Fault::new(Exit::Usage, "can't use the secrets", why)
             .hint("use --secret NAME=@FILE and the placeholder {secret.NAME}")
@@ -285,6 +286,8 @@ mod tests {
             headers: headers.iter().map(|text| (*text).to_owned()).collect(),
             secret_file: None,
             handler_ca_file: None,
+            client_cert: None,
+            client_key: None,
             insecure_skip_verify: false,
             limits_from: None,
         }

@@ -64,6 +64,8 @@ pub(super) fn over(kept: &mut RunArgs, given: &RunArgs) -> Result<(), Fault> {
     replace(&mut kept.config, &given.config);
     replace(&mut kept.http.secret_file, &given.http.secret_file);
     replace(&mut kept.http.handler_ca_file, &given.http.handler_ca_file);
+    replace(&mut kept.http.client_cert, &given.http.client_cert);
+    replace(&mut kept.http.client_key, &given.http.client_key);
     kept.http.insecure_skip_verify |= given.http.insecure_skip_verify;
     replace(&mut kept.http.limits_from, &given.http.limits_from);
     let header = |text: &str| {

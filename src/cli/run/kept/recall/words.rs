@@ -101,6 +101,8 @@ impl Words {
         }
         self.path("--secret-file", http.secret_file.as_deref())?;
         self.path("--handler-ca-file", http.handler_ca_file.as_deref())?;
+        self.path("--client-cert", http.client_cert.as_deref())?;
+        self.path("--client-key", http.client_key.as_deref())?;
         self.switch("--insecure-skip-verify", http.insecure_skip_verify);
         if let Some(from) = http.limits_from {
             self.flag("--limits-from", from.as_str());
@@ -257,8 +259,7 @@ pub(super) fn has_paths(args: &RunArgs) -> bool {
     let is_here = |path: &Path| path.is_relative();
     let headers = args.http.headers.iter().any(|header| header.contains('@'));
     let files = args.request.files().any(is_here) || headers;
-    let of_http = args.http.secret_file.iter().chain(&args.http.handler_ca_file);
-    let flags = args.config.iter().chain(of_http);
+    let flags = args.config.iter().chain(args.http.files());
     let is_command = !args.worker.is_empty() || args.each.each.is_some();
     is_command || files || flags.map(|path| path.as_path()).any(is_here)
 }
