@@ -90,10 +90,11 @@ test('each page of the dashboard leads to the section about it', async () => {
   await page.getByRole('link', { name: 'Guide to this page' }).click();
   await isAt(page, 'limits-in-units');
   await page.goto(`${node.url}/schedules`);
+  await page.waitForSelector('h1');
   await page.keyboard.press('?');
   await page.getByRole('dialog').getByRole('link', { name: 'Guide to this page' }).click();
-  await page.waitForFunction(() => document.querySelector('h1').textContent === 'Recurring work');
-  assert.equal(await page.getByRole('dialog').count(), 0);
+  await page.getByRole('heading', { level: 1, name: 'Recurring work' }).waitFor();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
   assert.deepEqual(faults, []);
   await context.close();
 });

@@ -88,7 +88,8 @@ function onKey(event) {
 function Search({ text }) {
   const field = useRef(null);
   useEffect(() => {
-    if (field.current.value.trim() !== text) field.current.value = text;
+    // While somebody types, the address lags behind the field.
+    if (document.activeElement !== field.current) field.current.value = text;
   }, [text]);
   return html`<input ref=${field} type="search" class="stretch" data-guide-search placeholder=${t('Search the guide')} aria-label=${t('Search the guide')}
     onInput=${(event) => filter({ q: event.target.value.trim() })} />`;
