@@ -43,7 +43,7 @@ pub const BUSINESS: &str = "hello";
 /// Name of the sample task that stops for a review. It never counts as the task that goes on.
 const REVIEW: &str = "winter-sale";
 /// Items of that task, and of its canary.
-const REVIEW_ITEMS: (ItemCount, NonZeroU64) = (ItemCount(200), NonZeroU64::new(20).unwrap());
+const REVIEW_ITEMS: (ItemCount, NonZeroU64) = (ItemCount(200), NonZeroU64::new(20).expect("not zero"));
 /// Path that marks a URL as the sample business's own, as opposed to one set by the user later.
 const BUSINESS_PATH: &str = "/sample-business";
 /// Name of the node; a host name may be invalid.

@@ -6,14 +6,14 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde_json::Value;
 
-/// Formats of files.
+/// Syntax of a file with objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FileForm {
     /// TOML, with a table for each object
     Toml,
-    /// YAML
+    /// YAML, with a list for each kind
     Yaml,
-    /// JSON
+    /// JSON, with a list for each kind
     Json,
 }
 

@@ -4,7 +4,8 @@ use api::{Business, Token};
 use serde::Serialize;
 use serde_json::json;
 
-use super::plan::{Outcome, Step, plan, text};
+use super::differing::text;
+use super::plan::{Outcome, Step, plan};
 use super::schema::Schemas;
 use super::{ApplyArgs, read};
 use crate::exit::Exit;

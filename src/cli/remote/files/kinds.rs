@@ -14,7 +14,7 @@ use windrow_core::task::lifecycle::Status;
 /// Members of an object.
 pub(super) type Members = Map<String, Value>;
 
-/// Kind of object.
+/// Objects of one resource of the API, as files name them.
 #[derive(Debug)]
 pub(super) struct Kind {
     /// Word on the command line.
@@ -188,7 +188,10 @@ impl Kind {
             (_, Ok(Value::Object(members))) => (members, false),
             _ => (Members::new(), false),
         };
-        let key = whole.get(self.key).map(super::plan::text).unwrap_or_default();
+        let key = whole
+            .get(self.key)
+            .map(super::differing::text)
+            .unwrap_or_default();
         let revision = whole.get("revision").and_then(Value::as_u64);
         let is_exact = is_whole && whole.values().all(is_exact);
         let left_out = match self.left_out(&whole, now_ms) {

@@ -1,6 +1,7 @@
 //! Implementation of `windrow apply` and `windrow export`: the objects of a node as files.
 
 mod apply;
+mod differing;
 mod export;
 mod kinds;
 mod plan;

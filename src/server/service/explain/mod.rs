@@ -199,17 +199,7 @@ impl Explain {
             Some((key, limit)) => (key.to_owned(), Some(limit.to_owned())),
             None => (held, None),
         };
-        let businesses = match LimitKey::parse(&key) {
-            LimitKey::Business(_) => Vec::new(),
-            LimitKey::Named(name) => {
-                let users = self.limits.store.limit_users(name).await.unwrap_or_default();
-                users
-                    .businesses
-                    .into_iter()
-                    .filter(|user| business.is_none_or(|own| own == user))
-                    .collect()
-            }
-        };
+        let businesses = self.users_of(&key, business).await;
         let parts = self
             .node
             .supervisor
@@ -228,6 +218,18 @@ impl Explain {
             parts,
             spent,
         })
+    }
+
+    /// Returns the businesses that name a limit, for a business only itself.
+    async fn users_of(&self, key: &str, business: Option<&str>) -> Vec<String> {
+        let LimitKey::Named(name) = LimitKey::parse(key) else {
+            return Vec::new();
+        };
+        let mut users = self.limits.store.limit_users(name).await.unwrap_or_default();
+        users
+            .businesses
+            .retain(|user| business.is_none_or(|own| own == user));
+        users.businesses
     }
 
     /// Returns an allowance of a shared limit if it is used up. If its use can't be read, the cause says enough.
