@@ -50,7 +50,7 @@ business:
 - name: push
   command: number
   limits: {rate: 50/s, named: [vendor]}
-  defaults: {rate: 10/s, retry: {max_attempts: 3}}
+  defaults: {rate: 10/s, max_attempts: 3}
   display_name: "Push: to phones"
 - name: ship
   request: {call: "POST http://127.0.0.1:9/{id}", headers: {authorization: "Bearer {secret.api}"}}
@@ -221,10 +221,6 @@ async fn a_dry_run_says_what_would_change_and_changes_nothing() {
     );
     let told = person.windrow("apply -f all.yaml").await.expect(0).stdout;
     assert_eq!(told, "= 12 unchanged\n");
-    // Only the node can compare a secret.
-    let told = person.env("SHIP_TOKEN", "quiet");
-    let told = told.windrow("apply -f all.yaml").await.expect(0).stdout;
-    assert_eq!(told, "= 12 unchanged\n", "the first value of a variable counts");
 }
 
 #[tokio::test]
@@ -232,7 +228,6 @@ async fn pruning_removes_what_the_files_dont_have_of_their_kinds_and_asks_first(
     let (node, person) = node().await;
     person.write("all.yaml", ALL);
     person.windrow("apply -f all.yaml --force").await.expect(0);
-    let less = "limit:\n- {name: vendor}\ntask: []\nbusiness:\n- {name: push}\ntoken: []\nschedule:\n- {business: push, name: hourly}\n";
     person.write(
         "less.yaml",
         "task:\n- {business: push, name: first}\nschedule:\n- {business: push, name: hourly}\n",
@@ -270,7 +265,6 @@ async fn pruning_removes_what_the_files_dont_have_of_their_kinds_and_asks_first(
         done.contains("~ business/ship  archived true → false\n"),
         "{done}"
     );
-    assert!(!less.is_empty());
 }
 
 #[tokio::test]
