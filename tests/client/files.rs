@@ -80,7 +80,8 @@ async fn entries(node: &Node) -> usize {
 #[tokio::test]
 async fn an_export_applied_to_an_empty_node_is_exported_alike() {
     let (first, person) = node().await;
-    person.write("all.yaml", ALL);
+    // TOML has no null.
+    person.write("all.yaml", &ALL.replace("null, ", ""));
     let done = person.windrow("apply -f all.yaml --force").await.expect(0);
     for line in [
         "+ limit/slow\n",
@@ -110,7 +111,7 @@ async fn an_export_applied_to_an_empty_node_is_exported_alike() {
         assert!(!told.stdout.contains(part), "{part}: {}", told.stdout);
     }
     for form in ["toml", "yaml", "json"] {
-        let written = export(&person, if form == "toml" { "json" } else { form }).await;
+        let written = export(&person, form).await;
         let (second, other) = node().await;
         // A secret is the one thing that isn't there.
         let refused = other.run(&["apply", "-f", "-"], &written).await;
@@ -208,7 +209,7 @@ async fn a_dry_run_says_what_would_change_and_changes_nothing() {
         ),
         ("dataset/board", diff("keep", json!(3), json!(4))),
         ("schedule/ship/nightly", diff("paused", json!(true), json!(false))),
-        ("task/push/first", diff("total", json!(1000), json!(2000))),
+        ("task/push/first", diff("source.total", json!(1000), json!(2000))),
     ];
     let expected =
         expected.map(|(object, diff)| json!({"object": object, "outcome": "changed", "diff": diff}));

@@ -23,9 +23,9 @@ use windrow_core::alert::{AlertKind, Form as NoticeForm};
 
 /// Examples of alerts, for the help.
 const CREATE_EXAMPLES: &str = "Examples:
-  windrow alert create ops --url @slack.url --form slack --on stopped,failed,handler_down
+  windrow alert create ops --url @slack.url --form slack --on stopped,failed
   windrow alert create pager --command page --on stopped --business billing
-  windrow alert create chat --url @chat.url --on finished --template '{\"message\": {title}}'
+  windrow alert create chat --url @chat.url --on finished --template @chat.json
   windrow alert test ops
 
 Calls are signed as Standard Webhooks are, sent at least once, and retried for a day. A command is one of \
@@ -57,7 +57,7 @@ pub enum Verb {
     /// Show the events and the target of an alert
     Show(Named),
     /// Create an alert and print the key that signs its calls
-    #[command(after_help = CREATE_EXAMPLES)]
+    #[command(after_help = CREATE_EXAMPLES, override_usage = "windrow alert create [OPTIONS] --on <EVENTS> <NAME>")]
     Create(CreateArgs),
     /// Change the events or the target of an alert
     Edit(EditArgs),

@@ -146,9 +146,9 @@ mod tests {
     use super::*;
 
     /// All that a browser may ever fetch but the guide, in both languages. Unit: bytes.
-    const ALL_PACKED_MAX: usize = 100 << 10;
+    const ALL_PACKED_MAX: usize = 104 << 10;
     /// The same for a browser that doesn't take Brotli: over plain HTTP from another machine. Unit: bytes.
-    const ALL_GZIP_MAX: usize = 122 << 10;
+    const ALL_GZIP_MAX: usize = 127 << 10;
 
     fn text(name: &str) -> Option<String> {
         let found = CARRIED.iter().find(|(carried, ..)| *carried == name);
