@@ -60,6 +60,7 @@ pub enum Verb {
     #[command(after_help = CREATE_EXAMPLES, override_usage = "windrow alert create [OPTIONS] --on <EVENTS> <NAME>")]
     Create(CreateArgs),
     /// Change the events or the target of an alert
+    #[command(override_usage = "windrow alert edit [OPTIONS] <NAME>")]
     Edit(EditArgs),
     /// Send a test notice and wait for its delivery
     Test(Named),
