@@ -113,6 +113,7 @@ async fn redrive(store: &Arc<Store>, origin: TaskId) -> Result<()> {
         });
         let parts: Vec<RedrivePart> = places.collect();
         let spec = RedriveSpec {
+            is_replay: false,
             origin,
             keys_of: Some(origin),
             parts: parts.clone(),
@@ -137,6 +138,7 @@ async fn redrive(store: &Arc<Store>, origin: TaskId) -> Result<()> {
     })
     .await?;
     let spec = RedriveSpec {
+        is_replay: false,
         origin,
         keys_of: Some(origin),
         parts,
