@@ -142,7 +142,7 @@ fn a_pair_that_can_not_be_presented_is_refused_with_its_half_and_why() {
         (&cert, &encrypted, Half::Key, "openssl pkey"),
         (&String::new(), &key, Half::Certificate, "BEGIN CERTIFICATE"),
     ] {
-        let fault = texts((cert.clone(), key.clone())).load().err().expect("refused");
+        let fault = texts((cert.clone(), key.clone())).load().expect_err("refused");
         assert_eq!(fault.half, half, "{told}: {fault}");
         assert!(fault.why.contains(told), "{told}: {fault}");
     }
