@@ -101,6 +101,7 @@ pub(super) fn text(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kinds::KINDS;
     use super::*;
 
     fn kind(name: &str) -> &'static Kind {
