@@ -18,6 +18,7 @@ messages! { "alert";
     used_of(used: Text, limit: Text) "{used} of {limit}" "{limit} 中的 {used}";
     test(alert: Text) "Test of alert {alert}" "提醒 {alert} 的测试";
     test_text() "Notices of this alert arrive here" "此提醒的通知会送达这里";
+    only_members(title: Text, text: Text) "a notice fills only members such as {title} and {text}; remove parameters, secrets, indexes and conversions" "通知只能填入 {title}、{text} 等成员；请去掉参数、密钥、序号和转换";
     not_found(alert: Text) "no alert {alert}" "没有提醒 {alert}";
     taken(alert: Text) "an alert {alert} exists already" "提醒 {alert} 已存在";
     changed(found: Text, expected: Text) "the alert has revision {found}, not {expected}: it was changed in the meantime" "提醒的版本是 {found}，而不是 {expected}：其间已被修改";

@@ -389,7 +389,7 @@ mod tests {
         assert!(picture(counts).bar_line(10, false).starts_with(" 50.0 %  10.0/s"));
         assert_eq!(
             picture(counts).bar_line(32, false),
-            " 50.0 % ███▊·✕✕░░ 10.0/s  ETA 5s",
+            " 50.0 % ███▍·✕░░░ 10.0/s  ETA 5s",
             "whole parts leave a narrow terminal, not digits"
         );
     }

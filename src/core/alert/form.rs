@@ -3,7 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::template::{Item, Place, Roots, Template, TemplateFault, ValueFault};
+use windrow_words::alert as say;
+
+use crate::template::{
+    Conversion, Item, Place, Placeholder, Roots, Source, Template, TemplateFault, ValueFault,
+};
 
 crate::slugs! {
     /// Form of a notice.
@@ -66,20 +70,36 @@ fn escaped(text: &str) -> String {
 /// Checks a template of a notice.
 ///
 /// # Errors
-/// If it isn't JSON with placeholders of members.
+/// If it isn't JSON with placeholders of members, which any notice can fill.
 pub fn check_template(template: &str) -> Result<(), TemplateFault> {
-    Template::parse(template, Place::Json, &mut Roots::default()).map(drop)
+    let template = Template::parse(template, Place::Json, &mut Roots::default())?;
+    let is_safe = |one: &Placeholder| {
+        // A notice is flat: no pointer leads deeper.
+        let is_member = matches!(&one.source, Source::Member(member) if !member.written().starts_with('/'));
+        is_member && matches!(one.conversion, None | Some(Conversion::Text))
+    };
+    match template.placeholders().all(is_safe) {
+        true => Ok(()),
+        false => Err(TemplateFault(say::only_members("{title}", "{text}"))),
+    }
 }
 
 impl Wording {
-    /// Fills a template with the members of a notice.
+    /// Fills a template with the members of a notice. Those that events of its kind lack are empty: no notice is lost
+    /// for the sake of its form.
     ///
     /// # Errors
-    /// If the notice has no such member, or one that doesn't fit its place.
+    /// If a member doesn't fit its place.
     pub fn of_template(template: &str, notice: &Value, id: &str) -> Result<Wording, ValueFault> {
         let mut roots = Roots::default();
         let template = Template::parse(template, Place::Json, &mut roots)
             .map_err(|fault| ValueFault(fault.to_string()))?;
+        let mut notice = notice.clone();
+        for name in roots.names() {
+            if notice[name].is_null() {
+                notice[name] = "".into();
+            }
+        }
         let data = notice.to_string();
         let mut body = String::new();
         template.render(&Item::new(&roots, Some(&data), 0, id, 1), &mut body)?;
@@ -112,7 +132,23 @@ mod tests {
             filled.map(|filled| filled.body).as_deref(),
             Ok(r#"{"msg": "a <b> & c", "n": "t: alert.stopped"}"#)
         );
-        assert!(Wording::of_template(r#"{"msg": {other}}"#, &notice(), "d1").is_err());
-        assert!(check_template("{title").is_err() && check_template("[{title}]").is_ok());
+    }
+
+    #[test]
+    fn a_template_that_some_notice_could_not_fill_is_refused_and_what_one_lacks_is_empty() {
+        let lacks = r#"{"task": {task}, "of": "{business}"}"#;
+        let filled = Wording::of_template(lacks, &notice(), "d1").map(|filled| filled.body);
+        assert_eq!(filled.as_deref(), Ok(r#"{"task": "", "of": ""}"#));
+        assert!(check_template(lacks).is_ok() && check_template(r#"[{title:text}]"#).is_ok());
+        for wrong in [
+            "{title",
+            "[{param.x}]",
+            "[{secret.x}]",
+            "[{index}]",
+            "[{failed:number}]",
+            "[{/a/b}]",
+        ] {
+            assert!(check_template(wrong).is_err(), "{wrong}");
+        }
     }
 }

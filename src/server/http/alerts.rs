@@ -175,7 +175,7 @@ pub(crate) async fn delete(
 
 /// Send a test notice.
 ///
-/// It takes the way of any other; its delivery tells the outcome.
+/// The node sends it as any other notice; the delivery shows the outcome.
 #[utoipa::path(
     post, path = "/v1/alerts/{alert}/test", operation_id = "test_alert", tag = "alerts",
     security(("bearer" = ["admin"])),

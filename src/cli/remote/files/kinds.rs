@@ -311,7 +311,7 @@ fn declared_task(mut whole: Members) -> Members {
     let declared = match source.get("type").and_then(Value::as_str) {
         Some("appended") => {
             whole.insert("open".to_owned(), json!(true));
-            // It has one in any case, and no items to leave out.
+            // An open task always has one shard, and no items to leave out.
             whole.remove("shards");
             whole.remove("skip_first");
             Value::Null

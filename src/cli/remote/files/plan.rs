@@ -306,7 +306,7 @@ impl Planner<'_> {
             if kind.name == "task" && present.members.get("status") == Some(&json!("created")) {
                 orders.push(Order::new("DELETE", present.path.clone(), Members::new()));
             }
-            // What refers to it may be about to change.
+            // Objects that refer to it may change first.
             let is_free = self.steps.iter().all(|step| step.outcome == Outcome::Unchanged);
             if let Some(first) = orders.first().filter(|_| is_free) {
                 self.check(&present.address, first).await?;

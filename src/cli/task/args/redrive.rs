@@ -89,7 +89,7 @@ pub struct ReplayArgs {
     /// Task with the items: t42, or business/name
     pub task: String,
     /// Items to send again: indexes and inclusive ranges, separated by commas
-    #[arg(long, alias = "indexes", value_name = "INDEXES")]
+    #[arg(long, aliases = ["indexes", "items"], value_name = "INDEXES")]
     pub index: String,
     /// Keep the idempotency keys of the first calls; by default the items get new ones
     #[arg(long, alias = "same-keys")]

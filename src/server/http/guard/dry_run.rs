@@ -142,18 +142,21 @@ mod tests {
         }
         tried.sort_unstable();
         let known = [
+            "delete alerts/{alert}",
             "delete datasets/{dataset}",
             "delete limits/{limit}",
             "delete schedules/{schedule}",
             "delete sessions/{id}",
             "delete tasks/{task}",
             "delete tokens/{id}",
+            "patch alerts/{alert}",
             "patch businesses/{business}",
             "patch datasets/{dataset}",
             "patch limits/{limit}",
             "patch nodes/{node}",
             "patch schedules/{schedule}",
             "patch tasks/{task}",
+            "post alerts",
             "post businesses",
             "post businesses/{business}/archive",
             "post businesses/{business}/unarchive",
