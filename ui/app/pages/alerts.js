@@ -66,7 +66,7 @@ function Deliveries({ name }) {
   const columns = [
     { head: t('At'), class: 'num', cell: (one) => html`<${Ago} at=${one.at} />` },
     { head: t('State'), cell: (one) => { const [icon, tone, text] = STATES[one.state]; return html`<${Mark} icon=${icon} tone=${tone} text=${t(text)} />`; } },
-    { head: t('Notice'), class: 'fill main-cell', cell: (one) => html`<a class="link" href=${one.notice.path}>${one.notice.title}</a> <span class="soft">${one.error ?? one.notice.text}</span>` },
+    { head: t('Notice'), class: 'fill main-cell', cell: (one) => html`<div><a class="link" href=${one.notice.path}>${one.notice.title}</a></div><div class="soft">${one.error ?? one.notice.text}</div>` },
     { head: t('Attempts'), class: 'num hide-s', cell: (one) => count(one.attempts) },
   ];
   return html`<${Whole} of=${read}>${(page) => (page.items.length
