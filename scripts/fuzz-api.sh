@@ -21,9 +21,9 @@ for role in ${ROLES:-none viewer operator business admin}; do
     token="$("$python/python" tests/api/prepare_fuzz.py "$url" "$admin" "$role")"
     header=()
     [ "$role" = none ] || header=(--header "Authorization: Bearer $token")
-    # A stream has no end, and a node that is drained answers nothing more.
+    # A stream has no end, and a node that is drained answers nothing more. Who asks for news waits up to 30 s.
     "$python/schemathesis" --no-color run "$url/openapi.json" "${header[@]}" \
-        --phases examples,coverage,fuzzing --max-examples "$examples" --seed "$seed" \
+        --phases examples,coverage,fuzzing --max-examples "$examples" --seed "$seed" --request-timeout 60 \
         --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,negative_data_rejection \
         --exclude-path /v1/events --exclude-path-regex '/drain$' --suppress-health-check all || failed+=("$role")
 done

@@ -47,6 +47,12 @@ pub(super) fn faults(config: &Config) -> Vec<Fault> {
     check_datasets(config, &mut faults);
     check_task_defaults(config, &mut faults);
     check_handlers(config, &mut faults);
+    faults.unless(
+        is_url(config.telemetry.traces_url.as_deref(), &["http", "https"]),
+        "telemetry.traces_url",
+        "not an http or https URL",
+        "\"http://127.0.0.1:4318/v1/traces\", or \"\" for none",
+    );
     faults.0
 }
 

@@ -18,6 +18,7 @@ use super::table::{Row, built_in, sections};
 use super::values::{ActorTree, AuthMode, DataLogLevel, LogFormat, StoreUrl};
 use super::written::Value;
 use windrow_core::business::network::Network;
+use windrow_core::items::trace::Sampling;
 use windrow_core::settings::text::{ByteSize, span_text};
 use windrow_core::settings::{Auto, Backoff, Rate, RateLimit};
 use windrow_core::task::Tuning;
@@ -317,10 +318,17 @@ sections! {
         enabled: bool = true, reload;
     }
 
-    /// Metrics for monitoring systems
+    /// Metrics and traces for monitoring systems
     ["telemetry"] telemetry: Telemetry {
         /// false: /metrics returns 404
         metrics: bool = true;
+        /// Collector to which spans of runs and calls are sent by OTLP over HTTP: "http://127.0.0.1:4318/v1/traces"; "" =
+        /// none
+        traces_url: Option<String> = "";
+        /// Share of the items whose calls are sent, the same items on every node: "0.01%"; of runs all are sent
+        traces_sample: Sampling = "1%";
+        /// File with headers for the collector, one a line: "Authorization: Bearer ..."
+        traces_headers_file: Option<PathBuf> = "";
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `line` | a connection that is cut off when it is given up in the middle of a call |
 //! | `identity` | client certificates |
 //! | `fetch` | the file behind a URL |
+//! | `own` | requests to the operator's own services |
 //! | `peers` | asks other nodes |
 
 #![warn(missing_docs)]
@@ -19,6 +20,7 @@ mod identity;
 pub mod line;
 mod names;
 mod outbound;
+mod own;
 pub mod peers;
 pub mod tls;
 mod words;
@@ -26,5 +28,6 @@ mod words;
 pub use fetch::{Fetched, Fetcher, Guard};
 pub use identity::{ClientCertificate, Half, Identity, IdentityFault};
 pub use outbound::{Outbound, Proxies};
+pub use own::OwnClient;
 pub use windrow_tls::{environment, idn, proxy};
 pub use words::is_port;

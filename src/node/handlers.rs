@@ -15,6 +15,7 @@ use windrow_config::{CommandHandler, Config};
 use windrow_core::business::LimitsFrom;
 use windrow_core::business::request::RequestSpec;
 use windrow_core::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::items::trace::Sampling;
 use windrow_core::template::Secrets;
 use windrow_core::template::program::Recipe;
 use windrow_engine::ports::clock::Clock;
@@ -243,6 +244,7 @@ pub fn preview_context() -> RunContext {
         is_proven: false,
         keeps_results: true,
         mode: Mode::Preview,
+        sampling: Sampling::default(),
         metering: Arc::default(),
         gate: Arc::new(Gate::always_open()),
     }

@@ -18,6 +18,7 @@ mod runtimes;
 pub mod serve;
 pub mod sources;
 pub mod systemd;
+mod traces;
 pub mod witness;
 
 use std::sync::Arc;

@@ -27,6 +27,7 @@ messages! { "settings";
         "an error budget (a rate of failed attempts or auto, a number or share of failed items, or both)"
         "错误预算（失败尝试的速率或 auto，失败条目的数量或占比，或两者）";
     byte_size() "a size in bytes" "字节大小";
+    share() "a percentage" "百分比";
 
     text_or_number() "a text or a number" "文本或数字";
     object() "an object" "对象";

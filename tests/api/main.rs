@@ -53,6 +53,7 @@ mod streams;
 mod support;
 mod tasks;
 mod tls;
+mod traces;
 mod unconfirmed;
 mod uploads;
 mod url_sources;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::run::IndexRun;
+use windrow_core::items::trace::Sampling;
 use windrow_core::items::verdict::{Dispatch, Failure, Outcome, RetryAdvice};
 use windrow_core::meter::metering::Metering;
 use windrow_core::meter::meterings::Meterings;
@@ -101,6 +102,7 @@ pub(crate) fn run(mode: Mode, gate: Arc<Gate>, metering: Arc<Meterings>) -> RunC
         is_proven: false,
         keeps_results: false,
         mode,
+        sampling: Sampling::default(),
         metering,
         gate,
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::run::IndexRun;
+use windrow_core::items::trace::Sampling;
 use windrow_core::items::verdict::{Dispatch, Failure, HandlerCommand, Outcome, RetryAdvice};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
@@ -38,6 +39,7 @@ fn open(code: impl ItemHandler) -> (Arc<dyn Handler>, Arc<Gate>) {
         is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
+        sampling: Sampling::default(),
         metering: Arc::default(),
         gate: gate.clone(),
     };

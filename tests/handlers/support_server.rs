@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::run::IndexRun;
+use windrow_core::items::trace::Sampling;
 use windrow_core::items::verdict::{Dispatch, Failure};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
@@ -246,6 +247,7 @@ pub(crate) fn context(gate: Gate) -> Arc<RunContext> {
         is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
+        sampling: Sampling::default(),
         metering: Arc::default(),
         gate: Arc::new(gate),
     })

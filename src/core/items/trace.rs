@@ -9,10 +9,21 @@ use crate::ids::{Attempt, ItemIndex, StoreId, TaskId};
 /// Length of a `traceparent` header. Unit: bytes.
 pub const PARENT_BYTES: usize = 55;
 
+/// Share of the traces whose spans are recorded. Unit: parts per million.
+///
+/// It is compared with the last half of the trace id, as OpenTelemetry's `TraceIdRatioBased` does, so that services with
+/// the same share keep the same traces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sampling {
+    /// Parts per million, at most 1,000,000.
+    pub ppm: u32,
+}
+
 /// Source of the trace ids of one task's items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traces {
     task: u64,
+    sampling: Sampling,
 }
 
 /// Trace id of an item; shown as 32 hexadecimal digits.
@@ -20,6 +31,7 @@ pub struct Traces {
 pub struct TraceId {
     task: u64,
     item: u64,
+    is_sampled: bool,
 }
 
 impl Traces {
@@ -31,28 +43,69 @@ impl Traces {
         }
         Traces {
             task: mixed(hash).max(1),
+            sampling: Sampling::default(),
         }
+    }
+
+    /// Marks a share of the traces as recorded.
+    #[must_use]
+    pub fn sampled(self, sampling: Sampling) -> Traces {
+        Traces { sampling, ..self }
     }
 
     /// Returns the trace id of an item, unique within its task.
     pub fn id(self, index: ItemIndex) -> TraceId {
+        let item = mixed(index.0 ^ self.task);
         TraceId {
             task: self.task,
-            item: mixed(index.0 ^ self.task),
+            item,
+            is_sampled: self.sampling.has(item),
+        }
+    }
+
+    /// Returns the trace of a shard's runs, which no item has: indexes are smaller.
+    pub fn runs(self, shard: u32) -> TraceId {
+        let item = mixed(!u64::from(shard) ^ self.task);
+        TraceId {
+            task: self.task,
+            item,
+            is_sampled: self.sampling.ppm > 0,
         }
     }
 }
 
+impl Sampling {
+    fn has(self, item: u64) -> bool {
+        u128::from(item >> 1) * 1_000_000 < u128::from(self.ppm) << 63
+    }
+}
+
 impl TraceId {
-    /// Returns the `traceparent` header for an attempt. The sampled flag is off: Windrow stores no spans to which
-    /// others could be attached.
+    /// Returns the `traceparent` header for an attempt. The sampled flag is on if Windrow sends the attempt's span to a
+    /// collector, so that others can be attached to it.
     pub fn parent(self, attempt: Attempt) -> [u8; PARENT_BYTES] {
         let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
-        let span = mixed(self.item ^ mixed(u64::from(attempt.get()))).max(1);
+        let span = self.span(u64::from(attempt.get()));
         for (number, from) in [(self.task, 3), (self.item, 19), (span, 36)] {
             put(&mut text[from..from + 16], number);
         }
+        text[PARENT_BYTES - 1] += u8::from(self.is_sampled);
         text
+    }
+
+    /// Returns the id of a span: of an attempt, or of a run among those of its shard.
+    pub fn span(self, number: u64) -> u64 {
+        mixed(self.item ^ mixed(number)).max(1)
+    }
+
+    /// True if spans of the trace are recorded.
+    pub fn is_sampled(self) -> bool {
+        self.is_sampled
+    }
+
+    /// Returns the id as a number.
+    pub fn number(self) -> u128 {
+        u128::from(self.task) << 64 | u128::from(self.item)
     }
 }
 
@@ -109,6 +162,24 @@ mod tests {
         ] {
             assert_ne!(&parent(other.0, other.1, other.2, 1)[..36], trace);
         }
+    }
+
+    #[test]
+    fn a_share_of_the_traces_is_sampled_whatever_the_attempt() {
+        let traces = Traces::of(&StoreId("k7f3q2".to_owned()), TaskId(1));
+        let sampled = |ppm| {
+            let traces = traces.sampled(Sampling { ppm });
+            (0..10_000)
+                .filter(|index| traces.id(ItemIndex(*index)).is_sampled())
+                .count()
+        };
+        assert_eq!((sampled(0), sampled(1_000_000)), (0, 10_000));
+        assert!((900..1100).contains(&sampled(100_000)), "{}", sampled(100_000));
+        let id = traces.sampled(Sampling { ppm: 1_000_000 }).id(ItemIndex(5));
+        for attempt in [1, 2] {
+            assert!(id.parent(Attempt::new(attempt)).ends_with(b"-01"));
+        }
+        assert_eq!(format!("{:032x}", id.number()), id.to_string());
     }
 
     #[test]

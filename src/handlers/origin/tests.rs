@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use windrow_core::ids::{Attempt, Epoch, ItemCount, Moment, RunNo, ShardId, StoreId};
+use windrow_core::items::trace::Sampling;
 use windrow_core::items::verdict::RetryAdvice;
 use windrow_core::pilot::headers::{Limits, Told as Window, Unit};
 use windrow_engine::ports::handling::handler::{LogLevel, Mode};
@@ -78,6 +79,7 @@ fn context() -> RunContext {
         is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
+        sampling: Sampling::default(),
         metering: Arc::default(),
         gate: Arc::new(Gate::always_open()),
     }

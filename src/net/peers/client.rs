@@ -6,28 +6,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::{CONTENT_TYPE, USER_AGENT};
-use hyper::{Request, Response, StatusCode, body::Incoming};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tokio::time::timeout;
+use hyper::{Request, Response, StatusCode};
 
-use crate::{Outbound, tls};
+use crate::{Outbound, OwnClient, tls};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::ownership::peers::{
     ANSWER_BYTES_MAX, PATH, Peer, PeerReply, PeerSeal, Peers, Question, Seal, Unreachable,
 };
-use windrow_tls::{TlsFault, deepest};
 
 /// Timeout for an exchange. People wait for its result.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Timeout for making a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time for which an unused connection is kept. (A peer closes idle ones after 10 s.)
-const IDLE: Duration = Duration::from_secs(5);
 
 /// Trust settings for peers whose address begins with `https`.
 #[derive(Clone, Debug, Default)]
@@ -57,17 +46,15 @@ impl PeerTls {
     }
 }
 
-type Pool = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
-
 /// Client that asks peers over HTTP.
 pub struct PeerClient {
     node: String,
     seal: Arc<dyn PeerSeal>,
     clock: Arc<dyn Clock>,
     tls: PeerTls,
-    plain: Pool,
+    plain: OwnClient,
     /// Created with the first request to such an address, since reading the system's certificates takes a while.
-    secure: OnceLock<Pool>,
+    secure: OnceLock<OwnClient>,
 }
 
 impl PeerClient {
@@ -86,7 +73,7 @@ impl PeerClient {
             seal,
             clock,
             tls,
-            plain: pool(None),
+            plain: OwnClient::new(None),
             secure: OnceLock::new(),
         };
         if client.tls.ca_file.is_some() {
@@ -95,11 +82,11 @@ impl PeerClient {
         Ok(client)
     }
 
-    fn make_secure(&self) -> Result<Pool, String> {
-        Ok(pool(Some(tls::config(&self.tls.options())?)))
+    fn make_secure(&self) -> Result<OwnClient, String> {
+        Ok(OwnClient::new(Some(tls::config(&self.tls.options())?)))
     }
 
-    fn pool(&self, address: &str) -> Result<&Pool, String> {
+    fn pool(&self, address: &str) -> Result<&OwnClient, String> {
         if !address.starts_with("https:") {
             return Ok(&self.plain);
         }
@@ -115,19 +102,13 @@ impl PeerClient {
         let body = serde_json::to_vec(question).map_err(|error| error.to_string())?;
         let seal = self.seal.seal(peer.session, &self.node, &body, self.clock.wall());
         let request = request(peer, &seal, body)?;
-        let sent = self.pool(&peer.address)?.request(request).await;
-        let response = sent.map_err(|error| reason(&error))?;
-        let status = response.status();
+        let client = self.pool(&peer.address)?;
+        let response = client.send(request, ANSWER_BYTES_MAX, TIMEOUT).await?;
+        let (status, body) = (response.status(), response.body());
         let proof = header(&response, "windrow-peer-proof").unwrap_or_default();
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
-            .collect()
-            .await;
-        let body = body
-            .map_err(|error| format!("the response broke off: {error}"))?
-            .to_bytes();
         match status {
-            StatusCode::OK if self.seal.is_proved(&seal.nonce, &body, &proof) => {
-                let answer = serde_json::from_slice(&body);
+            StatusCode::OK if self.seal.is_proved(&seal.nonce, body, &proof) => {
+                let answer = serde_json::from_slice(body);
                 answer.map_err(|error| format!("the response is from another version: {error}"))
             }
             StatusCode::OK => Err("the response isn't sealed with this node's key".to_owned()),
@@ -141,23 +122,7 @@ impl PeerClient {
     }
 }
 
-fn pool(trust: Option<rustls::ClientConfig>) -> Pool {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    tcp.set_nodelay(true);
-    let trust = trust.unwrap_or_else(tls::trusting_nobody);
-    let https = HttpsConnectorBuilder::new()
-        .with_tls_config(trust)
-        .https_or_http()
-        .enable_http1();
-    Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .build(https.wrap_connector(tcp))
-}
-
-fn request(peer: &Peer, seal: &Seal, body: Vec<u8>) -> Result<Request<Full<Bytes>>, String> {
+fn request(peer: &Peer, seal: &Seal, body: Vec<u8>) -> Result<Request<Bytes>, String> {
     Request::post(format!("{}{PATH}", peer.address.trim_end_matches('/')))
         .header(CONTENT_TYPE, "application/json")
         .header(USER_AGENT, concat!("windrow/", env!("CARGO_PKG_VERSION")))
@@ -166,7 +131,7 @@ fn request(peer: &Peer, seal: &Seal, body: Vec<u8>) -> Result<Request<Full<Bytes
         .header("windrow-peer-time", seal.at.0.to_string())
         .header("windrow-peer-nonce", &seal.nonce)
         .header("windrow-peer-proof", &seal.proof)
-        .body(Full::from(body))
+        .body(Bytes::from(body))
         .map_err(|_| {
             format!(
                 "its address {:?} is invalid; check http.advertise on that node",
@@ -175,17 +140,12 @@ fn request(peer: &Peer, seal: &Seal, body: Vec<u8>) -> Result<Request<Full<Bytes
         })
 }
 
-fn header(response: &Response<Incoming>, name: &str) -> Option<String> {
+fn header(response: &Response<Bytes>, name: &str) -> Option<String> {
     response
         .headers()
         .get(name)
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned)
-}
-
-/// Returns the TLS problem, or the innermost cause, which says most.
-fn reason(error: &(dyn std::error::Error + 'static)) -> String {
-    TlsFault::of(error).map_or_else(|| deepest(error), |tls_fault| tls_fault.to_string())
 }
 
 #[async_trait]
@@ -195,9 +155,6 @@ impl Peers for PeerClient {
             node: peer.node.clone(),
             why,
         };
-        match timeout(TIMEOUT, self.exchange(peer, question)).await {
-            Ok(answered) => answered.map_err(silent),
-            Err(_) => Err(silent(format!("no answer within {} s", TIMEOUT.as_secs()))),
-        }
+        self.exchange(peer, question).await.map_err(silent)
     }
 }

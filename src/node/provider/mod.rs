@@ -15,6 +15,7 @@ use super::handler_log;
 use super::handlers::{OnThread, Sink, command_settings, cores};
 use super::runtimes::CallThreads;
 use super::sources::{OriginView, StoredSources, open_stored, origin_view, proven_origin};
+use super::traces::Tracing;
 use windrow_config::{Command, Config};
 use windrow_core::business::HandlerSpec;
 use windrow_core::business::request::RequestHandlerSpec;
@@ -68,6 +69,8 @@ pub(crate) struct ServiceProvider {
     /// Record of live item processes.
     pub(crate) processes: Arc<Records>,
     pub(crate) sources: Arc<StoredSources>,
+    /// Recording of runs and calls.
+    pub(crate) tracing: Tracing,
     /// Runtime of in-process handlers, and of writing log lines.
     pub(crate) work: Runtime,
     /// Threads of all other handlers.
@@ -184,6 +187,7 @@ impl ServiceProvider {
             data_log: self.data_log.clone(),
             clock: self.clock.clone(),
             work: self.work.clone(),
+            tracing: self.tracing.clone(),
         };
         let is_in_process = handlers.kind == "rust";
         let inner: Arc<dyn HandlerFactory> = Arc::new(handlers);
@@ -338,6 +342,7 @@ struct RunHandlers {
     data_log: Arc<dyn DataLog>,
     clock: Arc<dyn Clock>,
     work: Runtime,
+    tracing: Tracing,
 }
 
 impl HandlerFactory for RunHandlers {
@@ -345,10 +350,10 @@ impl HandlerFactory for RunHandlers {
         let sink = self.sink(&context);
         match self.view.as_ref().map(OriginView::afresh) {
             Some(view) => {
-                let inner = (self.make)(view.sink(sink));
+                let inner = self.tracing.wrap((self.make)(view.sink(sink)));
                 view.wrap(inner).open(context)
             }
-            None => (self.make)(sink).open(context),
+            None => self.tracing.wrap((self.make)(sink)).open(context),
         }
     }
 

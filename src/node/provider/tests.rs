@@ -47,6 +47,7 @@ impl Place {
                 directory.path().to_owned(),
                 Arc::new(SystemClock::new()),
             )),
+            tracing: Tracing::default(),
             work: Runtime::current(),
             calls: CallThreads::new(vec![Runtime::current()]),
         };

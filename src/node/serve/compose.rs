@@ -11,6 +11,7 @@ use crate::min_level::{MinLevel, Sieve};
 use crate::provider::{HookClient, KeyVault, Leftovers, Records, ServiceProvider, Transports};
 use crate::publish::{Publisher, sink};
 use crate::sources::{Fetcher, Guard, Resolver, stored_sources};
+use crate::traces::Tracing;
 use crate::{Beside, Node, NodeOptions, StateDir, Store, SystemClock, agreement, database, times};
 use windrow_config::Config;
 use windrow_core::business::access::Role;
@@ -134,12 +135,13 @@ fn misdate(_: &ServeOptions) {}
 ///
 /// # Errors
 /// Fails if the configured trust in other nodes is unusable, or if the tree doesn't start.
-pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), ServeError> {
+pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>, Tracing), ServeError> {
     let config = &from.options.config;
     let cluster = cluster(&from)?;
     let vault: Arc<dyn Vault> = from.key.clone();
     let transports = Arc::new(Transports::default());
-    let provider = Arc::new(provider(&from, &vault, &transports));
+    let tracing = tracing(&from)?;
+    let provider = Arc::new(provider(&from, (&vault, &transports, &tracing)));
     let calls = Arc::new(HookClient {
         http: config.http_handler.clone(),
         commands: config.command_handler.clone(),
@@ -182,7 +184,7 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), Serv
             role: Role::Admin,
         },
     };
-    Ok((node, parts))
+    Ok((node, parts, tracing))
 }
 
 /// Returns the resolver, which checks and stores task sources.
@@ -229,7 +231,16 @@ pub(super) fn peer_tls(config: &Config) -> PeerTls {
     }
 }
 
-fn provider(from: &Base<'_>, vault: &Arc<dyn Vault>, transports: &Arc<Transports>) -> ServiceProvider {
+/// Connects to the collector of spans, if one is configured.
+fn tracing(from: &Base<'_>) -> Result<Tracing, ServeError> {
+    let with = (&from.clock, from.options.runtimes.work());
+    Tracing::open(&from.options.config, &from.name, with).map_err(ServeError::Traces)
+}
+
+fn provider(
+    from: &Base<'_>,
+    (vault, transports, tracing): (&Arc<dyn Vault>, &Arc<Transports>, &Tracing),
+) -> ServiceProvider {
     ServiceProvider {
         businesses: from.store.clone(),
         limits: from.store.clone(),
@@ -244,6 +255,7 @@ fn provider(from: &Base<'_>, vault: &Arc<dyn Vault>, transports: &Arc<Transports
         workers: Arc::new(Leftovers::take_over(Some(from.state.workers()))),
         processes: Arc::new(Records::take_over(Some(&Records::beside(&from.state.workers())))),
         sources: Arc::new(stored_sources(&from.store, &from.state, &from.clock)),
+        tracing: tracing.clone(),
         work: from.options.runtimes.work().clone(),
         calls: from.options.runtimes.calls().clone(),
     }

@@ -18,6 +18,9 @@ pub enum ServeError {
     /// The node's name is invalid.
     #[error("{0:?} is not a valid node name (1 to 64 letters, digits, dots, - and _); set node.id")]
     Name(String),
+    /// The collector of spans can't be used.
+    #[error("{0}")]
+    Traces(String),
     /// The certificate or its key can't be used.
     #[error(transparent)]
     Tls(#[from] BadTls),

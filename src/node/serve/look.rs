@@ -11,6 +11,7 @@ use std::path::Path;
 
 use super::compose::peer_tls;
 use super::{ServeError, acceptor, name};
+use crate::traces::Tracing;
 use crate::{StateDir, bootstrap, database, witness};
 use windrow_config::Config;
 use windrow_engine::ports::StoreError;
@@ -32,7 +33,7 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
     let tls = acceptor(config).map(drop);
     let tls_key = tls.as_ref().err().map_or("http.tls_cert_file", |bad| bad.key);
     let peers = peer_tls(config);
-    let looks: [(&'static str, Result<(), ServeError>); 11] = [
+    let looks: [(&'static str, Result<(), ServeError>); 12] = [
         ("node.id", name(config).map(drop)),
         (tls_key, tls.map_err(ServeError::from)),
         (
@@ -61,6 +62,10 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
         ),
         ("cluster.ca_file", peers.look().map_err(ServeError::PeerTrust)),
         ("handler.http.client_cert_file", client_cert(config)),
+        (
+            "telemetry.traces_headers_file",
+            Tracing::look(config).map_err(ServeError::Traces),
+        ),
         (
             "auth.bootstrap_token_file",
             bootstrap::look(auth, data_dir).map_err(ServeError::from),

@@ -22,6 +22,7 @@ pub use self::error::ServeError;
 use self::starting::Starting;
 use super::bootstrap;
 use super::min_level::MinLevel;
+use super::traces::Tracing;
 use super::{Node, Runtimes};
 use windrow_config::{AuthMode, Config, Fault, Origin};
 use windrow_core::capacity::Capacity;
@@ -76,6 +77,7 @@ pub struct Serve {
     stop: oneshot::Sender<()>,
     server: JoinHandle<bool>,
     watchers: [JoinHandle<()>; 2],
+    tracing: Tracing,
 }
 
 impl Serve {
@@ -93,7 +95,7 @@ impl Serve {
         let starting = begin(&listener, tls.clone(), (config, runtimes))?;
         let base = Base::of(&options, &listener, is_tls).await?;
         let (address, min_level, state) = (base.address, base.min_level.clone(), base.state.clone());
-        let (node, parts) = compose::compose(base).await?;
+        let (node, parts, tracing) = compose::compose(base).await?;
         secrets::check(&parts).await?;
         let front = Front::new(name(config)?, node.clock().now(), node.clock().wall(), config);
         let limits = limits(config);
@@ -130,6 +132,7 @@ impl Serve {
             stop,
             server,
             watchers,
+            tracing,
         })
     }
 
@@ -223,6 +226,7 @@ impl Serve {
         self.front.close();
         drop((self.service, self.front));
         self.node.close().await;
+        self.tracing.end().await;
         (drained, seen)
     }
 }

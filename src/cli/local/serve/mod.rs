@@ -249,6 +249,7 @@ pub(crate) fn of_serve(error: &ServeError, place: &str, port: &str) -> Fault {
             "correct auth.key_file, or create a key: openssl rand -base64 32 > FILE; chmod 600 FILE"
         }
         ServeError::Key(_) => "correct auth.key_file; stored secrets are lost without their key",
+        ServeError::Traces(_) => "correct the telemetry keys; traces_url = \"\" sends no spans",
         ServeError::PeerTrust(_) => "set a file with PEM certificates; or \"\" for the system's",
         ServeError::ClientCert(_) => {
             "correct handler.http.client_cert_file and client_key_file; or \"\" for no certificate"

@@ -119,3 +119,8 @@ pub(super) const BYTES: Form = Form {
     examples: "\"64 KiB\", \"16 MiB\", \"20 GiB\", \"500 kB\", 4096",
     guess: |_| None,
 };
+pub(super) const SHARE: Form = Form {
+    expected: say::share,
+    examples: "\"1%\", \"0.01%\", \"100%\"",
+    guess: |_| None,
+};

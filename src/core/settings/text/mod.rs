@@ -21,8 +21,9 @@ use std::time::Duration;
 
 pub use self::forms::TextError;
 use self::forms::{
-    AUTO, BACKOFF, BUDGET, BURST, BYTES, ON_EXHAUSTED, RATE, RATE_LIMIT, RESULTS, SPAN, SPAN_OR_AUTO,
+    AUTO, BACKOFF, BUDGET, BURST, BYTES, ON_EXHAUSTED, RATE, RATE_LIMIT, RESULTS, SHARE, SPAN, SPAN_OR_AUTO,
 };
+use crate::items::trace::Sampling;
 use crate::settings::{
     Auto, Backoff, Burst, ErrorBudget, FailedAttempts, FailedLimit, OnExhausted, Rate, RateLimit, Results,
 };
@@ -130,6 +131,7 @@ reads! {
     };
     ErrorBudget: BUDGET, error_budget;
     ByteSize: BYTES, byte_size;
+    Sampling: SHARE, |text| text.trim().strip_suffix('%').and_then(ratio_ppm).map(|ppm| Sampling { ppm });
 }
 
 fn rate(text: &str) -> Option<Rate> {
@@ -349,6 +351,12 @@ impl fmt::Display for FailedLimit {
                 write!(f, "{}.{}%", ppm / 10_000, fraction.trim_end_matches('0'))
             }
         }
+    }
+}
+
+impl fmt::Display for Sampling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        FailedLimit::RatioPpm(self.ppm).fmt(f)
     }
 }
 

@@ -26,6 +26,7 @@ use crate::ports::sources::provision::LimitOf;
 use crate::ports::tasks::store::TaskView;
 use windrow_core::execution::{Command, Execution, Restored, Shared, Start};
 use windrow_core::ids::CheckpointSeq;
+use windrow_core::items::trace::Sampling;
 use windrow_core::limit::weight;
 use windrow_core::meter::meterings::Meterings;
 use windrow_core::settings::{RateLimit, Results};
@@ -247,6 +248,7 @@ fn context(
         } else {
             Mode::Live
         },
+        sampling: Sampling::default(),
         metering,
         gate,
     }

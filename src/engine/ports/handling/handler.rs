@@ -16,7 +16,7 @@ use crate::ports::ownership::gate::Gate;
 use crate::ports::sources::source::RowChunk;
 use windrow_core::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::output::Output;
-use windrow_core::items::trace::Traces;
+use windrow_core::items::trace::{Sampling, Traces};
 use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 use windrow_core::meter::meterings::Meterings;
 
@@ -69,6 +69,8 @@ pub struct RunContext {
     pub keeps_results: bool,
     /// Purpose of the items, sent along with each call.
     pub mode: Mode,
+    /// Share of the items whose calls are recorded as spans.
+    pub sampling: Sampling,
     /// Units in which the use of calls is counted, and where answers say it: for the task, and for its named limits.
     pub metering: Arc<Meterings>,
     /// Dispatch gate, checked again right before a request is sent.
@@ -88,7 +90,7 @@ impl RunContext {
 
     /// Returns the traces of its items.
     pub fn traces(&self) -> Traces {
-        Traces::of(&self.store, self.key_task())
+        Traces::of(&self.store, self.key_task()).sampled(self.sampling)
     }
 
     /// Returns the task in item keys.

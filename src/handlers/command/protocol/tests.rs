@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::*;
 use windrow_core::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::items::trace::Sampling;
 use windrow_engine::ports::handling::handler::Mode;
 use windrow_engine::ports::ownership::gate::Gate;
 
@@ -26,6 +27,7 @@ fn run() -> RunContext {
         is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
+        sampling: Sampling::default(),
         metering: Arc::default(),
         gate: Arc::new(Gate::always_open()),
     }

@@ -19,6 +19,7 @@ use crate::service::tasks::preview::{MARGIN, PreviewedItem, READY_WITHIN, dispat
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{Epoch, INDEX_MAX, ItemIndex, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::output::Output;
+use windrow_core::items::trace::Sampling;
 use windrow_core::items::verdict::{Failure, FailureClass};
 use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::access::business_store::Business;
@@ -228,6 +229,7 @@ fn context(business: &Business) -> RunContext {
         is_proven: false,
         keeps_results: true,
         mode: Mode::Preview,
+        sampling: Sampling::default(),
         metering: Arc::default(),
         gate: Arc::new(Gate::always_open()),
     }

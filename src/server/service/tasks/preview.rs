@@ -10,6 +10,7 @@ use crate::service::ServiceError;
 use crate::service::node::ThisNode;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId};
 use windrow_core::items::run::IndexRun;
+use windrow_core::items::trace::Sampling;
 use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, Outcome, RetryAdvice};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
@@ -103,6 +104,7 @@ impl Previews {
             is_proven: false,
             keeps_results: true,
             mode: Mode::Preview,
+            sampling: Sampling::default(),
             metering: Arc::new((*task.spec.metering).clone().into()),
             gate: Arc::new(Gate::always_open()),
         })

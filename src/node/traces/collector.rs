@@ -1,0 +1,159 @@
+//! Connection to an OpenTelemetry collector (OTLP over HTTP). Spans are sent in batches by a thread of their own; a full
+//! queue drops them, so that no call ever waits for a collector.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Request, Response};
+use opentelemetry::KeyValue;
+use opentelemetry_http::{HttpClient, HttpError, ResponseExt};
+use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{BatchSpanProcessor, SpanData, SpanProcessor};
+use tokio::runtime::Handle;
+
+use windrow_config::Config;
+use windrow_core::items::trace::Sampling;
+use windrow_engine::ports::clock::Clock;
+use windrow_host::secret_file::SecretFile;
+use windrow_net::{Outbound, OwnClient, tls};
+
+/// Time for one request to the collector.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Time at the end of a node for the spans that are left.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of a response that are read; collectors answer with a few.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// Rules for the file with headers.
+const HEADERS: SecretFile = SecretFile {
+    what: "file with headers",
+    setting: "telemetry.traces_headers_file",
+    form: "has a line that is no header; write one a line: Authorization: Bearer ...",
+    refused: 0o006,
+};
+
+/// Receiver of the spans of a node.
+pub(crate) struct Collector {
+    processor: BatchSpanProcessor,
+    /// Share of the items whose calls are recorded.
+    pub(crate) sampling: Sampling,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Collector {
+    /// Creates the connection and the thread that sends.
+    ///
+    /// # Errors
+    /// A sentence for people if the URL, the certificates or the file with headers can't be used.
+    pub(crate) fn open(
+        url: &str,
+        config: &Config,
+        node: &str,
+        (clock, runtime): (&Arc<dyn Clock>, &Handle),
+    ) -> Result<Collector, String> {
+        let sender = Sender {
+            client: OwnClient::new(trust(url, config)?),
+            runtime: runtime.clone(),
+        };
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(sender)
+            .with_endpoint(url)
+            .with_timeout(PATIENCE)
+            .with_headers(headers(config.telemetry.traces_headers_file.as_deref())?)
+            .build()
+            .map_err(|why| format!("telemetry.traces_url can't be used: {why}"))?;
+        let mut processor = BatchSpanProcessor::builder(exporter).build();
+        processor.set_resource(&resource(node));
+        Ok(Collector {
+            processor,
+            sampling: config.telemetry.traces_sample,
+            clock: clock.clone(),
+        })
+    }
+
+    /// Takes a finished span; drops it if too many wait.
+    pub(crate) fn take(&self, span: SpanData) {
+        self.processor.on_end(span);
+    }
+
+    /// Sends the spans that are left, within a bound.
+    pub(super) async fn end(self: Arc<Self>) {
+        let sent =
+            tokio::task::spawn_blocking(move || self.processor.shutdown_with_timeout(END_PATIENCE)).await;
+        match sent {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => tracing::warn!(%why, "last spans not sent"),
+            Err(why) => tracing::error!(%why, "sending of spans panicked"),
+        }
+    }
+}
+
+/// Checks the file with headers, and the certificates if the URL needs them.
+pub(super) fn look(config: &Config) -> Result<(), String> {
+    let url = config.telemetry.traces_url.as_deref();
+    url.map_or(Ok(None), |url| trust(url, config))?;
+    headers(config.telemetry.traces_headers_file.as_deref()).map(drop)
+}
+
+/// Returns the trust for https; reading the system's certificates takes a while.
+fn trust(url: &str, config: &Config) -> Result<Option<rustls::ClientConfig>, String> {
+    let options = Outbound {
+        ca_file: config.http_handler.ca_file.clone(),
+        ..Outbound::default()
+    };
+    let is_https = url.starts_with("https:");
+    is_https.then(|| tls::config(&options)).transpose()
+}
+
+fn headers(file: Option<&Path>) -> Result<HashMap<String, String>, String> {
+    let Some(file) = file else {
+        return Ok(HashMap::new());
+    };
+    let text = HEADERS.read(file).map_err(|why| why.to_string())?;
+    let mut headers = HashMap::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let header = line
+            .split_once(':')
+            .map(|(name, value)| (name.trim(), value.trim()));
+        let is_sound = |(name, value): &(&str, &str)| {
+            HeaderName::try_from(*name).is_ok() && HeaderValue::from_str(value).is_ok()
+        };
+        let Some((name, value)) = header.filter(is_sound) else {
+            return Err(HEADERS.malformed(file).to_string());
+        };
+        headers.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(headers)
+}
+
+/// Describes the node, as collectors group spans.
+fn resource(node: &str) -> Resource {
+    Resource::builder()
+        .with_service_name("windrow")
+        .with_attributes([
+            KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
+            KeyValue::new("service.instance.id", node.to_owned()),
+        ])
+        .build()
+}
+
+/// Sends for the thread of the batches, which has no runtime of its own.
+#[derive(Debug)]
+struct Sender {
+    client: OwnClient,
+    runtime: Handle,
+}
+
+#[async_trait::async_trait]
+impl HttpClient for Sender {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let client = self.client.clone();
+        let sending = async move { client.send(request, ANSWER_BYTES_MAX, PATIENCE).await };
+        Ok(self.runtime.spawn(sending).await??.error_for_status()?)
+    }
+}
