@@ -18,9 +18,8 @@ use super::table::{Row, built_in, sections};
 use super::values::{ActorTree, AuthMode, DataLogLevel, LogFormat, StoreUrl};
 use super::written::Value;
 use windrow_core::business::network::Network;
-use windrow_core::items::trace::Sampling;
 use windrow_core::settings::text::{ByteSize, span_text};
-use windrow_core::settings::{Auto, Backoff, Rate, RateLimit};
+use windrow_core::settings::{Auto, Backoff, Rate, RateLimit, Share};
 use windrow_core::task::Tuning;
 
 sections! {
@@ -326,7 +325,7 @@ sections! {
         /// none
         traces_url: Option<String> = "";
         /// Share of the items whose calls are sent, the same items on every node: "0.01%"; of runs all are sent
-        traces_sample: Sampling = "1%";
+        traces_sample: Share = "1%";
         /// File with headers for the collector, one a line: "Authorization: Bearer ..."
         traces_headers_file: Option<PathBuf> = "";
     }

@@ -18,11 +18,10 @@ use super::read::Reader;
 use super::table::{Key, Row};
 use super::values::{ActorTree, AuthMode, DataLogLevel, LogFormat, StoreUrl};
 use windrow_core::business::network::Network;
-use windrow_core::items::trace::Sampling;
 use windrow_core::settings::table::{SETTINGS, TuningPatch};
 use windrow_core::settings::text::{ByteSize, TextError, parse_span};
 use windrow_core::settings::value::Kind;
-use windrow_core::settings::{Auto, Backoff, Rate, RateLimit};
+use windrow_core::settings::{Auto, Backoff, Rate, RateLimit, Share};
 use windrow_core::task::Tuning;
 
 /// Type of a section's field: a single key, or a table of keys.
@@ -97,7 +96,7 @@ values! {
     DataLogLevel = "one of" by parsed;
     LogFormat = "one of" by parsed;
     ActorTree = "some of" by parsed;
-    Sampling = "percentage" by parsed;
+    Share = "percentage" by parsed;
     Vec<String> = "list of strings" by whole;
     Vec<Network> = "list of networks" by |value| {
         let texts: Vec<String> = whole(value)?;

@@ -19,6 +19,8 @@ mod fetch;
 mod identity;
 pub mod line;
 mod names;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod outbound;
 mod own;
 pub mod peers;
@@ -27,7 +29,9 @@ mod words;
 
 pub use fetch::{Fetched, Fetcher, Guard};
 pub use identity::{ClientCertificate, Half, Identity, IdentityFault};
+#[cfg(feature = "otlp")]
+pub use otlp::OtlpSender;
 pub use outbound::{Outbound, Proxies};
 pub use own::OwnClient;
 pub use windrow_tls::{environment, idn, proxy};
-pub use words::is_port;
+pub use words::{is_header, is_port};

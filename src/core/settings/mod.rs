@@ -180,6 +180,13 @@ pub enum Results {
     Keep,
 }
 
+/// Share of all, written as a percentage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Parts per million, at most 1,000,000.
+    pub ppm: u32,
+}
+
 /// Maximum number of failed items in a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailedLimit {

@@ -50,6 +50,8 @@ pub(super) struct Base<'a> {
     url: String,
     /// Minimum level of stored data log lines.
     pub(super) min_level: MinLevel,
+    /// Recording of runs and calls.
+    pub(super) tracing: Tracing,
 }
 
 impl Base<'_> {
@@ -74,19 +76,22 @@ impl Base<'_> {
         let key = Arc::new(KeyVault::open(config.auth.key_file.as_deref(), state.path())?);
         let store = Arc::new(store.sealing(key.clone()));
         agreement::agree(&*store, &config.cluster).await?;
+        let (name, clock): (_, Arc<dyn Clock>) = (name(config)?, Arc::new(SystemClock::new()));
+        let tracing = Tracing::open(config, &name, (&clock, options.runtimes.work()));
         Ok(Base {
             options,
-            name: name(config)?,
+            name,
             state,
             store,
             key,
-            clock: Arc::new(SystemClock::new()),
+            clock,
             address,
             url: match &config.http.advertise {
                 Auto::Fixed(url) => url.clone(),
                 Auto::Auto => url(address, is_tls),
             },
             min_level: MinLevel::new(config.data_log.min_level),
+            tracing: tracing.map_err(ServeError::Traces)?,
         })
     }
 
@@ -135,13 +140,12 @@ fn misdate(_: &ServeOptions) {}
 ///
 /// # Errors
 /// Fails if the configured trust in other nodes is unusable, or if the tree doesn't start.
-pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>, Tracing), ServeError> {
+pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), ServeError> {
     let config = &from.options.config;
     let cluster = cluster(&from)?;
     let vault: Arc<dyn Vault> = from.key.clone();
     let transports = Arc::new(Transports::default());
-    let tracing = tracing(&from)?;
-    let provider = Arc::new(provider(&from, (&vault, &transports, &tracing)));
+    let provider = Arc::new(provider(&from, &vault, &transports));
     let calls = Arc::new(HookClient {
         http: config.http_handler.clone(),
         commands: config.command_handler.clone(),
@@ -184,7 +188,7 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>, Traci
             role: Role::Admin,
         },
     };
-    Ok((node, parts, tracing))
+    Ok((node, parts))
 }
 
 /// Returns the resolver, which checks and stores task sources.
@@ -231,16 +235,7 @@ pub(super) fn peer_tls(config: &Config) -> PeerTls {
     }
 }
 
-/// Connects to the collector of spans, if one is configured.
-fn tracing(from: &Base<'_>) -> Result<Tracing, ServeError> {
-    let with = (&from.clock, from.options.runtimes.work());
-    Tracing::open(&from.options.config, &from.name, with).map_err(ServeError::Traces)
-}
-
-fn provider(
-    from: &Base<'_>,
-    (vault, transports, tracing): (&Arc<dyn Vault>, &Arc<Transports>, &Tracing),
-) -> ServiceProvider {
+fn provider(from: &Base<'_>, vault: &Arc<dyn Vault>, transports: &Arc<Transports>) -> ServiceProvider {
     ServiceProvider {
         businesses: from.store.clone(),
         limits: from.store.clone(),
@@ -255,7 +250,7 @@ fn provider(
         workers: Arc::new(Leftovers::take_over(Some(from.state.workers()))),
         processes: Arc::new(Records::take_over(Some(&Records::beside(&from.state.workers())))),
         sources: Arc::new(stored_sources(&from.store, &from.state, &from.clock)),
-        tracing: tracing.clone(),
+        tracing: from.tracing.clone(),
         work: from.options.runtimes.work().clone(),
         calls: from.options.runtimes.calls().clone(),
     }

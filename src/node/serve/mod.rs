@@ -95,7 +95,8 @@ impl Serve {
         let starting = begin(&listener, tls.clone(), (config, runtimes))?;
         let base = Base::of(&options, &listener, is_tls).await?;
         let (address, min_level, state) = (base.address, base.min_level.clone(), base.state.clone());
-        let (node, parts, tracing) = compose::compose(base).await?;
+        let tracing = base.tracing.clone();
+        let (node, parts) = compose::compose(base).await?;
         secrets::check(&parts).await?;
         let front = Front::new(name(config)?, node.clock().now(), node.clock().wall(), config);
         let limits = limits(config);
@@ -104,9 +105,7 @@ impl Serve {
         let bootstrap = bootstrap::admin(&service, state.path()).await?;
         let front = front.with_log(options.log).with_pages(options.pages);
         let front = Arc::new(front.with_token_file(bootstrap.as_deref()));
-        let (stop, stopped) = oneshot::channel();
-        // A dropped sender also ends it.
-        let ending = async move { drop(stopped.await) };
+        let (stop, ending) = ending();
         let app = App {
             service: service.clone(),
             front: front.clone(),
@@ -251,6 +250,12 @@ fn limits(config: &Config) -> Limits {
         end_patience,
         ..usual
     }
+}
+
+/// Returns a sender and the end that it announces, also when it is dropped.
+fn ending() -> (oneshot::Sender<()>, impl Future<Output = ()>) {
+    let (stop, stopped) = oneshot::channel();
+    (stop, async move { drop(stopped.await) })
 }
 
 /// Starts the periodic samplers of runs, for metrics and for the recent statistics of tasks.

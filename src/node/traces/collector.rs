@@ -6,11 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use hyper::header::{HeaderName, HeaderValue};
-use hyper::{Request, Response};
 use opentelemetry::KeyValue;
-use opentelemetry_http::{HttpClient, HttpError, ResponseExt};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{BatchSpanProcessor, SpanData, SpanProcessor};
@@ -20,14 +16,12 @@ use windrow_config::Config;
 use windrow_core::items::trace::Sampling;
 use windrow_engine::ports::clock::Clock;
 use windrow_host::secret_file::SecretFile;
-use windrow_net::{Outbound, OwnClient, tls};
+use windrow_net::{OtlpSender, Outbound, OwnClient, is_header, tls};
 
-/// Time for one request to the collector.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time for a batch, with its repeats.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Time at the end of a node for the spans that are left.
 const END_PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of a response that are read; collectors answer with a few.
-const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// Rules for the file with headers.
 const HEADERS: SecretFile = SecretFile {
     what: "file with headers",
@@ -55,10 +49,7 @@ impl Collector {
         node: &str,
         (clock, runtime): (&Arc<dyn Clock>, &Handle),
     ) -> Result<Collector, String> {
-        let sender = Sender {
-            client: OwnClient::new(trust(url, config)?),
-            runtime: runtime.clone(),
-        };
+        let sender = OtlpSender::new(OwnClient::new(trust(url, config)?), runtime);
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(sender)
@@ -71,7 +62,9 @@ impl Collector {
         processor.set_resource(&resource(node));
         Ok(Collector {
             processor,
-            sampling: config.telemetry.traces_sample,
+            sampling: Sampling {
+                ppm: config.telemetry.traces_sample.ppm,
+            },
             clock: clock.clone(),
         })
     }
@@ -120,10 +113,7 @@ fn headers(file: Option<&Path>) -> Result<HashMap<String, String>, String> {
         let header = line
             .split_once(':')
             .map(|(name, value)| (name.trim(), value.trim()));
-        let is_sound = |(name, value): &(&str, &str)| {
-            HeaderName::try_from(*name).is_ok() && HeaderValue::from_str(value).is_ok()
-        };
-        let Some((name, value)) = header.filter(is_sound) else {
+        let Some((name, value)) = header.filter(|(name, value)| is_header(name, value)) else {
             return Err(HEADERS.malformed(file).to_string());
         };
         headers.insert(name.to_owned(), value.to_owned());
@@ -140,20 +130,4 @@ fn resource(node: &str) -> Resource {
             KeyValue::new("service.instance.id", node.to_owned()),
         ])
         .build()
-}
-
-/// Sends for the thread of the batches, which has no runtime of its own.
-#[derive(Debug)]
-struct Sender {
-    client: OwnClient,
-    runtime: Handle,
-}
-
-#[async_trait::async_trait]
-impl HttpClient for Sender {
-    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let client = self.client.clone();
-        let sending = async move { client.send(request, ANSWER_BYTES_MAX, PATIENCE).await };
-        Ok(self.runtime.spawn(sending).await??.error_for_status()?)
-    }
 }

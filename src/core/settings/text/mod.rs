@@ -23,9 +23,9 @@ pub use self::forms::TextError;
 use self::forms::{
     AUTO, BACKOFF, BUDGET, BURST, BYTES, ON_EXHAUSTED, RATE, RATE_LIMIT, RESULTS, SHARE, SPAN, SPAN_OR_AUTO,
 };
-use crate::items::trace::Sampling;
 use crate::settings::{
     Auto, Backoff, Burst, ErrorBudget, FailedAttempts, FailedLimit, OnExhausted, Rate, RateLimit, Results,
+    Share,
 };
 
 /// Default factor of a back-off. (`config.toml`, `backoff`.)
@@ -131,7 +131,7 @@ reads! {
     };
     ErrorBudget: BUDGET, error_budget;
     ByteSize: BYTES, byte_size;
-    Sampling: SHARE, |text| text.trim().strip_suffix('%').and_then(ratio_ppm).map(|ppm| Sampling { ppm });
+    Share: SHARE, |text| text.trim().strip_suffix('%').and_then(ratio_ppm).map(|ppm| Share { ppm });
 }
 
 fn rate(text: &str) -> Option<Rate> {
@@ -354,7 +354,7 @@ impl fmt::Display for FailedLimit {
     }
 }
 
-impl fmt::Display for Sampling {
+impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         FailedLimit::RatioPpm(self.ppm).fmt(f)
     }
