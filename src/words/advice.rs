@@ -67,6 +67,7 @@ messages! { "advice";
         "{fix}；或把速率提高到 {rate}，因为每个条目要 {each} 次尝试";
     retries_at_any_rate()
         "the remaining items wait for their next attempt, at any rate" "剩下的条目在等下一次尝试，与速率无关";
+    rate_is_not_used() "the rate isn't used up: something else holds calls back" "速率并未用满：另有原因拖住了调用";
     retries_take_slots() "failed attempts take the place of others" "失败的尝试占了别的位置";
     rate_at_most() "the rate is at its maximum" "速率已到上限";
     node_has_only(free: Rate) "the node has only {free} left" "节点只剩 {free}";

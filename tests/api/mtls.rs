@@ -176,3 +176,50 @@ async fn the_certificate_of_the_node_is_presented_for_businesses_without_one() {
         .await;
     runs_three(&node).await;
 }
+
+#[tokio::test]
+async fn a_job_presents_the_certificate_of_its_flags() {
+    let authority = Authority::new("ours");
+    let (address, asked) = demanding(&authority).await;
+    let place = tempfile::tempdir().unwrap();
+    let (cert, key) = authority.issue("job", 4000);
+    for (name, text) in [("ca.pem", authority.pem()), ("cert.pem", cert), ("key.pem", key)] {
+        std::fs::write(place.path().join(name), text).unwrap();
+    }
+    let run = async |with: &[&str]| {
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_windrow"));
+        command
+            .args([
+                "run",
+                "--total",
+                "3",
+                "--handler-ca-file",
+                "ca.pem",
+                "--first-contact",
+                "1s",
+                "--url",
+            ])
+            .arg(format!("https://{address}/windrow"))
+            .args(with);
+        command.current_dir(place.path()).env("HOME", place.path());
+        let done = command.output().await.unwrap();
+        (
+            done.status.code(),
+            String::from_utf8_lossy(&done.stderr).into_owned(),
+        )
+    };
+    let (code, said) = run(&["--name", "bare"]).await;
+    assert!(code != Some(0) && said.contains("certificate"), "{code:?} {said}");
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    let (code, said) = run(&[
+        "--name",
+        "own",
+        "--client-cert",
+        "cert.pem",
+        "--client-key",
+        "key.pem",
+    ])
+    .await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(asked.load(Ordering::Relaxed) >= 3, "{said}");
+}

@@ -164,6 +164,12 @@ impl Node {
         self.lines.borrow().join("\n")
     }
 
+    /// Waits until it has written this.
+    #[allow(dead_code, reason = "tests of nodes only need it")]
+    pub(crate) async fn says(&self, text: &str) {
+        heard(self.lines.clone(), |line| line.contains(text).then_some(())).await;
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let id = self
             .child

@@ -137,5 +137,6 @@ async fn a_collector_that_is_gone_holds_nobody() {
     let task = node.task("push", 50, json!({"start": true})).await;
     let done = node.status(&task, "finished").await;
     assert_eq!(done["counts"]["succeeded"], 50, "{done:#}");
+    node.says("BatchSpanProcessor.ExportError").await;
     assert_eq!(node.stop().await, Some(0));
 }

@@ -402,6 +402,18 @@ fn no_higher_rate_is_advised_where_what_is_left_waits_for_its_next_attempt() {
 }
 
 #[test]
+fn no_higher_rate_is_advised_where_something_else_leaves_the_rate_unused() {
+    for reason in [StallReason::Limit, StallReason::Usage, StallReason::SourceWait] {
+        let mut facts = lost(20_000, reason, "{}");
+        facts.permits.lost[reason as usize] = 6_000 * MICRO;
+        facts.permits.repeats = 4_000 * MICRO;
+        let advice = explained(&facts).advice;
+        let retries = advice.iter().find(|advice| advice.about == CauseKind::Retries);
+        assert_eq!(retries.expect("a cause of its own").change, None, "{reason:?}");
+    }
+}
+
+#[test]
 fn a_slow_source_has_nothing_to_set() {
     let explanation = explained(&lost(3_000, StallReason::SourceWait, "{}"));
     assert!(

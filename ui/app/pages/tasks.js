@@ -45,9 +45,14 @@ function Statuses({ counts }) {
   }))} />`;
 }
 
+function origin(task) {
+  if (task.parent) return t('redrive of {id}', { id: task.parent });
+  return task.schedule ? t('of schedule {name}', { name: task.schedule }) : t('unnamed');
+}
+
 function Name({ task, isChild }) {
   return html`<span class=${isChild ? 'row is-child' : 'row'}>
-    <a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${isChild && '↳ '}${task.id}</span> ${task.name ?? html`<span class="soft">${task.parent ? t('redrive of {id}', { id: task.parent }) : t('unnamed')}</span>`}</a>
+    <a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${isChild && '↳ '}${task.id}</span> ${task.name ?? html`<span class="soft">${origin(task)}</span>`}</a>
     ${task.parent && !isChild && html`<a class="soft nowrap" href=${`/tasks/${task.parent}`} title=${t('redrives failed items of {id}', { id: task.parent })}>↳ ${t('redrive of {id}', { id: task.parent })}</a>`}
   </span>`;
 }

@@ -188,7 +188,7 @@ export default {
   '{name} keeps {n:generation|generations}': '{name} 保留 {n} 代', 'All its generations are deleted, and readers find nothing. This cannot be undone.': '其所有代都会删除，读者将读不到数据。无法撤销。',
   'This fails while a business or a task uses it.': '仍被业务或任务使用时无法删除。', 'Total concurrency of all tasks (optional)': '所有任务的总并发（可选）',
   'Running tasks apply it within seconds.': '运行中的任务会在几秒内生效。', idle: '空闲', 'handler down': '处理器不可用', responding: '正常', Health: '健康状态', 'Change retention': '更改保留代数',
-  'redrive of {id}': '{id} 的重做任务', 'done for {n:task|tasks}': '已处理 {n} 个任务',
+  'all recovered by redrives': '已全部由重做恢复', 'redrive of {id}': '{id} 的重做任务', 'of schedule {name}': '由计划 {name} 创建', 'done for {n:task|tasks}': '已处理 {n} 个任务',
   // Labels of single pages, kinds of objects, errors of the page itself.
   'Created by': '创建者', 'Handler type': '处理器类型', 'Group by': '分组', Continue: '继续', 'Pending fires': '待创建任务的触发',
   'Skip pending fires': '跳过未完成的触发', 'Mark failed': '标记为失败', 'in progress': '进行中',

@@ -54,6 +54,9 @@ pub(super) fn retries(case: &Case<'_>) -> Advice {
     if permits.lost[StallReason::RetryWait as usize] > permits.repeats {
         return case.cant(fix, say::retries_at_any_rate());
     }
+    if permits.lost.iter().sum::<u64>() > permits.repeats {
+        return case.cant(fix, say::rate_is_not_used());
+    }
     let RateLimit::Limited(rate) = case.facts.tuning.rate else {
         return case.cant(fix, say::retries_take_slots());
     };

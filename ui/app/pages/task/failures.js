@@ -6,7 +6,7 @@ import { count, percent, stamp } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { judgement } from '../../lib/judgement.js';
 import { useResource } from '../../lib/resource.js';
-import { settled } from '../../lib/task.js';
+import { isRecovered, settled } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
 import { Ago, Empty, Problem, Section, Whole } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
@@ -56,11 +56,12 @@ function groupColumns(task, open, toggle, total) {
     { head: t('Example'), class: 'fill main-cell', cell: (group) => html`<span class="row"><a class="link nowrap" href=${`/tasks/${task.id}/items/${group.example_index}?from=failures`}>#${count(group.example_index)}</a>
       <span class="cut" title=${group.example}>${group.example}</span></span>` },
     { head: t('Data'), class: 'main-cell', cell: (group) => html`<${Carried} value=${group.example_data} missing=${group.example_data_missing} />` },
-    { head: t('Redrive'), bare: true, class: 'num', cell: (group) => html`<${ActButton} class="is-small" action=${redrive(task, { codes: [group.code] }, group.count)}>${t('Redrive')}<//>` },
-  ];
+    !isRecovered(task) && { head: t('Redrive'), bare: true, class: 'num', cell: (group) => html`<${ActButton} class="is-small" action=${redrive(task, { codes: [group.code] }, group.count)}>${t('Redrive')}<//>` },
+  ].filter(Boolean);
 }
 
 function Redrive({ task, groups, unconfirmed, pick }) {
+  if (isRecovered(task)) return html`<span class="soft">${t('all recovered by redrives')}</span>`;
   const chosen = groups.filter((group) => pick.has(group.code));
   const number = chosen.reduce((sum, group) => sum + group.count, 0);
   const all = groups.reduce((sum, group) => sum + group.count, 0);
@@ -80,7 +81,7 @@ function Groups({ task, groups, unconfirmed }) {
   const total = groups.reduce((sum, group) => sum + group.count, 0);
   return html`<${Section} title=${t('Failures by code')} aside=${t('{n:item|items}, {share} of settled', { n: count(total), share: percent(total, settled(task.counts)) })}
       end=${html`<${Redrive} task=${task} groups=${groups} unconfirmed=${unconfirmed} pick=${pick} /><${Export} task=${task} what="failures" />`}>
-    <${Table} columns=${groupColumns(task, open, toggle, total)} rows=${groups} id=${(group) => group.code} label=${t('Failures by code')} pick=${pick}
+    <${Table} columns=${groupColumns(task, open, toggle, total)} rows=${groups} id=${(group) => group.code} label=${t('Failures by code')} pick=${isRecovered(task) ? undefined : pick}
       under=${(group) => group.code === open && html`<${Items} task=${task} code=${group.code} />`} /><//>
     <${Family} task=${task} />`;
 }
