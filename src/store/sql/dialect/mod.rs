@@ -222,8 +222,13 @@ fn text_of(cause: &DbErr) -> String {
         return text;
     };
     let whole = refused.to_string();
-    let line = whole.strip_prefix(refused.message()).unwrap_or_default();
-    text.strip_suffix(line).unwrap_or(&text).to_owned()
+    let line = whole
+        .strip_prefix(refused.message())
+        .filter(|rest| rest.starts_with(" at line "));
+    match line {
+        Some(line) => text.strip_suffix(line).unwrap_or(&text).to_owned(),
+        None => text,
+    }
 }
 
 /// Class of a database error, by the effect of another attempt.

@@ -87,7 +87,7 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
     })
 }
 
-/// Connection for batches.
+/// Pooled connection that takes several statements in one text.
 pub(super) struct Wire(PoolConnection<Postgres>);
 
 impl Wire {
