@@ -258,7 +258,7 @@ fn sort(cause: &sqlx::Error) -> Sort {
         sqlx::Error::Database(inner) => {
             let sorted = postgres::sorted(&**inner).or_else(|| mysql::sorted(&**inner));
             let code = inner.code().and_then(|code| code.parse().ok());
-            sorted.unwrap_or(match sqlite::is_transient(code) {
+            sorted.unwrap_or_else(|| match sqlite::is_transient(code) {
                 true => Sort::Transient,
                 false => Sort::Permanent,
             })
