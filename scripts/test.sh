@@ -21,6 +21,7 @@ run tools bash scripts/install-tools.sh
 run format cargo fmt --all --check
 run dependencies bash scripts/deny.sh
 run lints cargo clippy --workspace --all-targets --locked -- -D warnings
+run library cargo clippy -p windrow --no-default-features --lib --locked -- -D warnings
 # Most tests wait for processes and servers: three for each core keep it busy. What fails once and then passes is told as flaky.
 run tests cargo nextest run --workspace --locked --no-fail-fast --retries 2 --test-threads "${TEST_THREADS:-$((3 * $(nproc)))}"
 # A browser beside a busy machine may be late: what is red once is tried once more, and told. The program is the one that the

@@ -5,6 +5,8 @@
 
 #[path = "tidy/code.rs"]
 mod code;
+#[path = "tidy/features.rs"]
+mod features;
 #[path = "tidy/house.rs"]
 mod house;
 #[path = "tidy/layers.rs"]

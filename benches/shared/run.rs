@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::items::trace::Sampling;
 use windrow_engine::ports::handling::handler::{Mode, RunContext};
 use windrow_engine::ports::ownership::gate::Gate;
 
@@ -27,6 +28,7 @@ pub fn context() -> Arc<RunContext> {
         is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
+        sampling: Sampling::default(),
         metering: Arc::default(),
         gate: Arc::new(Gate::always_open()),
     })

@@ -1,5 +1,6 @@
 //! Rules across configuration keys. All faults are reported at once, each with the key to change.
 
+use super::built;
 use super::fault::{Fault, Origin};
 use super::redis_url::RedisUrl;
 use super::sections::{Auth, Config};
@@ -19,7 +20,8 @@ impl Config {
 }
 
 /// Collector of configuration faults.
-pub(super) struct Faults(Vec<Fault>);
+#[derive(Default)]
+pub(super) struct Faults(pub(super) Vec<Fault>);
 
 impl Faults {
     /// Adds a fault unless a rule holds.
@@ -37,7 +39,7 @@ impl Faults {
 }
 
 pub(super) fn faults(config: &Config) -> Vec<Fault> {
-    let mut faults = Faults(Vec::new());
+    let mut faults = Faults::default();
     config.check_bounds(&mut faults);
     check_node(config, &mut faults);
     check_http(config, &mut faults);
@@ -47,6 +49,7 @@ pub(super) fn faults(config: &Config) -> Vec<Fault> {
     check_datasets(config, &mut faults);
     check_task_defaults(config, &mut faults);
     check_handlers(config, &mut faults);
+    built::check(config, &mut faults);
     faults.unless(
         is_url(config.telemetry.traces_url.as_deref(), &["http", "https"]),
         "telemetry.traces_url",

@@ -9,6 +9,7 @@
 
 #![warn(missing_docs)]
 
+mod built;
 mod check;
 mod command;
 mod fault;

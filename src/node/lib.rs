@@ -19,6 +19,10 @@ pub mod serve;
 pub mod sources;
 pub mod systemd;
 mod traces;
+#[cfg(feature = "redis")]
+pub mod witness;
+#[cfg(not(feature = "redis"))]
+#[path = "without_redis.rs"]
 pub mod witness;
 
 use std::sync::Arc;

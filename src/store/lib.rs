@@ -7,5 +7,6 @@
 
 mod folder;
 mod packed;
+#[cfg(feature = "redis")]
 pub mod redis;
 pub mod sql;

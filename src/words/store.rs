@@ -54,6 +54,7 @@ messages! { "store";
         "Redis at {whom} knows no master {master}; check {section}.redis_url"
         "Redis {whom} 不知道主节点 {master}；请检查 {section}.redis_url";
     unreadable(key: Text, file: Text, why: Text) "{key}: {file} can't be read: {why}" "{key}：无法读取 {file}：{why}";
+    no_driver() "this program is built without the driver for this database" "此程序未包含该数据库的驱动";
     this_node() "this node takes" "本节点需要";
     bad_setting(key: Text, why: Text) "{key}: {why}" "设置 {key}：{why}";
     copy_lost() "Redis lost a part of the copy while it was made; it is made again" "制作副本期间 Redis 丢失了一部分；正在重做";

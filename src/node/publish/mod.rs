@@ -2,7 +2,10 @@
 //! publication.
 
 mod keys;
+#[cfg(feature = "redis")]
 pub(crate) mod sink;
+#[cfg(not(feature = "redis"))]
+pub(crate) use crate::witness as sink;
 
 use std::ffi::OsString;
 use std::sync::Arc;

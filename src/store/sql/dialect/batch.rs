@@ -2,21 +2,18 @@
 //!
 //! Values are part of the text, quoted by the builder. Nothing is prepared, since that costs another round trip for
 //! each statement new to a connection. A connection left inside a transaction is detected when it is returned
-//! (`server::tested`).
+//! (`driver::tested`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::TryStreamExt as _;
-use futures_util::stream::BoxStream;
-use sea_orm::sqlx::pool::PoolConnection;
-use sea_orm::sqlx::{self, AssertSqlSafe, Either, MySql, Postgres};
+use sea_orm::sqlx;
 use sea_orm::{
     DatabaseConnection, DbBackend, DbErr, EntityTrait, FromQueryResult, QueryResult, QueryTrait, RuntimeErr,
 };
 use tokio::time::Instant;
 
-use super::{Bounded, bounded, error};
+use super::{Bounded, bounded, error, mysql, postgres};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::meters::Meters;
 
@@ -28,14 +25,14 @@ pub(crate) struct Talk {
 }
 
 enum Connection {
-    Postgres(PoolConnection<Postgres>),
-    MySql(PoolConnection<MySql>),
+    Postgres(postgres::Wire),
+    MySql(mysql::Wire),
 }
 
 /// Reply to one statement of a batch.
 #[derive(Default)]
 pub(crate) struct Reply {
-    rows: Vec<QueryResult>,
+    pub(super) rows: Vec<QueryResult>,
     /// Number of rows that the statement changed.
     pub(crate) affected: u64,
 }
@@ -65,16 +62,8 @@ impl Bounded<DatabaseConnection> {
     pub(crate) async fn talk(&self, meters: &Arc<Meters>) -> Result<Option<Talk>, DbErr> {
         let pool = self.unbounded();
         let connection = match pool.get_database_backend() {
-            DbBackend::Postgres => pool
-                .get_postgres_connection_pool()
-                .acquire()
-                .await
-                .map(Connection::Postgres),
-            DbBackend::MySql => pool
-                .get_mysql_connection_pool()
-                .acquire()
-                .await
-                .map(Connection::MySql),
+            DbBackend::Postgres => postgres::Wire::acquire(pool).await.map(Connection::Postgres),
+            DbBackend::MySql => mysql::Wire::acquire(pool).await.map(Connection::MySql),
             _ => return Ok(None),
         };
         Ok(Some(Talk {
@@ -97,17 +86,12 @@ impl Talk {
 
     /// Sends statements together. Returns one reply for each, or the first error.
     pub(crate) async fn say(&mut self, statements: &[String]) -> Result<Vec<Reply>, StoreError> {
-        let text = AssertSqlSafe(statements.join(";\n"));
+        let text = statements.join(";\n");
         let limit = self.limit;
         let said = async {
-            let said = sqlx::raw_sql(text);
             match &mut self.connection {
-                Connection::Postgres(connection) => {
-                    gather::<Postgres>(said.fetch_many(&mut **connection), |done| done.rows_affected()).await
-                }
-                Connection::MySql(connection) => {
-                    gather::<MySql>(said.fetch_many(&mut **connection), |done| done.rows_affected()).await
-                }
+                Connection::Postgres(wire) => wire.say(text).await,
+                Connection::MySql(wire) => wire.say(text).await,
             }
             .map_err(|cause| error(db_error(cause)))
         };
@@ -142,29 +126,6 @@ impl Talk {
         let replies = self.say(&[text]).await?;
         replies.first().map_or(Ok(Vec::new()), Reply::all)
     }
-}
-
-/// Part of a server's response: a row of a statement, or its end.
-type Part<D> = Either<<D as sqlx::Database>::QueryResult, <D as sqlx::Database>::Row>;
-
-async fn gather<D: sqlx::Database>(
-    mut told: BoxStream<'_, Result<Part<D>, sqlx::Error>>,
-    affected: fn(&D::QueryResult) -> u64,
-) -> Result<Vec<Reply>, sqlx::Error>
-where
-    QueryResult: From<D::Row>,
-{
-    let (mut replies, mut reply) = (Vec::new(), Reply::default());
-    while let Some(part) = told.try_next().await? {
-        match part {
-            Either::Right(row) => reply.rows.push(row.into()),
-            Either::Left(done) => {
-                reply.affected = affected(&done);
-                replies.push(std::mem::take(&mut reply));
-            }
-        }
-    }
-    Ok(replies)
 }
 
 fn db_error(cause: sqlx::Error) -> DbErr {

@@ -7,13 +7,18 @@
 //! - A statement that loses to another writer is a conflict: nothing of its transaction was kept, so the store
 //!   repeats it ([`settled`]) before the caller sees an error.
 
+#[cfg(not(all(feature = "mysql", feature = "postgres")))]
+mod absent;
 mod anchor;
 mod batch;
 mod bounded;
-use windrow_words::store as say;
 pub(super) mod counters;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod driver;
 mod migrate;
+#[cfg(feature = "mysql")]
 mod mysql;
+#[cfg(feature = "postgres")]
 mod postgres;
 mod server;
 pub(super) mod sqlite;
@@ -23,12 +28,15 @@ use std::time::Duration;
 
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::sqlx;
-use sea_orm::sqlx::mysql::MySqlDatabaseError;
-use sea_orm::sqlx::postgres::PgDatabaseError;
 use sea_orm::{
     AccessMode, ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
     RuntimeErr, SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
 };
+
+#[cfg(not(feature = "mysql"))]
+use self::absent as mysql;
+#[cfg(not(feature = "postgres"))]
+use self::absent as postgres;
 
 pub(super) use self::anchor::Anchor;
 pub(super) use self::batch::{Reply, Talk};
@@ -43,6 +51,7 @@ use windrow_engine::ports::schedules::store::ScheduleError;
 use windrow_engine::ports::sources::append::AppendError;
 use windrow_engine::ports::tasks::store::{CommandError, CreateError};
 use windrow_engine::ports::{FILE_GONE, StoreError};
+use windrow_words::store as say;
 
 /// Maximum attempts of a transaction that conflicts with other writers.
 const CONFLICT_TRIES: u32 = 5;
@@ -209,14 +218,15 @@ fn text_of(cause: &DbErr) -> String {
     else {
         return text;
     };
-    let line = inner
-        .as_database_error()
-        .and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
-    let line = line
-        .and_then(|error| error.line())
-        .map(|line| format!(" at line {line}"));
+    let Some(refused) = inner.as_database_error() else {
+        return text;
+    };
+    let whole = refused.to_string();
+    let line = whole
+        .strip_prefix(refused.message())
+        .filter(|rest| rest.starts_with(" at line "));
     match line {
-        Some(line) => text.strip_suffix(&line).unwrap_or(&text).to_owned(),
+        Some(line) => text.strip_suffix(line).unwrap_or(&text).to_owned(),
         None => text,
     }
 }
@@ -225,6 +235,10 @@ fn text_of(cause: &DbErr) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sort {
     /// Another writer was in the way. Nothing was kept; the same transaction works the next time.
+    #[cfg_attr(
+        not(any(feature = "mysql", feature = "postgres")),
+        expect(dead_code, reason = "SQLite has one writer")
+    )]
     Conflict,
     /// Another attempt may help; the outcome may be unknown.
     Transient,
@@ -242,15 +256,12 @@ fn sort(cause: &sqlx::Error) -> Sort {
         | sqlx::Error::WorkerCrashed
         | sqlx::Error::BeginFailed => Sort::Transient,
         sqlx::Error::Database(inner) => {
-            if let Some(error) = inner.try_downcast_ref::<PgDatabaseError>() {
-                postgres::sort(error.code())
-            } else if let Some(error) = inner.try_downcast_ref::<MySqlDatabaseError>() {
-                mysql::sort(error.number())
-            } else if sqlite::is_transient(inner.code().and_then(|code| code.parse().ok())) {
-                Sort::Transient
-            } else {
-                Sort::Permanent
-            }
+            let sorted = postgres::sorted(&**inner).or_else(|| mysql::sorted(&**inner));
+            let code = inner.code().and_then(|code| code.parse().ok());
+            sorted.unwrap_or_else(|| match sqlite::is_transient(code) {
+                true => Sort::Transient,
+                false => Sort::Permanent,
+            })
         }
         _ => Sort::Permanent,
     }

@@ -7,15 +7,18 @@
 //! - sqlx sets `CLIENT_FOUND_ROWS`: an update that changes nothing still counts its row.
 
 use futures_util::future::BoxFuture;
+use sea_orm::sqlx::error::DatabaseError;
 use sea_orm::sqlx::mysql::{
     MySql, MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlPoolOptions,
 };
+use sea_orm::sqlx::pool::PoolConnection;
 use sea_orm::sqlx::{self, ConnectOptions as _, Connection as _, Executor, Row};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 use windrow_words::store as say;
 
-use super::Sort;
-use super::server::{Limits, ServerAddress, nonce, tested};
+use super::driver::{gather, nonce, tested};
+use super::server::{Limits, ServerAddress};
+use super::{Reply, Sort};
 use crate::sql::error;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::durability::Durability;
@@ -25,7 +28,7 @@ const UNKNOWN_VARIABLE: u16 = 1193;
 
 /// Configures the connections of a pool: the password, which is in no URL, and the limits of statements.
 pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, limits: Limits) {
-    let password = address.password().map(str::to_owned);
+    let password = address.password.clone();
     options.map_sqlx_mysql_opts(move |mysql| signed(mysql, password.as_deref()));
     options.map_sqlx_mysql_pool_opts(move |pool: sqlx::pool::PoolOptions<MySql>| -> MySqlPoolOptions {
         tested(pool, is_whole).after_connect(move |connection, _| Box::pin(begin_session(connection, limits)))
@@ -42,7 +45,7 @@ fn signed(mysql: MySqlConnectOptions, password: Option<&str>) -> MySqlConnectOpt
 /// Opens one connection outside any pool and closes it. Fails with the server's own error, which a pool would hide
 /// behind its timeout.
 pub(super) async fn knock(url: &str, address: &ServerAddress) -> Result<(), sqlx::Error> {
-    signed(url.parse()?, address.password())
+    signed(url.parse()?, address.password.as_deref())
         .connect()
         .await?
         .close()
@@ -111,11 +114,38 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
     })
 }
 
+/// Pooled connection that takes several statements in one text.
+pub(super) struct Wire(PoolConnection<MySql>);
+
+impl Wire {
+    pub(super) async fn acquire(pool: &DatabaseConnection) -> Result<Wire, sqlx::Error> {
+        pool.get_mysql_connection_pool().acquire().await.map(Wire)
+    }
+
+    /// Sends statements together. Returns one reply for each, or the first error.
+    pub(super) async fn say(&mut self, text: String) -> Result<Vec<Reply>, sqlx::Error> {
+        let said = sqlx::raw_sql(sqlx::AssertSqlSafe(text)).fetch_many(&mut *self.0);
+        gather::<MySql>(said, |done| done.rows_affected()).await
+    }
+}
+
 /// Error number for a database that doesn't exist on the server.
-pub(super) const NO_DATABASE: u16 = 1049;
+const NO_DATABASE: u16 = 1049;
+
+/// True if the server has no such database.
+pub(super) fn lacks_database(refused: &dyn DatabaseError) -> bool {
+    let refused = refused.try_downcast_ref::<MySqlDatabaseError>();
+    refused.is_some_and(|refused| refused.number() == NO_DATABASE)
+}
+
+/// Classifies an error of this driver; `None` for another driver's.
+pub(super) fn sorted(error: &dyn DatabaseError) -> Option<Sort> {
+    let error = error.try_downcast_ref::<MySqlDatabaseError>()?;
+    Some(sort(error.number()))
+}
 
 /// Classifies an error number of a server or a client.
-pub(super) fn sort(number: u16) -> Sort {
+fn sort(number: u16) -> Sort {
     match number {
         // Deadlock; a row changed since it was read; a unique value that another transaction wrote at the same
         // moment.

@@ -1,20 +1,23 @@
 //! PostgreSQL, 13 and later.
 
 use futures_util::future::BoxFuture;
-use sea_orm::sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions, Postgres};
+use sea_orm::sqlx::error::DatabaseError;
+use sea_orm::sqlx::pool::PoolConnection;
+use sea_orm::sqlx::postgres::{PgConnectOptions, PgConnection, PgDatabaseError, PgPoolOptions, Postgres};
 use sea_orm::sqlx::{self, ConnectOptions as _, Connection as _, Executor, Row};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 use windrow_words::store as say;
 
-use super::Sort;
-use super::server::{Limits, ServerAddress, nonce, tested};
+use super::driver::{gather, nonce, tested};
+use super::server::{Limits, ServerAddress};
+use super::{Reply, Sort};
 use crate::sql::error;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::durability::Durability;
 
 /// Configures the connections of a pool: the password, which is in no URL, and the limits of statements.
 pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, limits: Limits) {
-    let password = address.password().map(str::to_owned);
+    let password = address.password.clone();
     options.map_sqlx_postgres_opts(move |postgres| signed(postgres, password.as_deref()));
     let session = session(limits);
     options.map_sqlx_postgres_pool_opts(move |pool: sqlx::pool::PoolOptions<Postgres>| -> PgPoolOptions {
@@ -37,7 +40,7 @@ fn signed(postgres: PgConnectOptions, password: Option<&str>) -> PgConnectOption
 /// Opens one connection outside any pool and closes it. Fails with the server's own error, which a pool would hide
 /// behind its timeout.
 pub(super) async fn knock(url: &str, address: &ServerAddress) -> Result<(), sqlx::Error> {
-    signed(url.parse()?, address.password())
+    signed(url.parse()?, address.password.as_deref())
         .connect()
         .await?
         .close()
@@ -84,11 +87,38 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
     })
 }
 
+/// Pooled connection that takes several statements in one text.
+pub(super) struct Wire(PoolConnection<Postgres>);
+
+impl Wire {
+    pub(super) async fn acquire(pool: &DatabaseConnection) -> Result<Wire, sqlx::Error> {
+        pool.get_postgres_connection_pool().acquire().await.map(Wire)
+    }
+
+    /// Sends statements together. Returns one reply for each, or the first error.
+    pub(super) async fn say(&mut self, text: String) -> Result<Vec<Reply>, sqlx::Error> {
+        let said = sqlx::raw_sql(sqlx::AssertSqlSafe(text)).fetch_many(&mut *self.0);
+        gather::<Postgres>(said, |done| done.rows_affected()).await
+    }
+}
+
 /// SQLSTATE for a database that doesn't exist on the server.
-pub(super) const NO_DATABASE: &str = "3D000";
+const NO_DATABASE: &str = "3D000";
+
+/// True if the server has no such database.
+pub(super) fn lacks_database(refused: &dyn DatabaseError) -> bool {
+    let refused = refused.try_downcast_ref::<PgDatabaseError>();
+    refused.is_some_and(|refused| refused.code() == NO_DATABASE)
+}
+
+/// Classifies an error of this driver; `None` for another driver's.
+pub(super) fn sorted(error: &dyn DatabaseError) -> Option<Sort> {
+    let error = error.try_downcast_ref::<PgDatabaseError>()?;
+    Some(sort(error.code()))
+}
 
 /// Classifies an SQLSTATE of the server.
-pub(super) fn sort(code: &str) -> Sort {
+fn sort(code: &str) -> Sort {
     match code {
         // Serialization failure, deadlock, or a unique value that another transaction wrote at the same moment: the
         // next attempt reads it.

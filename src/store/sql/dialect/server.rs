@@ -5,11 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use windrow_words::store as say;
 
-use futures_util::future::BoxFuture;
 use sea_orm::sqlx;
-use sea_orm::sqlx::mysql::MySqlDatabaseError;
-use sea_orm::sqlx::pool::PoolOptions;
-use sea_orm::sqlx::postgres::PgDatabaseError;
 use sea_orm::{ConnectOptions, Database, DatabaseConnection, DbErr, RuntimeErr};
 use tokio::time::Instant;
 
@@ -48,7 +44,7 @@ pub struct ServerAddress {
     pub url: String,
     /// Maximum number of connections, not counting those of the heartbeat.
     pub max_connections: u32,
-    password: Option<String>,
+    pub(super) password: Option<String>,
 }
 
 impl ServerAddress {
@@ -66,10 +62,6 @@ impl ServerAddress {
             password,
         }
     }
-
-    pub(super) fn password(&self) -> Option<&str> {
-        self.password.as_deref()
-    }
 }
 
 impl fmt::Debug for ServerAddress {
@@ -79,7 +71,7 @@ impl fmt::Debug for ServerAddress {
 }
 
 /// Time limits that a server enforces on the statements of a connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Longest wait for a row that another transaction has locked.
     pub(super) lock: Duration,
@@ -215,14 +207,9 @@ async fn knock(address: &ServerAddress, within: Duration) -> Result<(), StoreErr
 
 /// Returns true if the server answers but has no such database.
 fn is_without_database(cause: &sqlx::Error) -> bool {
-    let Some(refused) = cause.as_database_error() else {
-        return false;
-    };
-    if let Some(refused) = refused.try_downcast_ref::<PgDatabaseError>() {
-        return refused.code() == postgres::NO_DATABASE;
-    }
-    let refused = refused.try_downcast_ref::<MySqlDatabaseError>();
-    refused.is_some_and(|refused| refused.number() == mysql::NO_DATABASE)
+    cause
+        .as_database_error()
+        .is_some_and(|refused| postgres::lacks_database(refused) || mysql::lacks_database(refused))
 }
 
 /// Returns the name of the database in a URL.
@@ -230,53 +217,6 @@ fn database(url: &str) -> &str {
     let path = url.split_once("://").map_or(url, |(_, rest)| rest);
     let path = path.split_once('/').map_or("", |(_, path)| path);
     path.split('?').next().unwrap_or_default()
-}
-
-/// Time a connection has to prove that it is whole.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Idle time after which a connection is tested before use.
-const IDLE_UNTESTED_MAX: Duration = Duration::from_secs(1);
-
-/// Test that a connection answers the question it was asked and is outside any transaction, according to the server.
-pub(super) type IsWhole<D> =
-    for<'c> fn(&'c mut <D as sqlx::Database>::Connection) -> BoxFuture<'c, Result<bool, sqlx::Error>>;
-
-/// Makes a pool test its connections: after use, and before use if they were idle.
-///
-/// A cancelled operation (a timeout, a caller that hung up) leaves a connection in a state the driver does not fully
-/// know. A `BEGIN` whose response nobody read does not count, and what is written there later would never be
-/// committed; over MySQL's protocol, the next query may get the response of the previous one. So the server is asked,
-/// and a connection without the right answer is closed. The driver also tests after use, but only for a sign of life
-/// and without a timeout: if a connection vanished silently, that takes a quarter of an hour, and the pool keeps its
-/// place all that time.
-pub(super) fn tested<D: sqlx::Database>(pool: PoolOptions<D>, is_whole: IsWhole<D>) -> PoolOptions<D> {
-    pool.after_release(move |connection, _| Box::pin(answered(is_whole(connection))))
-        .before_acquire(move |connection, meta| {
-            Box::pin(async move {
-                if meta.idle_for > IDLE_UNTESTED_MAX {
-                    answered(is_whole(connection)).await
-                } else {
-                    Ok(true)
-                }
-            })
-        })
-}
-
-async fn answered(asked: BoxFuture<'_, Result<bool, sqlx::Error>>) -> Result<bool, sqlx::Error> {
-    let late = || sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
-    let is_whole = tokio::time::timeout(PATIENCE, asked)
-        .await
-        .unwrap_or_else(|_| Err(late()))?;
-    if !is_whole {
-        tracing::debug!("connection left in the middle of a request; closing it");
-    }
-    Ok(is_whole)
-}
-
-/// Returns a number that no earlier response contains.
-pub(super) fn nonce() -> i64 {
-    let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
-    (random >> 1).cast_signed()
 }
 
 async fn pool(
