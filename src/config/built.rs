@@ -8,12 +8,14 @@ use super::values::StoreUrl;
 #[derive(Clone, Copy, Debug)]
 struct Built {
     mysql: bool,
+    otlp: bool,
     postgres: bool,
     redis: bool,
 }
 
 const BUILT: Built = Built {
     mysql: cfg!(feature = "mysql"),
+    otlp: cfg!(feature = "otlp"),
     postgres: cfg!(feature = "postgres"),
     redis: cfg!(feature = "redis"),
 };
@@ -46,6 +48,11 @@ fn check_against(built: Built, config: &Config, faults: &mut Faults) {
             "redis",
             built.redis || config.datasets.redis_url.is_none(),
         ),
+        (
+            "telemetry.traces_url",
+            "otlp",
+            built.otlp || config.telemetry.traces_url.is_none(),
+        ),
     ];
     for (key, feature, holds) in keys {
         faults.unless(
@@ -75,6 +82,7 @@ mod tests {
         };
         let none = Built {
             mysql: false,
+            otlp: false,
             postgres: false,
             redis: false,
         };
@@ -99,6 +107,14 @@ mod tests {
             ..none
         };
         assert_eq!(refused(with_postgres, &config), redis);
+        config.cluster.redis_url = None;
+        config.datasets.redis_url = None;
+        config.telemetry.traces_url = Some("http://127.0.0.1:4318/v1/traces".to_owned());
+        assert_eq!(
+            refused(with_postgres, &config),
+            [fault("telemetry.traces_url", "otlp")]
+        );
+        config.telemetry.traces_url = None;
         config.store.url = StoreUrl::MySql("mysql://db/windrow".to_owned());
         assert_eq!(refused(with_redis, &config), [fault("store.url", "mysql")]);
     }

@@ -62,7 +62,7 @@ impl Fetcher {
     /// # Errors
     /// A sentence for people.
     pub async fn get(&self, url: &str, is_guarded: bool) -> Result<Fetched, String> {
-        let uri = checked(url)?;
+        let uri = checked_url(url)?;
         let host = uri.host().unwrap_or_default().to_owned();
         let answer = match self.ask(uri, &host, is_guarded).await {
             Err(why) if is_guarded => {
@@ -125,7 +125,11 @@ impl Fetcher {
     }
 }
 
-fn checked(url: &str) -> Result<Uri, String> {
+/// Parses an http or https URL without a user.
+///
+/// # Errors
+/// A sentence for people.
+pub fn checked_url(url: &str) -> Result<Uri, String> {
     if url.len() > URL_BYTES_MAX {
         return Err(format!("the url is longer than {URL_BYTES_MAX} bytes"));
     }
@@ -220,7 +224,7 @@ mod tests {
             "https://example.org/users.csv?x=1",
             "http://10.0.0.1:8080/u.ndjson",
         ] {
-            assert!(checked(url).is_ok(), "{url}");
+            assert!(checked_url(url).is_ok(), "{url}");
         }
         for url in [
             "ftp://example.org/u",
@@ -232,7 +236,7 @@ mod tests {
             "http://example.org:/u.csv",
             "",
         ] {
-            assert!(checked(url).is_err(), "{url}");
+            assert!(checked_url(url).is_err(), "{url}");
         }
     }
 

@@ -27,7 +27,7 @@ pub mod peers;
 pub mod tls;
 mod words;
 
-pub use fetch::{Fetched, Fetcher, Guard};
+pub use fetch::{Fetched, Fetcher, Guard, checked_url};
 pub use identity::{ClientCertificate, Half, Identity, IdentityFault};
 #[cfg(feature = "otlp")]
 pub use otlp::OtlpSender;

@@ -9,15 +9,15 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use prost::Message;
 use serde_json::json;
 
-use crate::business::{Act, Business};
+use crate::business::{Act, Business, Seen};
 use crate::support::Recipe;
 
 /// Everything that the collector got.
 fn spans(collector: &Business) -> Vec<Span> {
-    let requests = collector.seen().into_iter().map(|seen| {
-        assert_eq!(seen.header("authorization"), "Bearer of the collector");
-        ExportTraceServiceRequest::decode(seen.raw).expect("spans")
-    });
+    let requests = collector
+        .seen()
+        .into_iter()
+        .map(|seen| ExportTraceServiceRequest::decode(seen.raw).expect("spans"));
     let resources = requests.flat_map(|request| request.resource_spans);
     let scopes = resources.flat_map(|resource| resource.scope_spans);
     scopes.flat_map(|scope| scope.spans).collect()
@@ -64,6 +64,8 @@ async fn recorded(batch: u32) -> (Business, Vec<Span>) {
     node.until(&task, "done", |view| view["counts"]["pending"] == 0)
         .await;
     assert_eq!(node.stop().await, Some(0));
+    let is_known = |seen: &Seen| seen.header("authorization") == "Bearer of the collector";
+    assert!(collector.seen().iter().all(is_known));
     (handler, spans(&collector))
 }
 
@@ -139,4 +141,37 @@ async fn a_collector_that_is_gone_holds_nobody() {
     assert_eq!(done["counts"]["succeeded"], 50, "{done:#}");
     node.says("BatchSpanProcessor.ExportError").await;
     assert_eq!(node.stop().await, Some(0));
+}
+
+#[tokio::test]
+async fn a_call_that_is_turned_away_has_a_span_below_that_of_its_attempt() {
+    let collector = Business::willing().await;
+    let turned = std::sync::atomic::AtomicBool::new(false);
+    let handler = Business::start(
+        move |_| match turned.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            false => Act::status(429).header("retry-after", "0"),
+            true => Act::ok(),
+        },
+    )
+    .await;
+    let recipe = Recipe::new().config(&format!(
+        "[telemetry]\ntraces_url = \"http://{}/v1/traces\"\ntraces_sample = \"100%\"",
+        collector.address
+    ));
+    let node = recipe.start().await;
+    node.business("push", &handler.url(), json!({})).await;
+    let task = node.task("push", 1, json!({"start": true})).await;
+    node.status(&task, "finished").await;
+    assert_eq!(node.stop().await, Some(0));
+    let seen = handler.seen();
+    assert_eq!(seen.len(), 2, "{seen:?}");
+    assert_eq!(seen[0].header("traceparent"), seen[1].header("traceparent"));
+    let spans = spans(&collector);
+    let calls: Vec<&Span> = spans.iter().filter(|span| span.name == "call push").collect();
+    let [turned, counted] = calls[..] else {
+        panic!("{spans:#?}")
+    };
+    assert_eq!(parent(counted), seen[0].header("traceparent"));
+    assert_ne!(turned.span_id, counted.span_id);
+    assert_eq!(turned.parent_span_id, counted.span_id);
 }

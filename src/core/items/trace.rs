@@ -11,8 +11,8 @@ pub const PARENT_BYTES: usize = 55;
 
 /// Share of the traces whose spans are recorded. Unit: parts per million.
 ///
-/// It is compared with the last half of the trace id, as OpenTelemetry's `TraceIdRatioBased` does, so that services with
-/// the same share keep the same traces.
+/// The last half of the trace id decides, as in OpenTelemetry's `TraceIdRatioBased`, so that services with the same share
+/// keep the same traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sampling {
     /// Parts per million, at most 1,000,000.

@@ -63,7 +63,7 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
         ("cluster.ca_file", peers.look().map_err(ServeError::PeerTrust)),
         ("handler.http.client_cert_file", client_cert(config)),
         (
-            "telemetry.traces_headers_file",
+            "telemetry.traces_url",
             Tracing::look(config).map_err(ServeError::Traces),
         ),
         (

@@ -16,7 +16,7 @@ use windrow_config::Config;
 use windrow_core::items::trace::Sampling;
 use windrow_engine::ports::clock::Clock;
 use windrow_host::secret_file::SecretFile;
-use windrow_net::{OtlpSender, Outbound, OwnClient, is_header, tls};
+use windrow_net::{OtlpSender, Outbound, OwnClient, checked_url, is_header, tls};
 
 /// Time for a batch, with its repeats.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -86,10 +86,16 @@ impl Collector {
     }
 }
 
-/// Checks the file with headers, and the certificates if the URL needs them.
+/// Checks the URL, the certificates if it needs them, and the file with headers.
 pub(super) fn look(config: &Config) -> Result<(), String> {
-    let url = config.telemetry.traces_url.as_deref();
-    url.map_or(Ok(None), |url| trust(url, config))?;
+    if let Some(url) = config.telemetry.traces_url.as_deref() {
+        let parsed = checked_url(url).map_err(|why| format!("telemetry.traces_url can't be used: {why}"))?;
+        // An exporter that is given a URL adds no path to it.
+        if parsed.path() == "/" {
+            return Err("telemetry.traces_url has no path; collectors take spans at /v1/traces".to_owned());
+        }
+        trust(url, config)?;
+    }
     headers(config.telemetry.traces_headers_file.as_deref()).map(drop)
 }
 
@@ -130,4 +136,39 @@ fn resource(node: &str) -> Resource {
             KeyValue::new("service.instance.id", node.to_owned()),
         ])
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_no_collector_has_and_a_line_that_is_no_header_are_refused() {
+        let mut config = Config::default();
+        let fault = |config: &Config| look(config).err().unwrap_or_default();
+        assert_eq!(fault(&config), "");
+        for (url, why) in [
+            ("http://127.0.0.1:4318", "no path"),
+            ("http://127.0.0.1:99999/v1/traces", "port"),
+            ("http://ops:pw@127.0.0.1:4318/v1/traces", "user or password"),
+        ] {
+            config.telemetry.traces_url = Some(url.to_owned());
+            assert!(fault(&config).contains(why), "{url}: {}", fault(&config));
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("headers");
+        config.telemetry.traces_url = Some("http://127.0.0.1:4318/v1/traces".to_owned());
+        config.telemetry.traces_headers_file = Some(file.clone());
+        assert!(
+            fault(&config).contains("traces_headers_file"),
+            "{}",
+            fault(&config)
+        );
+        std::fs::write(&file, "no header").expect("written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&file, mode).expect("its owner's");
+        assert!(fault(&config).contains("is no header"), "{}", fault(&config));
+        std::fs::write(&file, "Authorization: Bearer x\n\nX-Team: push\n").expect("written");
+        assert_eq!(fault(&config), "");
+    }
 }

@@ -12,7 +12,7 @@ use super::collector::Collector;
 use super::span::RunFacts;
 use windrow_core::ids::{Attempt, ItemIndex, Moment};
 use windrow_core::items::trace::Traces;
-use windrow_core::items::verdict::Outcome;
+use windrow_core::items::verdict::{FailureClass, Outcome};
 use windrow_engine::ports::handling::handler::{
     BoxFuture, Call, CallFailure, Handler, HandlerFactory, ItemVerdict, Mode, OpenError, Reply, RunContext,
     Workers,
@@ -159,37 +159,54 @@ impl OpenCall<'_> {
 
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
-        self.finish(|_| Some(Err(Cow::Borrowed("CUT_OFF"))));
+        self.finish(|_| {
+            Some(Err(CallError {
+                code: Cow::Borrowed("CUT_OFF"),
+                is_repeated: true,
+            }))
+        });
     }
 }
 
-/// Outcome of an item, or the code of its failure. Messages stay here: they may quote answers.
-pub(super) type CallResult = Result<&'static str, Cow<'static, str>>;
+/// Outcome of an item, or its failure.
+pub(super) type CallResult = Result<&'static str, CallError>;
+
+/// Failure of an item's call. Messages stay here: they may quote answers.
+pub(super) struct CallError {
+    pub(super) code: Cow<'static, str>,
+    /// True if the item goes back uncharged: another call is made under the same number, and so the same `traceparent`.
+    pub(super) is_repeated: bool,
+}
 
 /// Returns the result for the item at a place of the call; `None` if nothing was sent.
 fn result(reply: &Reply, place: usize) -> Option<CallResult> {
-    Some(match reply {
-        Reply::AllOk => Ok("succeeded"),
+    let failed = |code: &Cow<'static, str>, is_repeated| {
+        let code = code.clone();
+        Some(Err(CallError { code, is_repeated }))
+    };
+    match reply {
+        Reply::AllOk => Some(Ok("succeeded")),
         Reply::Items(replies) => match &replies.verdicts.get(place)?.1 {
-            ItemVerdict::Settled(Outcome::Skipped) => Ok("skipped"),
-            ItemVerdict::Settled(Outcome::Succeeded) | ItemVerdict::SucceededWith(_) => Ok("succeeded"),
-            ItemVerdict::Unclear(failure) | ItemVerdict::Failed { failure, .. } => Err(failure.code.clone()),
+            ItemVerdict::Settled(Outcome::Skipped) => Some(Ok("skipped")),
+            ItemVerdict::Settled(Outcome::Succeeded) | ItemVerdict::SucceededWith(_) => Some(Ok("succeeded")),
+            ItemVerdict::Unclear(failure) | ItemVerdict::Failed { failure, .. } => {
+                failed(&failure.code, false)
+            }
         },
-        Reply::Failed(failure) => Err(code(failure)?),
-        Reply::Told(told) => return result(&told.reply, place),
-    })
-}
-
-fn code(failure: &CallFailure) -> Option<Cow<'static, str>> {
-    match failure {
-        CallFailure::Failed { failure, .. }
-        | CallFailure::Final(failure)
-        | CallFailure::BadReply(failure)
-        | CallFailure::Rejected(failure)
-        | CallFailure::Unstarted(failure)
-        | CallFailure::Gone(failure)
-        | CallFailure::BackPressure { failure, .. } => Some(failure.code.clone()),
-        CallFailure::Fenced => Some(Cow::Borrowed("FENCED")),
-        CallFailure::Unsendable(_) | CallFailure::NotSent => None,
+        Reply::Failed(failure) => match &**failure {
+            CallFailure::Failed { class, failure, .. } => failed(
+                &failure.code,
+                class.is_before_work() || *class == FailureClass::Unavailable,
+            ),
+            CallFailure::Final(failure) => failed(&failure.code, false),
+            CallFailure::BadReply(failure)
+            | CallFailure::Rejected(failure)
+            | CallFailure::Unstarted(failure)
+            | CallFailure::Gone(failure)
+            | CallFailure::BackPressure { failure, .. } => failed(&failure.code, true),
+            CallFailure::Fenced => failed(&Cow::Borrowed("FENCED"), true),
+            CallFailure::Unsendable(_) | CallFailure::NotSent => None,
+        },
+        Reply::Told(told) => result(&told.reply, place),
     }
 }

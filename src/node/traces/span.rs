@@ -87,10 +87,16 @@ impl RunFacts {
         ]);
         match result {
             Ok(outcome) => data.attributes.push(KeyValue::new("windrow.outcome", outcome)),
-            Err(code) => {
-                data.status = Status::error(code.clone());
+            Err(error) => {
+                if error.is_repeated {
+                    // The attempt's id belongs to the call that counts; this one stands below it.
+                    data.parent_span_id = data.span_context.span_id();
+                    let began = u64::try_from(clock.wall_micros(span.0)).unwrap_or(0);
+                    data.span_context = context(trace, trace.span(began));
+                }
+                data.status = Status::error(error.code.clone());
                 data.attributes
-                    .push(KeyValue::new("error.type", code.into_owned()));
+                    .push(KeyValue::new("error.type", error.code.into_owned()));
             }
         }
         data
